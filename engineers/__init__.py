@@ -1,0 +1,1 @@
+"""Engineers read a report of what a trainee did and propose the next environment config."""

@@ -1,0 +1,87 @@
+"""``StageReport``: what an engineer is told about a stage. Typed, versioned JSON; any environment can fill it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+REPORT_VERSION = 1
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SliceResult(_Section):
+    """What the trainee reached on one slice of the validation suite."""
+
+    name: str = Field(description="The slice, by the key it has in the config: '6' for 6×6 lakes.")
+    episodes: int = Field(ge=0)
+    metrics: dict[str, float] = Field(default_factory=dict, description="Rates and means, e.g. valid_rate, optimal_rate.")
+    failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
+
+    def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
+        """Wilson interval of a rate over this slice's episodes."""
+        return wilson(self.metrics[metric], self.episodes, z)
+
+
+def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's 95 % interval of a rate observed over n trials; (0, 1) when nothing was tried."""
+    if n == 0:
+        return 0.0, 1.0
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+class FailureCase(_Section):
+    """One failed episode, drawn so that a reader can see what went wrong."""
+
+    slice: str
+    kind: str
+    picture: str = Field(description="The instance as text.")
+    explanation: str = Field(description="What went wrong, in one or two sentences.")
+    case_id: str = Field("", description="How to find this episode again.")
+
+
+class StageRecord(_Section):
+    """An earlier stage: its config and what came of it."""
+
+    stage: int
+    config: dict[str, Any]
+    results: list[SliceResult]
+    engineer: str = Field("", description="Who wrote the config; 'default' for the first.")
+    training: dict[str, float] = Field(default_factory=dict)
+
+
+class Incident(_Section):
+    """Something that went wrong and was survived: a refused proposal, a time-out, a diverged stage, a dead worker."""
+
+    kind: Literal["refused_proposal", "engineer_failed", "diverged", "worker_lost", "generation_failed", "other"]
+    message: str
+    stage: int
+
+
+class StageReport(_Section):
+    """Everything an engineer may read between two stages."""
+
+    version: Literal[1] = REPORT_VERSION
+    run: str = Field("", description="The run's name.")
+    stage: int = Field(ge=0, description="The stage that was just finished, 0-based.")
+    environment: str = Field("", description="What the environment is and what its agents must do, in a few sentences.")
+    objective: str = Field("valid_rate", description="The metric the run wants to raise on the validation suite.")
+    config: dict[str, Any] = Field(description="The config the stage was trained on.")
+    results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
+    training_results: list[SliceResult] = Field(default_factory=list, description="Success on the training draw, per slice.")
+    failure_cases: list[FailureCase] = Field(default_factory=list)
+    behaviour: dict[str, dict[str, float]] = Field(
+        default_factory=dict, description="Per slice: waits per episode, episode length, collisions avoided, …"
+    )
+    environment_stats: dict[str, dict[str, float]] = Field(
+        default_factory=dict, description="Per slice: what the generator actually drew."
+    )
+    history: list[StageRecord] = Field(default_factory=list, description="Earlier stages, oldest first.")
+    training: dict[str, Any] = Field(default_factory=dict, description="Bookkeeping: round's index, steps, gradient norms, …")
+    incidents: list[Incident] = Field(default_factory=list)

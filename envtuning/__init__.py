@@ -1,0 +1,1 @@
+"""The loop: stages of training, validation, reports, and an engineer between the stages."""

@@ -1,0 +1,23 @@
+"""MAPF-FrozenLake: multi-agent path finding on a frozen lake, for Gymnasium, vector, PettingZoo and text training."""
+
+from mapf_frozenlake.config import LakeConfig, Slice
+from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
+from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Action",
+    "Event",
+    "FailureKind",
+    "GenerationError",
+    "Instance",
+    "LakeConfig",
+    "LakeError",
+    "Plan",
+    "Slice",
+    "Solution",
+    "SolverBudgetExceeded",
+    "Verdict",
+    "Violation",
+]

@@ -1,0 +1,133 @@
+"""``LakeConfig``: a stage's world. For each map size a share, a hole ratio, a wait ratio, a least distance; and the rules."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE
+
+Size = Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]
+RewardName = Literal["sparse", "progress", "shaped", "legal"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Slice(_Frozen):
+    """The part of a config for one map size."""
+
+    share: float = Field(1.0, ge=0.0, le=1.0, description="Weight of this map size in the data; weights need not sum to 1.")
+    hole_ratio: float = Field(
+        0.2, ge=0.0, le=0.9, description="Share of the cells that are neither start nor goal that are holes."
+    )
+    wait_ratio: float | None = Field(
+        None,
+        ge=0.0,
+        le=1.0,
+        description="Share of this size's instances that need at least one wait; null takes what falls.",
+    )
+    min_distance: int = Field(
+        1, ge=1, le=2 * (MAX_SIZE - 1), description="Least Manhattan distance between an agent's start and its goal."
+    )
+
+
+class LakeConfig(_Frozen):
+    """What the generator draws and which rules the episodes follow. Immutable; equal configs have equal digests."""
+
+    # The knobs that an engineer may turn unless told otherwise; * stands for every key.
+    editable: ClassVar[tuple[str, ...]] = ("slices.*.share", "slices.*.hole_ratio", "slices.*.wait_ratio")
+
+    slices: dict[Size, Slice] = Field(
+        default_factory=lambda: {4: Slice()}, min_length=1, description="Per map size (a square's side): what is drawn."
+    )
+    num_agents: int | dict[int, float] = Field(2, description="How many agents, or a weight for each count.")
+    is_slippery: bool = Field(False, description="Whether a moving agent may be turned to either side, as in FrozenLake.")
+    success_rate: float = Field(
+        1.0 / 3.0, ge=0.0, le=1.0, description="On slippery ice, the chance that an agent moves as it intended."
+    )
+    collisions: Literal["block", "end"] = Field(
+        "block", description="After a conflict the agents stay and the episode goes on (block) or terminates (end)."
+    )
+    horizon: int | None = Field(None, ge=1, le=100_000, description="Steps until truncation; null means 4 * (height + width).")
+    reward: RewardName = Field("sparse", description="Which of the named rewards is paid.")
+    feedback: bool = Field(True, description="Whether violations are explained in actionable words (text environments).")
+    hint_strength: float = Field(
+        1.0, ge=0.0, le=1.0, description="Scale of the hint channels, where the environment has them: 0 blanks them."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> LakeConfig:
+        raise_on_impossible(self)
+        return self
+
+    @classmethod
+    def single(cls, size: int = 4, num_agents: int | dict[int, float] = 2, *, hole_ratio: float = 0.2,
+               wait_ratio: float | None = None, min_distance: int = 1, **rules: Any) -> LakeConfig:
+        """The common case: one map size."""
+        only = {"share": 1.0, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio, "min_distance": min_distance}
+        return cls(slices={size: only}, num_agents=num_agents, **rules)
+
+    @property
+    def agent_weights(self) -> dict[int, float]:
+        """Weight per number of agents, smallest count first."""
+        if isinstance(self.num_agents, int):
+            return {self.num_agents: 1.0}
+        return dict(sorted(self.num_agents.items()))
+
+    @property
+    def max_agents(self) -> int:
+        return max(self.agent_weights)
+
+    @property
+    def max_size(self) -> int:
+        return max(self.slices)
+
+    def horizon_for(self, height: int, width: int) -> int:
+        return self.horizon if self.horizon is not None else 4 * (height + width)
+
+    def canonical_json(self) -> str:
+        """One text for equal configs: sorted keys, no spaces."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def digest(self) -> str:
+        """Stable across processes and versions of Python: 16 hex digits of SHA-256."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()[:16]
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def raise_on_impossible(config: LakeConfig) -> None:
+    """Refuse what no generator could draw, in one sentence with value, bound and remedy."""
+    if not any(piece.share > 0 for piece in config.slices.values()):
+        raise ValueError("every slice has share 0: give at least one map size a share above 0")
+    weights = config.agent_weights
+    for count, weight in weights.items():
+        if not 1 <= count <= MAX_SIZE:
+            raise ValueError(f"num_agents={count}: between 1 and {MAX_SIZE} agents fit the rules")
+        if not 0 <= weight < float("inf"):
+            raise ValueError(f"num_agents: the weight {weight} of {count} agents must be 0 or more and finite")
+    if not any(weight > 0 for weight in weights.values()):
+        raise ValueError("num_agents: every count has weight 0; give at least one a weight above 0")
+    for size, piece in config.slices.items():
+        if piece.share == 0:
+            continue
+        crowd = max(count for count, weight in weights.items() if weight > 0)
+        if 2 * crowd > size * size:
+            enough = next(side for side in range(MIN_SIZE, MAX_SIZE + 1) if side * side >= 2 * crowd)
+            raise ValueError(
+                f"num_agents={crowd} on a {size}×{size} lake needs {2 * crowd} cells, there are {size * size}: "
+                f"at most {size * size // 2} agents, or size ≥ {enough}"
+            )
+        if piece.min_distance > 2 * (size - 1):
+            raise ValueError(
+                f"min_distance={piece.min_distance} on a {size}×{size} lake: cells are at most {2 * (size - 1)} apart; "
+                f"lower it or use a larger size"
+            )

@@ -1,0 +1,15 @@
+"""Every failure this package promises, by name. Each message gives the value, the bound and the remedy."""
+
+from __future__ import annotations
+
+
+class LakeError(ValueError):
+    """Something the caller gave does not describe a lake, a config, an action or a plan."""
+
+
+class GenerationError(LakeError):
+    """The generator drew as often as it may and could not meet its config; the message says what is reachable."""
+
+
+class SolverBudgetExceeded(RuntimeError):
+    """The solver stopped at its budget: neither a plan nor a proof of infeasibility was found."""

@@ -1,0 +1,178 @@
+"""The words of the world: actions, events, failure kinds, instances, plans, solutions, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.errors import LakeError
+
+MIN_SIZE, MAX_SIZE = 2, 64
+
+BoolGrid = NDArray[np.bool_]
+Cells = NDArray[np.int16]  # [num_agents, 2]: row, col
+Certificate = Literal["exact", "solvable", "reachable"]
+
+
+class Action(IntEnum):
+    """Gymnasium FrozenLake's four moves in its order, and one more."""
+
+    LEFT = 0
+    DOWN = 1
+    RIGHT = 2
+    UP = 3
+    WAIT = 4
+
+
+NUM_ACTIONS = len(Action)
+DELTAS: NDArray[np.int8] = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0]], dtype=np.int8)  # action -> row, col
+
+
+class Event(IntEnum):
+    """What happened to one agent in one step. An agent has at most one event a step; SWAP outranks VERTEX."""
+
+    NONE = 0
+    OFF_BOARD = 1  # left the board: stays
+    VERTEX = 2  # wanted a cell that another wanted too: stays
+    SWAP = 3  # wanted to exchange cells with another: stays
+    BLOCKED = 4  # caught by somebody else's conflict, no fault of its own: stays
+    HOLE = 5  # fell
+
+
+VIOLATIONS = frozenset({Event.OFF_BOARD, Event.VERTEX, Event.SWAP, Event.HOLE})
+
+
+class FailureKind(StrEnum):
+    """Why a plan or an episode is not valid: the kind of its earliest violation, or what was missing."""
+
+    PARSE_ERROR = "parse_error"
+    ILLEGAL_MOVE = "illegal_move"
+    HOLE = "hole"
+    CONFLICT = "conflict"
+    GOAL_MISSED = "goal_missed"
+
+
+FAILURE_OF_EVENT = {
+    Event.OFF_BOARD: FailureKind.ILLEGAL_MOVE,
+    Event.VERTEX: FailureKind.CONFLICT,
+    Event.SWAP: FailureKind.CONFLICT,
+    Event.HOLE: FailureKind.HOLE,
+}
+
+Plan = Sequence[Sequence[int]]  # one action list per agent; an agent whose list has ended waits
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A lake with one start and one goal per agent, checked at construction and never changed after it.
+
+    Facts that were certified travel with it; ``None`` means unknown.
+    """
+
+    holes: BoolGrid  # [height, width]
+    starts: Cells  # [num_agents, 2]
+    goals: Cells  # [num_agents, 2]
+    makespan: int | None = None  # the least possible
+    needs_wait: bool | None = None
+    certificate: Certificate | None = None
+    sample_id: str | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        holes = _frozen(self.holes, np.bool_)
+        starts, goals = _frozen(self.starts, np.int16), _frozen(self.goals, np.int16)
+        object.__setattr__(self, "holes", holes)
+        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "goals", goals)
+        if holes.ndim != 2 or not all(MIN_SIZE <= side <= MAX_SIZE for side in holes.shape):
+            raise LakeError(f"holes of shape {holes.shape}: a lake has {MIN_SIZE} to {MAX_SIZE} rows and columns")
+        if starts.ndim != 2 or starts.shape[1:] != (2,) or starts.shape != goals.shape or len(starts) == 0:
+            raise LakeError(
+                f"starts of shape {starts.shape} and goals of shape {goals.shape}: both must be (num_agents, 2), "
+                "(row, col) each, at least one agent"
+            )
+        for name, cells in (("start", starts), ("goal", goals)):
+            for agent, (row, col) in enumerate(cells.tolist()):
+                if not (0 <= row < self.height and 0 <= col < self.width):
+                    raise LakeError(
+                        f"agent {agent}'s {name} ({row}, {col}) is off the board: rows are 0 to {self.height - 1}, "
+                        f"columns 0 to {self.width - 1}"
+                    )
+                if holes[row, col]:
+                    raise LakeError(f"agent {agent}'s {name} ({row}, {col}) is a hole: put it on ice")
+        endpoints = [tuple(cell) for cell in (*starts.tolist(), *goals.tolist())]
+        if len(set(endpoints)) != len(endpoints):
+            shared = next(cell for cell in endpoints if endpoints.count(cell) > 1)
+            raise LakeError(f"cell {shared} is used twice: every start and every goal needs a cell of its own")
+
+    @property
+    def height(self) -> int:
+        return self.holes.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.holes.shape[1]
+
+    @property
+    def num_agents(self) -> int:
+        return len(self.starts)
+
+    def key(self) -> bytes:
+        """Equal for equal boards, starts and goals; certified facts and names do not count."""
+        shape = np.array([self.height, self.width, self.num_agents], dtype=np.int16)
+        return shape.tobytes() + np.packbits(self.holes).tobytes() + self.starts.tobytes() + self.goals.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return self.key() == other.key() if isinstance(other, Instance) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+
+def _frozen(array: object, dtype: type[np.generic]) -> NDArray:
+    copy = np.array(array, dtype=dtype, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver proved. Infeasible is a result: ``feasible`` is False and the rest is None."""
+
+    feasible: bool
+    plan: tuple[tuple[int, ...], ...] | None = None
+    makespan: int | None = None
+    sum_of_costs: int | None = None
+    expansions: int = 0
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One agent's fault in one step of a plan."""
+
+    agent: int
+    step: int  # 0-based index into the plan
+    cell: tuple[int, int]  # where the agent stood
+    target: tuple[int, int]  # where it wanted to go (may be off the board)
+    event: Event
+    kind: FailureKind
+    others: tuple[int, ...] = ()  # the other parties of a conflict
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge saw when it played a plan to its end."""
+
+    valid: bool
+    optimal: bool | None  # None where the least makespan is unknown
+    failure: FailureKind | None  # None when valid
+    violations: tuple[Violation, ...]
+    makespan: int | None  # None unless all agents end on their goals
+    sum_of_costs: int | None
+    makespan_gap: int | None = None  # over the optimum, where both are known
+    sum_of_costs_gap: int | None = None
+    agents_on_goal: tuple[bool, ...] = ()
