@@ -1,0 +1,66 @@
+# Two commands: `make demo` and `make test`. Both set up what they need in .venv and nothing else on the machine.
+#
+# On Linux the default torch wheel brings gigabytes of CUDA. Name PyTorch's CPU index to get the small build:
+#   make demo TORCH_INDEX=<the CPU index from PyTorch's "Get started" page>
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+# Two cores are the yardstick: keep the numerical libraries from starting a thread pool each.
+export OMP_NUM_THREADS ?= 1
+export RAY_USAGE_STATS_ENABLED ?= 0
+
+.PHONY: help demo test test-fast lint types check format fuzz bench clean setup setup-dev
+
+help: ## What there is to make
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: setup ## Three rounds of training with the rule-based engineer, then the table and the report page
+	$(BIN)/envtuning run demo
+
+test: setup-dev ## Every test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-fast: setup-dev ## The tests that take seconds
+	$(BIN)/python -m pytest -m "not slow and not ray" $(PYTEST_ARGS)
+
+lint: setup-dev ## Style and import order
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup-dev ## Static types
+	$(BIN)/mypy
+
+check: lint types test ## What CI runs
+
+format: setup-dev ## Mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+fuzz: setup-dev ## 100,000 replies, instance files and engineers' answers; figures to benchmarks/results
+	$(BIN)/python -m benchmarks.fuzz all --n 100000
+
+clean: ## Remove the environment and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup: $(VENV)/.runtime
+setup-dev: $(VENV)/.dev
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing the runtime into $(VENV) (a few minutes the first time) …"
+	$(PIP) torch
+	$(PIP) -e ".[rllib,render]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo "installing the test tools and every extra into $(VENV) …"
+	$(PIP) -e ".[all,dev]"
+	@touch $@

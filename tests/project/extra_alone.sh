@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# One extra in a bare environment: it installs without the others, and what it promises imports.
+# Usage: tests/project/extra_alone.sh EXTRA
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+extra=$1
+declare -A proof=(
+  [rllib]="import ray.rllib, envtuning.trainees.rllib"
+  [openai]="import openai, engineers; engineers.make('openai/some-model', api_key='none')"
+  [gemini]="import google.genai, engineers; engineers.make('gemini/some-model', api_key='none')"
+  [litellm]="import litellm, engineers; engineers.make('litellm/openai/some-model', api_key='none')"
+  [local]="import transformers, llguidance, torch"
+  [grpo]="import trl"
+  [bfcl]="import mpmath"
+  [render]="import pygame, PIL"
+)
+where=$(mktemp -d)
+trap 'rm -rf "$where"' EXIT
+python3 -m venv "$where/venv"
+"$where/venv/bin/pip" install -q -c constraints.txt ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} ".[$extra]"
+cd "$where"
+"$where/venv/bin/python" -c "import mapf_frozenlake, engineers; ${proof[$extra]}"
+echo "$extra works alone"

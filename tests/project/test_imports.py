@@ -1,0 +1,51 @@
+"""Who imports whom, and what an import may load: each package in a fresh interpreter, and its source text."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+HEAVY = {"ray", "torch", "pygame", "matplotlib", "transformers", "trl", "openai", "google.genai", "litellm", "PIL", "jax"}
+MAY_LOAD = {
+    "mapf_frozenlake": HEAVY | {"jinja2", "typer", "rich", "engineers", "envtuning"},
+    "engineers": HEAVY | {"jinja2", "typer", "rich", "numba", "gymnasium", "mapf_frozenlake", "envtuning"},
+    "envtuning": HEAVY | {"jinja2"},
+}
+MAY_NOT_IMPORT = {
+    "mapf_frozenlake": {"engineers", "envtuning", "benchmarks", "examples", "tests"},
+    "engineers": {"mapf_frozenlake", "envtuning", "ray", "benchmarks", "examples", "tests"},
+    "envtuning": {"benchmarks", "examples", "tests"},
+}
+
+
+@pytest.mark.parametrize("package", MAY_LOAD)
+def test_import_loads_nothing_heavy(package):
+    code = f"import sys, {package}; print(*sorted(sys.modules))"
+    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    assert not loaded & MAY_LOAD[package], f"import {package} loads {sorted(loaded & MAY_LOAD[package])}"
+
+
+@pytest.mark.parametrize("package", MAY_NOT_IMPORT)
+def test_no_package_imports_its_users(package):
+    """Lazy imports count too: the whole source is read, not only what runs at import."""
+    wrong = []
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            wrong += [f"{path.name}: {n}" for n in names if n.split(".")[0] in MAY_NOT_IMPORT[package]]
+    assert not wrong
+
+
+def test_importing_engineers_is_quick():
+    """Under 0.3 s over the bare interpreter with pydantic, of processor time, best of three."""
+    code = "import time; s = time.process_time(); import engineers; print(time.process_time() - s)"
+    times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+    assert min(times) < 0.3
