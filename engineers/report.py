@@ -19,7 +19,9 @@ class SliceResult(_Section):
 
     name: str = Field(description="The slice, by the key it has in the config: '6' for 6×6 lakes.")
     episodes: int = Field(ge=0)
-    metrics: dict[str, float] = Field(default_factory=dict, description="Rates and means, e.g. valid_rate, optimal_rate.")
+    metrics: dict[str, float] = Field(
+        default_factory=dict, description="Rates and means, e.g. valid_rate, optimal_rate."
+    )
     failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
 
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
@@ -74,7 +76,9 @@ class StageReport(_Section):
     objective: str = Field("valid_rate", description="The metric the run wants to raise on the validation suite.")
     config: dict[str, Any] = Field(description="The config the stage was trained on.")
     results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
-    training_results: list[SliceResult] = Field(default_factory=list, description="Success on the training draw, per slice.")
+    training_results: list[SliceResult] = Field(
+        default_factory=list, description="Success on the training draw, per slice."
+    )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(
         default_factory=dict, description="Per slice: waits per episode, episode length, collisions avoided, …"
@@ -83,5 +87,7 @@ class StageReport(_Section):
         default_factory=dict, description="Per slice: what the generator actually drew."
     )
     history: list[StageRecord] = Field(default_factory=list, description="Earlier stages, oldest first.")
-    training: dict[str, Any] = Field(default_factory=dict, description="Bookkeeping: round's index, steps, gradient norms, …")
+    training: dict[str, Any] = Field(
+        default_factory=dict, description="Bookkeeping: round's index, steps, gradient norms, …"
+    )
     incidents: list[Incident] = Field(default_factory=list)

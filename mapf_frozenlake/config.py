@@ -22,7 +22,9 @@ class _Frozen(BaseModel):
 class Slice(_Frozen):
     """The part of a config for one map size."""
 
-    share: float = Field(1.0, ge=0.0, le=1.0, description="Weight of this map size in the data; weights need not sum to 1.")
+    share: float = Field(
+        1.0, ge=0.0, le=1.0, description="Weight of this map size in the data; weights need not sum to 1."
+    )
     hole_ratio: float = Field(
         0.2, ge=0.0, le=0.9, description="Share of the cells that are neither start nor goal that are holes."
     )
@@ -47,16 +49,22 @@ class LakeConfig(_Frozen):
         default_factory=lambda: {4: Slice()}, min_length=1, description="Per map size (a square's side): what is drawn."
     )
     num_agents: int | dict[int, float] = Field(2, description="How many agents, or a weight for each count.")
-    is_slippery: bool = Field(False, description="Whether a moving agent may be turned to either side, as in FrozenLake.")
+    is_slippery: bool = Field(
+        False, description="Whether a moving agent may be turned to either side, as in FrozenLake."
+    )
     success_rate: float = Field(
         1.0 / 3.0, ge=0.0, le=1.0, description="On slippery ice, the chance that an agent moves as it intended."
     )
     collisions: Literal["block", "end"] = Field(
         "block", description="After a conflict the agents stay and the episode goes on (block) or terminates (end)."
     )
-    horizon: int | None = Field(None, ge=1, le=100_000, description="Steps until truncation; null means 4 * (height + width).")
+    horizon: int | None = Field(
+        None, ge=1, le=100_000, description="Steps until truncation; null means 4 * (height + width)."
+    )
     reward: RewardName = Field("sparse", description="Which of the named rewards is paid.")
-    feedback: bool = Field(True, description="Whether violations are explained in actionable words (text environments).")
+    feedback: bool = Field(
+        True, description="Whether violations are explained in actionable words (text environments)."
+    )
     hint_strength: float = Field(
         1.0, ge=0.0, le=1.0, description="Scale of the hint channels, where the environment has them: 0 blanks them."
     )
@@ -67,8 +75,16 @@ class LakeConfig(_Frozen):
         return self
 
     @classmethod
-    def single(cls, size: int = 4, num_agents: int | dict[int, float] = 2, *, hole_ratio: float = 0.2,
-               wait_ratio: float | None = None, min_distance: int = 1, **rules: Any) -> LakeConfig:
+    def single(
+        cls,
+        size: int = 4,
+        num_agents: int | dict[int, float] = 2,
+        *,
+        hole_ratio: float = 0.2,
+        wait_ratio: float | None = None,
+        min_distance: int = 1,
+        **rules: Any,
+    ) -> LakeConfig:
         """The common case: one map size."""
         only = {"share": 1.0, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio, "min_distance": min_distance}
         return cls(slices={size: only}, num_agents=num_agents, **rules)

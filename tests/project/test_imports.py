@@ -9,7 +9,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-HEAVY = {"ray", "torch", "pygame", "matplotlib", "transformers", "trl", "openai", "google.genai", "litellm", "PIL", "jax"}
+HEAVY = {
+    "ray",
+    "torch",
+    "pygame",
+    "matplotlib",
+    "transformers",
+    "trl",
+    "openai",
+    "google.genai",
+    "litellm",
+    "PIL",
+    "jax",
+}
 MAY_LOAD = {
     "mapf_frozenlake": HEAVY | {"jinja2", "typer", "rich", "engineers", "envtuning"},
     "engineers": HEAVY | {"jinja2", "typer", "rich", "numba", "gymnasium", "mapf_frozenlake", "envtuning"},
@@ -25,7 +37,9 @@ MAY_NOT_IMPORT = {
 @pytest.mark.parametrize("package", MAY_LOAD)
 def test_import_loads_nothing_heavy(package):
     code = f"import sys, {package}; print(*sorted(sys.modules))"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
     assert not loaded & MAY_LOAD[package], f"import {package} loads {sorted(loaded & MAY_LOAD[package])}"
 
 
@@ -47,5 +61,8 @@ def test_no_package_imports_its_users(package):
 def test_importing_engineers_is_quick():
     """Under 0.3 s over the bare interpreter with pydantic, of processor time, best of three."""
     code = "import time; s = time.process_time(); import engineers; print(time.process_time() - s)"
-    times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+    times = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    ]
     assert min(times) < 0.3

@@ -1,0 +1,191 @@
+"""Instances from explicit maps: FrozenLake's ``desc``, and MovingAI's ``.map`` and ``.scen`` files."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS, START_LETTERS
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Instance
+
+MOVINGAI_ICE = ".GS"
+MOVINGAI_HOLES = "@OTW"
+
+
+def from_desc(desc: str | Sequence[str]) -> Instance:
+    """The instance that a board of letters describes: ``["SFFF", "FHFg", "FFFH", "HsFG"]``.
+
+    ``F`` ice, ``H`` hole; agent 0 goes from ``S`` to ``G``, agent 1 from ``s`` to ``g``, agent 2 from ``A`` to ``a``, and
+    so on. Spaces between the letters do not count. Every agent's goal is reachable from its start.
+    """
+    rows = _rows_of(desc)
+    holes = np.array([[letter == HOLE for letter in row] for row in rows])
+    where: dict[str, tuple[int, int]] = {}
+    for r, row in enumerate(rows):
+        for c, letter in enumerate(row):
+            if letter in (ICE, HOLE):
+                continue
+            if letter not in START_LETTERS and letter not in GOAL_LETTERS:
+                raise LakeError(
+                    f"row {r} of the map has {letter!r} in column {c}: write F for ice, H for a hole, "
+                    f"{' '.join(START_LETTERS[:5])} … for starts and {' '.join(GOAL_LETTERS[:5])} … for goals"
+                )
+            if letter in where:
+                raise LakeError(
+                    f"the map has {letter!r} at {where[letter]} and at {(r, c)}: once each; "
+                    f"agent 1 goes from {START_LETTERS[1]!r} to {GOAL_LETTERS[1]!r}"
+                )
+            where[letter] = (r, c)
+    agents = next((i for i, letter in enumerate(START_LETTERS) if letter not in where), MAX_LETTERED_AGENTS)
+    expected = {*START_LETTERS[:agents], *GOAL_LETTERS[:agents]}
+    if agents == 0 or set(where) != expected:
+        unmatched = sorted(set(where) ^ expected) or ["S", "G"]
+        raise LakeError(
+            f"the map's starts and goals do not pair up ({', '.join(unmatched)}): agents are numbered without a gap, "
+            f"starts {' '.join(START_LETTERS[:5])} …, goals {' '.join(GOAL_LETTERS[:5])} …"
+        )
+    starts = [where[letter] for letter in START_LETTERS[:agents]]
+    goals = [where[letter] for letter in GOAL_LETTERS[:agents]]
+    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+
+
+def to_desc(instance: Instance) -> list[str]:
+    """The board in letters; ``from_desc`` reads it back."""
+    if instance.num_agents > MAX_LETTERED_AGENTS:
+        raise LakeError(
+            f"{instance.num_agents} agents: a board in letters names at most {MAX_LETTERED_AGENTS}; "
+            f"save as MovingAI files or as an InstanceSet"
+        )
+    board = np.where(instance.holes, HOLE, ICE)
+    for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals)):
+        board[tuple(start)] = START_LETTERS[agent]
+        board[tuple(goal)] = GOAL_LETTERS[agent]
+    return ["".join(row) for row in board]
+
+
+def load_map(path: str | Path) -> BoolGrid:
+    """The holes of a MovingAI ``.map`` file: bool[height, width]."""
+    lines = _read(path).splitlines()
+    header, body = lines[:4], lines[4:]
+    facts = dict(line.split(maxsplit=1) for line in header[:3] if len(line.split(maxsplit=1)) == 2)
+    if len(header) < 4 or header[3].strip() != "map" or not {"type", "height", "width"} <= set(facts):
+        raise LakeError(f"{path}: a .map file begins with the lines 'type …', 'height …', 'width …', 'map'")
+    height, width = _count(path, "height", facts["height"]), _count(path, "width", facts["width"])
+    if not (MIN_SIZE <= height <= MAX_SIZE and MIN_SIZE <= width <= MAX_SIZE):
+        raise LakeError(f"{path}: {height}×{width} is outside {MIN_SIZE}–{MAX_SIZE} a side: crop the map")
+    rows = [row for row in body if row]
+    if len(rows) != height:
+        raise LakeError(f"{path}: height says {height}, the map has {len(rows)} rows: mend one of the two")
+    for r, row in enumerate(rows):
+        if len(row) != width:
+            raise LakeError(
+                f"{path}: width says {width}, row {r} (line {r + 5}) has {len(row)} characters: mend one of the two"
+            )
+        strange = set(row) - set(MOVINGAI_ICE + MOVINGAI_HOLES)
+        if strange:
+            raise LakeError(
+                f"{path}: row {r} (line {r + 5}) has {min(strange)!r}: passable cells are {' '.join(MOVINGAI_ICE)}, "
+                f"blocked ones {' '.join(MOVINGAI_HOLES)}"
+            )
+    return np.array([[cell in MOVINGAI_HOLES for cell in row] for row in rows])
+
+
+def load_movingai(map_path: str | Path, scen_path: str | Path, num_agents: int = 2) -> Instance:
+    """The first ``num_agents`` tasks of a MovingAI scenario on its map. Every goal is reachable."""
+    holes = load_map(map_path)
+    lines = _read(scen_path).splitlines()
+    if not lines or not lines[0].startswith("version"):
+        raise LakeError(f"{scen_path}: a .scen file begins with the line 'version 1'")
+    tasks = [(number, line.split()) for number, line in enumerate(lines[1:], 2) if line.strip()]
+    if not 1 <= num_agents <= len(tasks):
+        raise LakeError(f"num_agents={num_agents}: {scen_path} has {len(tasks)} tasks; ask for 1 to {len(tasks)}")
+    starts, goals = [], []
+    for number, fields in tasks[:num_agents]:
+        if len(fields) < 9 or not all(field.isdigit() for field in fields[2:8]):
+            raise LakeError(
+                f"{scen_path}: line {number} has {len(fields)} fields: expected bucket, map, width, height, start x, start y, "
+                f"goal x, goal y, length"
+            )
+        width, height, start_col, start_row, goal_col, goal_row = (int(field) for field in fields[2:8])
+        if (height, width) != holes.shape:
+            raise LakeError(
+                f"{scen_path}: line {number} is for a {height}×{width} map, {map_path} is {holes.shape[0]}×{holes.shape[1]}: "
+                f"use the scenario's own map"
+            )
+        starts.append((start_row, start_col))
+        goals.append((goal_row, goal_col))
+    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+
+
+def save_movingai(instance: Instance, map_path: str | Path, scen_path: str | Path) -> None:
+    """Write an instance as a map and a scenario that ``load_movingai`` and other planners read."""
+    rows = ["".join("@" if hole else "." for hole in row) for row in instance.holes]
+    header = ["type octile", f"height {instance.height}", f"width {instance.width}", "map"]
+    Path(map_path).write_text("\n".join([*header, *rows]) + "\n")
+    name = Path(map_path).name
+    lines = ["version 1"]
+    for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals)):
+        length = distances(instance.holes, (int(goal[0]), int(goal[1])))[tuple(start)]
+        fields = (0, name, instance.width, instance.height, start[1], start[0], goal[1], goal[0], length)
+        lines.append("\t".join(str(field) for field in fields))
+        assert length >= 0, f"agent {agent} has no path"
+    Path(scen_path).write_text("\n".join(lines) + "\n")
+
+
+def distances(holes: BoolGrid, goal: tuple[int, int]) -> np.ndarray:
+    """Steps to ``goal`` over ice from every cell, -1 where there is no way: int32[height, width]."""
+    field = np.full(holes.shape, -1, dtype=np.int32)
+    field[goal] = 0
+    queue = deque([goal])
+    while queue:
+        row, col = queue.popleft()
+        for r, c in ((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col)):
+            inside = 0 <= r < holes.shape[0] and 0 <= c < holes.shape[1]
+            if inside and not holes[r, c] and field[r, c] < 0:
+                field[r, c] = field[row, col] + 1
+                queue.append((r, c))
+    return field
+
+
+def require_paths(instance: Instance) -> Instance:
+    """The instance itself, if every agent alone could reach its goal; else an error that names the agent."""
+    for agent, (start, goal) in enumerate(zip(instance.starts.tolist(), instance.goals.tolist())):
+        if distances(instance.holes, (goal[0], goal[1]))[start[0], start[1]] < 0:
+            raise LakeError(
+                f"agent {agent} has no path from {tuple(start)} to {tuple(goal)}: holes cut the lake; open one of them"
+            )
+    return instance
+
+
+def _rows_of(desc: str | Sequence[str]) -> list[str]:
+    lines = desc.strip().splitlines() if isinstance(desc, str) else list(desc)
+    rows = ["".join(str(line).split()) for line in lines]
+    widths = {len(row) for row in rows}
+    if len(widths) != 1:
+        short = next((r for r, row in enumerate(rows) if len(row) != len(rows[0])), 0)
+        raise LakeError(
+            f"row {short} of the map has {len(rows[short]) if rows else 0} cells, row 0 has {len(rows[0]) if rows else 0}: "
+            f"make all rows equally long"
+        )
+    if not (MIN_SIZE <= len(rows) <= MAX_SIZE and MIN_SIZE <= len(rows[0]) <= MAX_SIZE):
+        raise LakeError(f"the map is {len(rows)}×{len(rows[0])}: {MIN_SIZE} to {MAX_SIZE} rows and columns")
+    return rows
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise LakeError(f"{path}: byte {error.start} is not text; MovingAI files are plain text") from None
+    except OSError as error:
+        raise LakeError(f"{path}: {error.strerror}; give the path of a readable file") from None
+
+
+def _count(path: str | Path, name: str, text: str) -> int:
+    if not text.strip().isdigit():
+        raise LakeError(f"{path}: {name} is {text.strip()!r}: write a whole number")
+    return int(text)
