@@ -64,7 +64,7 @@ def test_distances_go_round_holes():
     ],
 )
 def test_a_broken_desc_says_where_and_why(desc, says):
-    with pytest.raises(LakeError, match="(?s).*") as caught:
+    with pytest.raises(LakeError) as caught:
         from_desc(desc)
     assert says in str(caught.value)
 
