@@ -1,14 +1,15 @@
-"""``Chat``: all that a language-model backend does. Messages and a JSON Schema go in; text and what it took come out.
+"""``Chat``: the one thing a language-model backend provides. Everything else of an engineer is ``ModelEngineer``'s.
 
-Everything that can go wrong at a provider is named here, once. A backend raises nothing else from ``complete``: what its
-SDK raises is translated at the boundary, with the keys taken out, so that nothing above needs to know an SDK.
+Everything that can go wrong at a provider is named here, once. What an SDK raises is translated at the boundary, with the
+keys taken out, so that nothing above needs to know an SDK.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
+
+from engineers.redaction import redact
 
 
 class Message(TypedDict):
@@ -20,34 +21,55 @@ class Message(TypedDict):
 
 @dataclass(frozen=True)
 class Completion:
-    """One reply, and what it took."""
+    """What came back: the text as it is, thoughts and fences included, and what the provider counted."""
 
     text: str
-    prompt_tokens: int = 0
-    completion_tokens: int = 0  # thinking included, where the provider counts it
+    prompt_tokens: int = 0  # 0: not counted by the provider, so estimated by the meter
+    completion_tokens: int = 0  # thoughts included
     cost: float | None = None  # US dollars; None where the backend knows no price
 
 
 class ChatError(RuntimeError):
     """A question to a model got no usable reply. ``spent`` is what the provider counted for it, if anything came back."""
 
-    ask_again: ClassVar[bool] = False  # whether the same conversation may fare better if it is put again
+    transient: ClassVar[bool] = False  # the same request may pass later
+    may_be_billed: ClassVar[bool] = False  # so the backend leaves it to the meter whether to ask once more
+    ask_again: ClassVar[bool] = False  # the model may do better when it is told what went wrong
 
-    def __init__(self, message: str, spent: Completion | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, spent: Completion | None = None, retry_after: float | None = None) -> None:
+        super().__init__(redact(message))
         self.spent = spent
+        self.retry_after = retry_after  # seconds that the provider asks to wait, where it says so
 
 
 class Timeout(ChatError):
-    """No reply within the time limit, or the connection could not be made or was cut, retries included."""
+    """No whole reply within the time limit."""
+
+    transient = may_be_billed = True
+
+
+class ConnectionCut(ChatError):
+    """The connection broke before the reply was whole."""
+
+    transient = may_be_billed = True
 
 
 class RateLimited(ChatError):
-    """The provider still asked to wait, or reported an exhausted quota, after the last retry."""
+    """The provider asks to wait, or the quota is used up."""
+
+    transient = True
 
 
 class ServerFailed(ChatError):
-    """The provider failed (5xx), or answered with something that is not its own wire format."""
+    """The provider could not be reached or failed (5xx)."""
+
+    transient = True
+
+
+class WireBroken(ChatError):
+    """What came back is not in the provider's own wire format."""
+
+    may_be_billed = True
 
 
 class AuthFailed(ChatError):
@@ -55,28 +77,30 @@ class AuthFailed(ChatError):
 
 
 class Rejected(ChatError):
-    """The provider would not take the request (unknown model, unsupported schema): it must be changed first."""
+    """The provider would not take the request (unknown model, unsupported schema): change it first."""
 
 
 class Refused(ChatError):
-    """The model, or the provider's filter, declined to answer."""
+    """The provider says that the model, or its filter, declined. (A refusal in plain words is a reply like any other.)"""
 
-    ask_again = True
+    may_be_billed = ask_again = True
 
 
 class TooLong(ChatError):
     """The prompt does not fit the model, or the reply was cut at its token or byte limit."""
 
-    ask_again = True
+    may_be_billed = ask_again = True
 
 
 @runtime_checkable
 class Chat(Protocol):
-    """A model that can be asked."""
+    """Asks one model. Bounds its own time: timeouts, and retries that honour Retry-After, are its own."""
 
-    name: str  # as ``engineers.make`` takes it: "openai/gpt-…"
-    max_tokens: int  # a reply never has more, so a meter can refuse beforehand what it could not pay
+    model: str  # as ``make`` names it: "openai/gpt-5-mini"; prices and transcripts go by it
 
-    def complete(self, messages: Sequence[Message], schema: dict[str, Any]) -> Completion:
-        """One reply that should match ``schema`` (strict JSON Schema), not yet validated. Raises only ``ChatError``."""
+    def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
+        """One answer of at most ``max_tokens``, not yet validated; with a schema, in the provider's structured output.
+
+        Raises ``ChatError`` for whatever went wrong, and nothing else.
+        """
         ...

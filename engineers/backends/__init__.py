@@ -1,0 +1,1 @@
+"""Chats behind the language-model engineers, one module per provider; each imports its SDK when it is first asked."""

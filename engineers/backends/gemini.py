@@ -1,0 +1,104 @@
+"""Gemini by the ``google-genai`` SDK."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from engineers.backends.making import engineer_on, require
+from engineers.backends.network import NetworkChat, error_for_status, limit_body, ours_behind, undocumented
+from engineers.backends.openai import connection_error
+from engineers.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
+from engineers.proposal import Engineer
+
+REFUSALS = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"}
+ROLES = {"user": "user", "assistant": "model"}
+
+
+@dataclass
+class GeminiChat(NetworkChat):
+    """A Gemini model, answering in JSON of the given schema."""
+
+    provider: ClassVar[str] = "gemini"
+    key_variables: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+    def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
+        from google import genai
+
+        options = genai.types.HttpOptions(
+            base_url=self.base_url,
+            timeout=int(self.timeout * 1000),  # the SDK counts milliseconds
+            client_args={"event_hooks": {"response": [limit_body(self.max_bytes, self.timeout)]}},
+        )
+        client = genai.Client(api_key=self.required_key(), http_options=options)
+        try:
+            return read_reply(
+                client.models.generate_content(
+                    model=self.model_id, contents=_contents(messages), config=self._config(messages, schema, max_tokens)
+                )
+            )
+        finally:
+            client.close()
+
+    def _config(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> dict[str, Any]:
+        system = [message["content"] for message in messages if message["role"] == "system"]
+        config = {
+            "system_instruction": "\n\n".join(system) or None,
+            "max_output_tokens": max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "response_mime_type": None if schema is None else "application/json",
+            "response_json_schema": schema,
+        }
+        return {**config, **self.request}
+
+    def _translate(self, error: Exception) -> ChatError:
+        from google.genai import errors
+
+        wrapped = ours_behind(error)
+        if wrapped is not None:
+            return wrapped
+        if isinstance(error, errors.APIError):
+            headers = getattr(error.response, "headers", None)
+            return error_for_status(error.code or 0, f"{error.status}: {error.message}", headers)
+        if type(error).__module__.startswith(("httpx", "httpcore")):
+            return connection_error(error)
+        return undocumented(error)
+
+
+def read_reply(reply: Any) -> Completion:
+    """The text of a reply, thoughts left out, and what it took. Raises ``Refused`` or ``TooLong`` where it has none."""
+    usage = reply.usage_metadata
+    thought = getattr(usage, "thoughts_token_count", 0) or 0
+    prompt, written = getattr(usage, "prompt_token_count", 0) or 0, getattr(usage, "candidates_token_count", 0) or 0
+    blocked = getattr(reply.prompt_feedback, "block_reason", None)
+    if blocked:
+        raise Refused(f"the prompt was blocked: {getattr(blocked, 'value', blocked)}", Completion("", prompt, 0))
+    if not reply.candidates:
+        raise WireBroken("the reply has no candidates")
+    candidate = reply.candidates[0]
+    parts = (candidate.content.parts if candidate.content else None) or []
+    text = "".join(part.text or "" for part in parts if not part.thought)
+    completion = Completion(text, prompt, written + thought)
+    reason = getattr(candidate.finish_reason, "value", candidate.finish_reason)
+    if reason in REFUSALS:
+        raise Refused(f"the model refused: {reason} {candidate.finish_message or ''}".strip(), completion)
+    if reason == "MAX_TOKENS":
+        raise TooLong(
+            f"the reply was cut after {written + thought} tokens: think and write less, or raise the limit", completion
+        )
+    return completion
+
+
+def _contents(messages: list[Message]) -> list[dict[str, Any]]:
+    return [
+        {"role": ROLES[message["role"]], "parts": [{"text": message["content"]}]}
+        for message in messages
+        if message["role"] != "system"
+    ]
+
+
+def make(model: str, **options: Any) -> Engineer:
+    """An engineer at Gemini; the key comes from GEMINI_API_KEY, GOOGLE_API_KEY or ``api_key``."""
+    require("google.genai", extra="gemini")
+    return engineer_on(GeminiChat, model, options)

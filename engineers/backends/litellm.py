@@ -1,0 +1,66 @@
+"""Everything else by ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from engineers.backends.making import engineer_on, require
+from engineers.backends.network import NetworkChat
+from engineers.backends.openai import read_chat_completion, strict_format, translate_openai
+from engineers.chat import ChatError, Completion, Message, TooLong
+from engineers.proposal import Engineer
+
+
+@dataclass
+class LiteLLMChat(NetworkChat):
+    """A model at any provider that litellm knows; it finds the provider's key in the environment by itself."""
+
+    provider: ClassVar[str] = "litellm"
+
+    def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
+        litellm = _litellm()
+        reply = litellm.completion(
+            model=self.model_id,
+            messages=list(messages),
+            response_format=strict_format(schema),
+            max_tokens=max_tokens,
+            temperature=self.temperature,
+            seed=self.seed,
+            api_key=self.api_key,
+            base_url=self.base_url,
+            timeout=self.timeout,
+            max_retries=0,
+            num_retries=0,
+            drop_params=True,  # what a provider does not take; the schema is checked here anyway
+            **self.request,
+        )
+        completion = read_chat_completion(reply)
+        if len(completion.text.encode()) > self.max_bytes:
+            raise TooLong(f"the reply has more than {self.max_bytes} bytes: answer with the JSON alone", completion)
+        return replace(completion, cost=_cost(reply))
+
+    def _translate(self, error: Exception) -> ChatError:
+        return translate_openai(error, self.timeout)
+
+
+def _litellm() -> Any:
+    """litellm with its bundled price table (else it asks the network for one), and without its banners."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    import litellm
+
+    litellm.suppress_debug_info = True
+    return litellm
+
+
+def _cost(reply: Any) -> float | None:
+    """US dollars by litellm's offline table; None for a model it has no price for."""
+    cost = (getattr(reply, "_hidden_params", None) or {}).get("response_cost")
+    return None if cost is None else float(cost)
+
+
+def make(model: str, **options: Any) -> Engineer:
+    """An engineer at any provider of litellm: ``provider/model``. Keys come from the environment or ``api_key``."""
+    require("litellm", extra="litellm")
+    return engineer_on(LiteLLMChat, model, options)

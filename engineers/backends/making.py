@@ -1,0 +1,33 @@
+"""How a backend becomes an engineer: is its SDK there, which options are the chat's, which the engineer's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import Any
+
+from engineers.proposal import Engineer
+
+
+def require(*modules: str, extra: str) -> None:
+    """Raise ``ImportError`` with the command that installs ``extra`` when a module is missing. Imports nothing."""
+    missing = [name for name in modules if not _is_installed(name)]
+    if missing:
+        raise ImportError(f"{', '.join(missing)} is not installed: pip install 'mapf-frozenlake[{extra}]'", name=missing[0])
+
+
+def engineer_on(chat_type: Callable[..., Any], model: str, options: dict[str, Any]) -> Engineer:
+    """An engineer on a chat of this type; options named like the chat's fields are the chat's, the rest the engineer's."""
+    from engineers.model_engineer import ModelEngineer
+
+    own = {field.name for field in fields(chat_type) if field.init}  # type: ignore[arg-type]
+    chat = chat_type(model, **{name: value for name, value in options.items() if name in own})
+    return ModelEngineer(chat, **{name: value for name, value in options.items() if name not in own})
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # a parent package of a dotted name is missing
+        return False

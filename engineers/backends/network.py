@@ -1,0 +1,187 @@
+"""What every provider over a network shares: one retry rule, one time limit, one size limit, one place for the key.
+
+The SDKs' own retries are switched off: only one of the three honours Retry-After, and stacked retries multiply.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import os
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from engineers.chat import (
+    AuthFailed,
+    ChatError,
+    Completion,
+    Message,
+    RateLimited,
+    Rejected,
+    ServerFailed,
+    Timeout,
+    TooLong,
+    WireBroken,
+)
+from engineers.redaction import protect, redact
+
+LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
+LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
+SHOWN = 500  # characters of a provider's message that an error quotes
+
+
+@dataclass
+class NetworkChat(ABC):
+    """A model at a provider.
+
+    ``complete`` ends within ``attempts`` × ``timeout`` seconds of asking and ``LONGEST_WAIT`` for each wait between.
+    What may have been billed (a timeout, a cut connection) is not retried here.
+    """
+
+    provider: ClassVar[str]
+    key_variables: ClassVar[tuple[str, ...]] = ()
+
+    model_id: str  # as the provider names it
+    api_key: str | None = field(default=None, repr=False)  # None: from the environment, when asked
+    base_url: str | None = None
+    temperature: float | None = None  # None: the provider's default (some models take no other)
+    seed: int | None = None
+    timeout: float = 120.0  # seconds, per attempt
+    attempts: int = 3
+    max_bytes: int = 2_000_000  # of a reply on the wire
+    request: Mapping[str, Any] = field(default_factory=dict)  # further fields of the provider's request
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "attempts", "max_bytes"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name}={getattr(self, name)}: give a value above 0")
+        if not self.model_id:
+            raise ValueError(f"{self.provider}/: name a model after the slash")
+
+    @property
+    def model(self) -> str:
+        return f"{self.provider}/{self.model_id}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles never hold the key: another process finds it in its environment."""
+        return {**self.__dict__, "api_key": None}
+
+    def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
+        """One reply, retried while the failure may pass and cost nothing. Raises only ``ChatError``."""
+        attempt = 1
+        while True:
+            reply = self._attempt(messages, schema, max_tokens)
+            if isinstance(reply, Completion):
+                return reply
+            wait = seconds_before_retry(reply, attempt) if attempt < self.attempts else None
+            if wait is None:
+                raise reply
+            time.sleep(wait)
+            attempt += 1
+
+    def _attempt(
+        self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int
+    ) -> Completion | ChatError:
+        """Ask once. The failure is returned, not raised: nothing then leads back to an SDK's objects that hold the key."""
+        protect(self.key)
+        try:
+            reply = self._ask(messages, schema, max_tokens)
+        except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
+            failure = self._translate(error)
+            return type(failure)(str(failure), failure.spent, failure.retry_after)
+        return replace(reply, text=redact(reply.text))
+
+    @property
+    def key(self) -> str | None:
+        """The provider's key, or None."""
+        return self.api_key or next((os.environ[name] for name in self.key_variables if os.environ.get(name)), None)
+
+    def required_key(self) -> str:
+        """The key, or ``AuthFailed`` that says where to put one."""
+        if self.key is None:
+            raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")
+        return self.key
+
+    @abstractmethod
+    def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
+        """One request by the provider's SDK, without retries; whatever it raises is translated."""
+
+    @abstractmethod
+    def _translate(self, error: Exception) -> ChatError:
+        """The SDK's error as one of ours."""
+
+
+def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
+    """How long to wait before asking again: what the provider asks for, else doubling; None when it is not to be."""
+    if not failure.transient or failure.may_be_billed:
+        return None
+    if failure.retry_after is not None:
+        return failure.retry_after if failure.retry_after <= LONGEST_WAIT else None
+    return min(0.25 * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.75, 1.0)
+
+
+def error_for_status(status: int, message: str, headers: Mapping[str, str] | None = None) -> ChatError:
+    """An HTTP status as one of our errors."""
+    said = f"HTTP {status}: {message[:SHOWN]}"
+    retry_after = _retry_after(headers or {})
+    if status in (401, 403):
+        return AuthFailed(f"{said} (is the key right, and may it use this model?)")
+    if status == 429:
+        asks = "" if retry_after is None else f" (asks to wait {retry_after:g} s, at most {LONGEST_WAIT:g} are waited)"
+        return RateLimited(said + asks, retry_after=retry_after)
+    if status >= 500 or status in (408, 409):
+        return ServerFailed(said, retry_after=retry_after)
+    if status == 413 or any(words in message.lower() for words in ("context length", "context_length", "token count")):
+        return TooLong(said)
+    return Rejected(said)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the provider wants to be asked again: a number, or a date, or nothing."""
+    said = headers.get("retry-after") or headers.get("Retry-After")
+    if said is None:
+        return None
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = _seconds_until(said)
+    return max(seconds, 0.0) if seconds == seconds else None  # not a number: as if nothing was said
+
+
+def _seconds_until(date: str) -> float:
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp() - time.time()
+    except ValueError:
+        return float("nan")
+
+
+def limit_body(max_bytes: int, seconds: float) -> Any:
+    """A response hook for httpx and httpx2 clients: reads the body under a byte and a time limit, else raises ours."""
+
+    def read_within_limits(response: Any) -> None:
+        deadline, body = time.monotonic() + seconds, bytearray()
+        for chunk in response.stream:  # as it comes off the wire
+            body += chunk
+            if len(body) > max_bytes:
+                raise TooLong(f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes")
+            if time.monotonic() > deadline:
+                raise Timeout(f"the reply took longer than {seconds:g} s: raise timeout, or answer more briefly")
+        response.stream = type(response)(200, content=bytes(body)).stream
+
+    return read_within_limits
+
+
+def ours_behind(error: BaseException) -> ChatError | None:
+    """The ``ChatError`` that an SDK wrapped in its own, if there is one."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, ChatError):
+        behind = behind.__cause__ or behind.__context__
+    return behind
+
+
+def undocumented(error: Exception) -> WireBroken:
+    """What no SDK documents: it stumbled over a reply that is not in the provider's wire format."""
+    return WireBroken(f"the reply is not in the provider's wire format ({type(error).__name__}: {str(error)[:SHOWN]})")

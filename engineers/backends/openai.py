@@ -1,0 +1,118 @@
+"""OpenAI by its SDK (2.x and 3.x), and the chat.completions wire format that most other servers speak too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from engineers.backends.making import engineer_on, require
+from engineers.backends.network import NetworkChat, error_for_status, limit_body, ours_behind, undocumented
+from engineers.chat import (
+    ChatError,
+    Completion,
+    ConnectionCut,
+    Message,
+    Refused,
+    ServerFailed,
+    Timeout,
+    TooLong,
+    WireBroken,
+)
+from engineers.proposal import Engineer
+
+
+@dataclass
+class OpenAIChat(NetworkChat):
+    """A model at OpenAI, answering in strict structured output."""
+
+    provider: ClassVar[str] = "openai"
+    key_variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
+    limit_field: ClassVar[str] = "max_completion_tokens"  # the one that reasoning models accept
+
+    def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
+        import openai
+
+        limited = openai.DefaultHttpxClient(event_hooks={"response": [limit_body(self.max_bytes, self.timeout)]})
+        with openai.OpenAI(
+            api_key=self.required_key(),
+            base_url=self.base_url,
+            timeout=self.timeout,
+            max_retries=0,
+            http_client=limited,
+        ) as client:
+            return read_chat_completion(
+                client.chat.completions.create(
+                    model=self.model_id,
+                    messages=messages,
+                    **{self.limit_field: max_tokens},
+                    **self._options(schema),
+                )
+            )
+
+    def _options(self, schema: dict[str, Any] | None) -> dict[str, Any]:
+        options = {"response_format": strict_format(schema), "temperature": self.temperature, "seed": self.seed}
+        return {**{name: value for name, value in options.items() if value is not None}, **self.request}
+
+    def _translate(self, error: Exception) -> ChatError:
+        return translate_openai(error, self.timeout)
+
+
+def strict_format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The ``response_format`` field that asks for this schema and nothing else."""
+    if schema is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "proposal", "strict": True, "schema": schema}}
+
+
+def read_chat_completion(reply: Any) -> Completion:
+    """The text of a chat.completions reply and what it took. Raises ``Refused`` or ``TooLong`` where it has none."""
+    if not getattr(reply, "choices", None):
+        raise WireBroken(f"the reply has no choices: {str(reply)[:200]}")
+    choice, usage = reply.choices[0], reply.usage
+    text = choice.message.content or ""
+    if not isinstance(text, str):
+        raise WireBroken(f"the reply's content is {type(text).__name__}, not text")
+    completion = Completion(text, getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0)
+    refusal = getattr(choice.message, "refusal", None)
+    if refusal:
+        raise Refused(f"the model refused: {refusal}", spent=completion)
+    if choice.finish_reason == "content_filter":
+        raise Refused("the provider's content filter stopped the reply", spent=completion)
+    if choice.finish_reason == "length":
+        raise TooLong(
+            f"the reply was cut after {completion.completion_tokens} tokens: think and write less, or raise the limit",
+            spent=completion,
+        )
+    return completion
+
+
+def translate_openai(error: Exception, timeout: float) -> ChatError:
+    """An error of the openai SDK (litellm's are its subclasses) as one of ours."""
+    import openai
+
+    wrapped = ours_behind(error)
+    if wrapped is not None:
+        return wrapped
+    if isinstance(error, openai.APITimeoutError):
+        return Timeout(f"no reply within {timeout:g} s")
+    if isinstance(error, openai.APIConnectionError):
+        return connection_error(error.__cause__ or error)
+    if isinstance(error, openai.APIStatusError):
+        return error_for_status(error.status_code, error.message, error.response.headers)
+    return undocumented(error)
+
+
+def connection_error(error: BaseException) -> ChatError:
+    """An error of httpx or httpx2, which have the same names: not reached at all, or cut on the way."""
+    said = f"{type(error).__name__}: {error}"
+    if type(error).__name__ in ("ConnectError", "ProxyError", "UnsupportedProtocol"):
+        return ServerFailed(f"the server could not be reached ({said})")
+    if "Timeout" in type(error).__name__:
+        return Timeout(f"no reply in time ({said})")
+    return ConnectionCut(f"the connection was cut ({said})")
+
+
+def make(model: str, **options: Any) -> Engineer:
+    """An engineer at OpenAI; the key comes from OPENAI_API_KEY or ``api_key``."""
+    require("openai", extra="openai")
+    return engineer_on(OpenAIChat, model, options)

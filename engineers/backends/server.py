@@ -1,0 +1,39 @@
+"""Any OpenAI-compatible server: ``server/http://host:port/v1#model`` (vLLM, llama.cpp, Ollama, ``transformers serve``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from engineers.backends.making import engineer_on, require
+from engineers.backends.openai import OpenAIChat
+from engineers.proposal import Engineer
+
+
+@dataclass
+class ServerChat(OpenAIChat):
+    """A model at a server of one's own; ``model_id`` is its address, # and the model. OpenAI's key is never sent there."""
+
+    provider: ClassVar[str] = "server"
+    key_variables: ClassVar[tuple[str, ...]] = ("ENGINEERS_SERVER_API_KEY",)
+    limit_field: ClassVar[str] = "max_tokens"  # the one that all of them understand
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        address, _, model = self.model_id.partition("#")
+        if not address.startswith(("http://", "https://")) or not model:
+            raise ValueError(f"{self.model}: write it as server/http://host:port/v1#model")
+        self.base_url, self.model_id = address, model
+
+    @property
+    def model(self) -> str:
+        return f"server/{self.base_url}#{self.model_id}"
+
+    def required_key(self) -> str:
+        return self.key or "none"  # the SDK wants one; most such servers do not
+
+
+def make(model: str, **options: Any) -> Engineer:
+    """An engineer at an OpenAI-compatible server, ``http://host:port/v1#model``."""
+    require("openai", extra="openai")
+    return engineer_on(ServerChat, model, options)
