@@ -2,6 +2,8 @@
 
 from mapf_frozenlake.config import LakeConfig, Slice
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
+from mapf_frozenlake.generator import InstancePool, generate
+from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
 
 __version__ = "0.1.0"
@@ -12,6 +14,8 @@ __all__ = [
     "FailureKind",
     "GenerationError",
     "Instance",
+    "InstancePool",
+    "InstanceSet",
     "LakeConfig",
     "LakeError",
     "Plan",
@@ -20,4 +24,5 @@ __all__ = [
     "SolverBudgetExceeded",
     "Verdict",
     "Violation",
+    "generate",
 ]

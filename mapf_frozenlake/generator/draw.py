@@ -1,0 +1,132 @@
+"""One uniform draw: starts and goals at least ``min_distance`` apart, then holes among the other cells; and who can reach.
+
+Every board that a stratum allows is equally likely, because a draw that breaks a rule is thrown away whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mapf_frozenlake.world.rng import mix
+
+_ONE = np.uint64(1)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+MAX_PLACEMENTS = 200_000  # tries to place all starts and goals, for one draw
+
+
+@njit(cache=True, nogil=True)
+def stream_of(seed_key, index):
+    """The random numbers of instance ``index``, uint64[2]: a key of its own, and how many were drawn."""
+    stream = np.empty(2, np.uint64)
+    stream[0], stream[1] = mix(np.uint64(seed_key), np.uint64(index)), np.uint64(0)
+    return stream
+
+
+@njit(cache=True, nogil=True)
+def below(stream, bound):
+    """A number from 0 to bound − 1, exactly uniform (multiply, and reject the few that would favour some)."""
+    bound64 = np.uint64(bound)
+    too_low = (np.uint64(1 << 32) - bound64) % bound64
+    while True:
+        product = (mix(stream[0], stream[1]) >> np.uint64(32)) * bound64
+        stream[1] += _ONE
+        if (product & _LOW_32) >= too_low:
+            return np.int64(product >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def place(stream, size, agents, min_distance, displacements, cells, starts, goals):
+    """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
+
+    ``cells`` int32[size²] holds every cell once; on return the 2 · agents used ones come first. ``displacements`` is empty
+    (draw cells, then look at the distances) or int64[k, 3]: row offset, column offset, running count of the pairs of
+    cells that far apart (draw pairs, then look whether they overlap).
+    """
+    for _ in range(MAX_PLACEMENTS):
+        if displacements.shape[0] == 0:
+            placed = _place_cells(stream, size, agents, min_distance, cells, starts, goals)
+        else:
+            placed = _place_pairs(stream, size, agents, displacements, cells, starts, goals)
+        if placed:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _place_cells(stream, size, agents, min_distance, cells, starts, goals):
+    for agent in range(agents):
+        for which in range(2):
+            slot = 2 * agent + which
+            chosen = slot + below(stream, cells.size - slot)
+            cells[slot], cells[chosen] = cells[chosen], cells[slot]
+        start_row, start_col = divmod(cells[2 * agent], size)
+        goal_row, goal_col = divmod(cells[2 * agent + 1], size)
+        if abs(start_row - goal_row) + abs(start_col - goal_col) < min_distance:
+            return False
+        starts[agent, 0], starts[agent, 1] = start_row, start_col
+        goals[agent, 0], goals[agent, 1] = goal_row, goal_col
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _place_pairs(stream, size, agents, displacements, cells, starts, goals):
+    used = np.zeros(cells.size, np.bool_)
+    for agent in range(agents):
+        which = np.searchsorted(displacements[:, 2], below(stream, displacements[-1, 2]), side="right")
+        down, right = displacements[which, 0], displacements[which, 1]
+        row = below(stream, size - abs(down)) - min(down, 0)
+        col = below(stream, size - abs(right)) - min(right, 0)
+        start, goal = row * size + col, (row + down) * size + col + right
+        if used[start] or used[goal]:
+            return False
+        used[start] = used[goal] = True
+        starts[agent, 0], starts[agent, 1] = row, col
+        goals[agent, 0], goals[agent, 1] = row + down, col + right
+    front, back = 0, 2 * agents
+    for cell in range(cells.size):
+        if used[cell]:
+            cells[front] = cell
+            front += 1
+        else:
+            cells[back] = cell
+            back += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def dig(stream, size, agents, num_holes, cells, holes):
+    """Uniformly random holes among the cells that ``place`` left: fills holes[:size, :size]."""
+    holes[:size, :size] = False
+    first = 2 * agents
+    for slot in range(first, first + num_holes):
+        chosen = slot + below(stream, cells.size - slot)
+        cells[slot], cells[chosen] = cells[chosen], cells[slot]
+        holes[cells[slot] // size, cells[slot] % size] = True
+
+
+@njit(cache=True, nogil=True)
+def all_can_reach(holes, size, starts, goals, agents, lake_of, stack):
+    """Whether every agent's goal is connected to its start over ice. ``lake_of`` and ``stack``: int32[size²] scratch."""
+    lake_of[: size * size] = -1
+    for agent in range(agents):
+        start = starts[agent, 0] * size + starts[agent, 1]
+        if lake_of[start] < 0:
+            lake_of[start] = agent
+            stack[0], height = start, 1
+            while height > 0:
+                height -= 1
+                row, col = divmod(stack[height], size)
+                for side in range(4):
+                    next_row = row + (side == 1) - (side == 3)
+                    next_col = col + (side == 2) - (side == 0)
+                    if not (0 <= next_row < size and 0 <= next_col < size) or holes[next_row, next_col]:
+                        continue
+                    cell = next_row * size + next_col
+                    if lake_of[cell] < 0:
+                        lake_of[cell] = agent
+                        stack[height] = cell
+                        height += 1
+        if lake_of[goals[agent, 0] * size + goals[agent, 1]] != lake_of[start]:
+            return False
+    return True

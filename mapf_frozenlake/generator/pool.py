@@ -1,0 +1,177 @@
+"""``InstancePool``: the boards that training envs reset to, drawn when first needed or ahead of that in the background."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from contextlib import suppress
+from queue import SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import GenerationError, LakeError
+from mapf_frozenlake.generator.generate import MAX_DRAWS, Drawer, Exclude, excluded_keys
+from mapf_frozenlake.generator.strata import strata_of
+from mapf_frozenlake.instance_set import ARRAYS, InstanceSet
+from mapf_frozenlake.types import Certificate
+
+DEFAULT_SIZE = 16_384  # entries
+_BACKGROUND_CHUNK = 32  # rows drawn between two looks at the stop flag
+_MOST_POOLS = 32  # kept per process by `shared`; envs hold on to theirs
+
+
+class InstancePool:
+    """``size`` instances; entry j is instance j of ``generate(config, seed=seed)``, whenever it is drawn.
+
+    Entries are drawn when ``ensure`` first asks for them. ``prefetch`` has them drawn by a background thread, so that a
+    later ``ensure`` only looks. Safe to use from several threads; survives a fork.
+    """
+
+    def __init__(
+        self,
+        config: LakeConfig,
+        *,
+        size: int = DEFAULT_SIZE,
+        seed: int = 0,
+        exclude: Exclude = None,
+        certify: Certificate | None = None,
+        max_size: int | None = None,
+        max_agents: int | None = None,
+        max_draws: int = MAX_DRAWS,
+    ) -> None:
+        if size < 1:
+            raise LakeError(f"pool size {size}: must be at least 1")
+        side = max_size if max_size is not None else config.max_size
+        agents = max_agents if max_agents is not None else config.max_agents
+        if side < config.max_size or agents < config.max_agents:
+            raise LakeError(
+                f"the config draws up to {config.max_size}×{config.max_size} with {config.max_agents} agents, the pool was "
+                f"made for max_size={side}, max_agents={agents}: raise those"
+            )
+        self.config, self.size, self.seed = config, size, seed
+        self.arrays = InstanceSet.empty(size, side, side, agents)  # row j is whole once `ensure` was called with j
+        strata = strata_of(config, certify)
+        self._drawer = Drawer(strata, seed, exclude=exclude, max_draws=max_draws)
+        self._sequence = strata.sequence(size)
+        self._ready = np.zeros(size, np.bool_)
+        self._forget_threads()
+        _POOLS.add(self)
+
+    @classmethod
+    def shared(
+        cls,
+        config: LakeConfig,
+        *,
+        size: int = DEFAULT_SIZE,
+        seed: int = 0,
+        exclude: Exclude = None,
+        certify: Certificate | None = None,
+        max_size: int | None = None,
+        max_agents: int | None = None,
+    ) -> InstancePool:
+        """The process's pool with these arguments: equal arguments give the same pool, so envs share what was drawn."""
+        excluded = excluded_keys(exclude)
+        key = (config.canonical_json(), size, seed, excluded.tobytes(), certify, max_size, max_agents)
+        with _SHARED_LOCK:
+            if key not in _SHARED:
+                _SHARED[key] = cls(
+                    config,
+                    size=size,
+                    seed=seed,
+                    exclude=exclude,
+                    certify=certify,
+                    max_size=max_size,
+                    max_agents=max_agents,
+                )
+                if len(_SHARED) > _MOST_POOLS:
+                    _SHARED.popitem(last=False)
+            _SHARED.move_to_end(key)
+            return _SHARED[key]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def ensure(self, indices: NDArray[np.int64]) -> None:
+        """After this, the rows ``indices`` of ``arrays`` are filled; draws those that are not, on all cores."""
+        if not self._ready[indices].all():
+            self._draw(indices, None)
+
+    def _draw(self, indices: NDArray[np.int64], threads: int | None) -> None:
+        """Draws outside the lock, so that nobody waits for a row that somebody else wanted."""
+        missing = np.unique(np.asarray(indices, np.int64))
+        missing = missing[~self._ready[missing]]
+        _, height, width = self.arrays.holes.shape
+        drawn = InstanceSet.empty(missing.size, height, width, self.arrays.starts.shape[1])
+        self._drawer.fill(drawn, self._sequence, missing, np.arange(missing.size), threads=threads)
+        with self._lock:
+            new = ~self._ready[missing]  # a row that is there is never touched again
+            for name in ARRAYS:
+                getattr(self.arrays, name)[missing[new]] = getattr(drawn, name)[new]
+            self._ready[missing] = True
+
+    def prefetch(self, indices: NDArray[np.int64]) -> None:
+        """Have these rows drawn in the background; returns at once. What cannot be drawn is left for ``ensure`` to say."""
+        missing = np.asarray(indices, np.int64)
+        missing = missing[~self._ready[missing]]
+        if missing.size == 0:
+            return
+        self._wanted.put(missing)
+        if self._worker is None:
+            with self._lock:
+                if self._worker is None:
+                    self._worker = threading.Thread(
+                        target=_draw_ahead, args=(weakref.ref(self), self._wanted), daemon=True
+                    )
+                    self._worker.start()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_wanted", "_worker")}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._forget_threads()
+        _POOLS.add(self)
+
+    def _forget_threads(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: SimpleQueue[NDArray[np.int64] | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_worker", None) is not None:
+            self._wanted.put(None)
+
+
+def _draw_ahead(pool_ref: weakref.ref[InstancePool], wanted: SimpleQueue[NDArray[np.int64] | None]) -> None:
+    while (indices := wanted.get()) is not None:
+        for at in range(0, indices.size, _BACKGROUND_CHUNK):
+            pool = pool_ref()
+            if pool is None or _STOPPING.is_set():
+                return
+            with suppress(GenerationError):  # `ensure` will meet it again and raise it where it is seen
+                pool._draw(indices[at : at + _BACKGROUND_CHUNK], threads=1)
+            del pool
+
+
+_SHARED: OrderedDict[tuple, InstancePool] = OrderedDict()
+_SHARED_LOCK = threading.Lock()
+_POOLS: weakref.WeakSet[InstancePool] = weakref.WeakSet()
+_STOPPING = threading.Event()
+
+
+def _after_fork() -> None:
+    """A fork copies locks but no threads: start anew."""
+    global _SHARED_LOCK
+    _SHARED_LOCK = threading.Lock()
+    for pool in list(_POOLS):
+        pool._forget_threads()
+
+
+atexit.register(_STOPPING.set)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

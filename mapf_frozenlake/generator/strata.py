@@ -1,0 +1,118 @@
+"""What a config asks for: strata (kinds of instances), and which of them comes j-th."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import GenerationError
+from mapf_frozenlake.generator.apportion import ANY, NO_WAIT, WAIT, apportion, normalised
+from mapf_frozenlake.types import Certificate
+
+EXACT_UP_TO_SIZE, EXACT_UP_TO_AGENTS = 10, 5  # what certify=None decides exactly
+LABELS = (ANY, NO_WAIT, WAIT)
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """One kind of instance: uniform among the boards that fit this description."""
+
+    size: int
+    num_agents: int
+    hole_ratio: float
+    num_holes: int
+    min_distance: int
+    label: int  # ANY, NO_WAIT or WAIT
+    certificate: Certificate
+
+    def __str__(self) -> str:
+        agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
+        return f"{self.size}×{self.size} with {agents}, hole_ratio={self.hole_ratio:g} ({self.num_holes} holes)"
+
+
+class Strata(NamedTuple):
+    """All strata of a config and the order in which they come."""
+
+    kinds: list[Stratum]  # indexed by (slice · labels + label) · counts + count
+    sizes: list[int]
+    counts: list[int]
+    shares: NDArray[np.float64]  # [slices]
+    wait_ratios: NDArray[np.float64]  # [slices]; NaN for any
+    weights: NDArray[np.float64]  # [counts]
+
+    def sequence(self, n: int) -> NDArray[np.int64]:
+        """Which stratum each of the first n instances belongs to; a longer sequence begins with a shorter one."""
+        slices, labels, counts = apportion(self.shares, self.wait_ratios, self.weights, n)
+        return (slices.astype(np.int64) * len(LABELS) + labels + 1) * len(self.counts) + counts
+
+
+def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
+    """The strata that ``config`` draws from; refuses what no draw could meet."""
+    slices = {size: piece for size, piece in sorted(config.slices.items()) if piece.share > 0}
+    weights = {count: weight for count, weight in config.agent_weights.items() if weight > 0}
+    kinds = []
+    for size, piece in slices.items():
+        for label in LABELS:
+            for count in weights:
+                kinds.append(
+                    Stratum(
+                        size=size,
+                        num_agents=count,
+                        hole_ratio=piece.hole_ratio,
+                        num_holes=hole_count(size, count, piece.hole_ratio),
+                        min_distance=piece.min_distance,
+                        label=label,
+                        certificate=_certificate(size, count, piece.wait_ratio, certify),
+                    )
+                )
+        if piece.wait_ratio and 1 in weights:
+            raise GenerationError(
+                f"wait_ratio={piece.wait_ratio:g} on {size}×{size} with 1 agent: an agent alone never needs to wait; "
+                "set wait_ratio to 0 or null, or leave out the 1 in num_agents"
+            )
+    return Strata(
+        kinds,
+        list(slices),
+        list(weights),
+        normalised([piece.share for piece in slices.values()]),
+        np.array([math.nan if piece.wait_ratio is None else piece.wait_ratio for piece in slices.values()]),
+        normalised(list(weights.values())),
+    )
+
+
+def hole_count(size: int, num_agents: int, hole_ratio: float) -> int:
+    """The share of the cells that are neither start nor goal that are holes, rounded half up."""
+    return math.floor(hole_ratio * (size * size - 2 * num_agents) + 0.5 + 1e-9)
+
+
+def _certificate(size: int, agents: int, wait_ratio: float | None, certify: Certificate | None) -> Certificate:
+    if certify is None:
+        small = size <= EXACT_UP_TO_SIZE and agents <= EXACT_UP_TO_AGENTS
+        return "exact" if small or wait_ratio is not None else "solvable"
+    if certify != "exact" and wait_ratio is not None:
+        raise GenerationError(
+            f"wait_ratio={wait_ratio:g} on {size}×{size} with certify={certify!r}: whether an instance needs a wait is "
+            'known only with certify="exact"; use that, or set wait_ratio to null'
+        )
+    return certify
+
+
+def displacements(size: int, num_agents: int, min_distance: int) -> NDArray[np.int64]:
+    """How ``place`` should draw pairs of cells at least ``min_distance`` apart: int64[k, 3], empty for cell by cell.
+
+    Both ways are exactly uniform; this picks the one that is expected to throw away less.
+    """
+    reach = range(1 - size, size)
+    offsets = [(down, right) for down in reach for right in reach if abs(down) + abs(right) >= min_distance]
+    pairs = np.cumsum([(size - abs(down)) * (size - abs(right)) for down, right in offsets])
+    cells = size * size
+    far_enough = num_agents * math.log(pairs[-1] / (cells * (cells - 1)))
+    no_overlap = sum(math.log(1 - used / cells) for used in range(2 * num_agents))
+    if min_distance == 1 or far_enough >= no_overlap:
+        return np.empty((0, 3), np.int64)
+    return np.column_stack([np.array(offsets), pairs]).astype(np.int64)

@@ -1,0 +1,65 @@
+"""When two instances are the same up to rotation, reflection and the numbering of the agents: a 64-bit key."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.types import Instance
+from mapf_frozenlake.world.rng import mix
+
+_HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that keep the kinds of facts apart
+
+
+@njit(cache=True, nogil=True)
+def _seen(symmetry, row, col, height, width):
+    """Where a cell lies after one of the 8 symmetries: bit 0 flips rows, bit 1 flips columns, bit 2 transposes."""
+    if symmetry & 1:
+        row = height - 1 - row
+    if symmetry & 2:
+        col = width - 1 - col
+    return (col, row) if symmetry & 4 else (row, col)
+
+
+@njit(cache=True, nogil=True)
+def key_of(holes, height, width, starts, goals, agents):
+    """Least over the symmetries of a hash that does not see the agents' order.
+
+    Equal up to symmetry implies equal keys, always; different instances collide with probability 2⁻⁶¹ or so.
+    """
+    least = np.uint64(0xFFFFFFFFFFFFFFFF)
+    for symmetry in range(8):
+        total = np.uint64(0)
+        for row in range(height):
+            for col in range(width):
+                if holes[row, col]:
+                    r, c = _seen(symmetry, row, col, height, width)
+                    total += mix(_HOLE, np.uint64((r << 8) | c))
+        for agent in range(agents):
+            r, c = _seen(symmetry, starts[agent, 0], starts[agent, 1], height, width)
+            goal_r, goal_c = _seen(symmetry, goals[agent, 0], goals[agent, 1], height, width)
+            ends = (np.int64(r) << 24) | (np.int64(c) << 16) | (np.int64(goal_r) << 8) | np.int64(goal_c)
+            total += mix(_AGENT, np.uint64(ends))
+        shape = (np.int64(width) << 8 | np.int64(height)) if symmetry & 4 else (np.int64(height) << 8 | np.int64(width))
+        least = min(least, mix(_SHAPE, total ^ np.uint64(shape)))
+    return least
+
+
+@njit(cache=True, nogil=True)
+def _keys(holes, heights, widths, starts, goals, agents):
+    keys = np.empty(heights.size, np.uint64)
+    for row in range(heights.size):
+        keys[row] = key_of(holes[row], heights[row], widths[row], starts[row], goals[row], agents[row])
+    return keys
+
+
+def canonical_keys(these: InstanceSet) -> NDArray[np.uint64]:
+    """One key per instance, uint64[n]: equal for instances that differ only by rotation, reflection or relabelling."""
+    return _keys(these.holes, these.heights, these.widths, these.starts, these.goals, these.num_agents)
+
+
+def canonical_key(instance: Instance) -> int:
+    """The key of one instance."""
+    return int(canonical_keys(InstanceSet.from_instances([instance]))[0])

@@ -1,0 +1,202 @@
+"""The file form of an ``InstanceSet``: two text lines, then a zlib stream of a JSON header and the raw arrays.
+
+::
+
+    mapf-frozenlake instances 1
+    <SHA-256 of the rest, 64 hex digits>
+    zlib( uint32 length of the header | header, JSON | the arrays, in the header's order, little endian )
+
+Nothing in it is ever executed, and nothing is allocated before its size was checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.instance_set import ARRAYS, DTYPES, InstanceSet
+from mapf_frozenlake.types import MAX_SIZE
+
+MAGIC = b"mapf-frozenlake instances "
+VERSION = 1
+DIGEST_LENGTH = 64
+MAX_HEADER_BYTES = 256 << 20
+MAX_ARRAY_BYTES = 4 << 30
+LABEL_DTYPES = {"int64": np.int64, "float64": np.float64}
+
+
+def write(these: InstanceSet, path: Path) -> Path:
+    """Equal sets give equal bytes. The file appears whole or not at all."""
+    body = zlib.compress(_payload(these), 9)
+    first_lines = MAGIC + b"%d\n" % VERSION + hashlib.sha256(body).hexdigest().encode() + b"\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, half_written = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(first_lines + body)
+        os.chmod(half_written, 0o644)
+        os.replace(half_written, path)
+    except BaseException:
+        os.unlink(half_written)
+        raise
+    return path
+
+
+def _payload(these: InstanceSet) -> bytes:
+    arrays = {name: getattr(these, name) for name in ARRAYS} | {"holes": np.packbits(these.holes, axis=None)}
+    header = {
+        "shape": [*these.holes.shape, these.starts.shape[1]],  # n, H, W, A
+        "labels": {name: str(column.dtype) for name, column in these.labels.items()},
+        "sample_ids": these.sample_ids,
+        "config": None if these.config is None else these.config.model_dump(mode="json"),
+        "seed": these.seed,
+    }
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    columns = [*arrays.values(), *these.labels.values()]
+    little_endian = [np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes() for column in columns]
+    return b"".join([np.array(len(text), "<u4").tobytes(), text, *little_endian])
+
+
+def read(path: Path) -> InstanceSet:
+    """The set that ``write`` wrote; a ``LakeError`` that says where and why for any other file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LakeError(f"{path}: cannot be read ({error.strerror})") from error
+    try:
+        return parse(data)
+    except LakeError as error:
+        raise LakeError(f"{path}: {error}") from error
+
+
+def parse(data: bytes) -> InstanceSet:
+    """The set in these bytes; ``LakeError`` for anything else."""
+    stream = _Inflated(_checked_body(data))
+    length = int(np.frombuffer(stream.take(4, "the header's length"), "<u4")[0])
+    if length > MAX_HEADER_BYTES:
+        raise LakeError(f"the header claims {length} bytes, at most {MAX_HEADER_BYTES} are allowed: not our file")
+    header = _header(stream.take(length, "the header"))
+    n, height, width, agents = header["shape"]
+    columns: dict[str, NDArray] = {}
+    shapes = dict.fromkeys(ARRAYS, (n,)) | {"holes": (n, height, width)}
+    shapes |= {"starts": (n, agents, 2), "goals": (n, agents, 2)}
+    if n * (height * width // 8 + agents * 8 + 16 + 8 * len(header["labels"])) > MAX_ARRAY_BYTES:
+        raise LakeError(
+            f"the header claims {n} boards of {height}×{width}, more than {MAX_ARRAY_BYTES >> 30} GiB: split the set"
+        )
+    for name in ARRAYS:
+        columns[name] = _column(stream, name, DTYPES[name], shapes[name])
+    labels = {name: _column(stream, name, LABEL_DTYPES[dtype], (n,)) for name, dtype in header["labels"].items()}
+    stream.expect_end()
+    ids = header["sample_ids"]
+    return InstanceSet(
+        **columns,
+        labels=labels,
+        sample_ids=None if ids is None else tuple(ids),
+        config=header["config"],
+        seed=header["seed"],
+    )
+
+
+def _checked_body(data: bytes) -> bytes:
+    first_line, _, rest = data.partition(b"\n") if b"\n" in data[:64] else (data[:64], b"", b"")
+    if not first_line.startswith(MAGIC):
+        raise LakeError(f"byte 0: not an instance file, which starts with {MAGIC.decode().strip()!r}")
+    version = first_line.removeprefix(MAGIC)
+    if version != b"%d" % VERSION:
+        raise LakeError(
+            f"line 1: version {version.decode(errors='replace')!r} of the file form, this package reads {VERSION}: update it"
+        )
+    if rest[DIGEST_LENGTH : DIGEST_LENGTH + 1] != b"\n":
+        raise LakeError(
+            f"line 2: the checksum must be {DIGEST_LENGTH} hex digits and a newline; the file was cut or edited"
+        )
+    body = rest[DIGEST_LENGTH + 1 :]
+    if hashlib.sha256(body).hexdigest().encode() != rest[:DIGEST_LENGTH]:
+        raise LakeError(
+            f"line 2: the checksum does not fit the {len(body)} bytes after it; fetch or write the file again"
+        )
+    return body
+
+
+class _Inflated:
+    """A zlib stream, read in pieces of stated size, so that a small file cannot claim a large memory."""
+
+    def __init__(self, body: bytes) -> None:
+        self._engine = zlib.decompressobj()
+        self._rest = body
+        self._taken = 0
+
+    def take(self, size: int, what: str) -> bytes:
+        pieces, missing = [], size
+        try:
+            while missing > 0 and (self._rest or not self._engine.eof):
+                piece = self._engine.decompress(self._rest, missing)
+                self._rest = self._engine.unconsumed_tail
+                if not piece:
+                    break
+                pieces.append(piece)
+                missing -= len(piece)
+        except zlib.error as error:
+            raise LakeError(f"byte {self._taken} of the payload: broken compression in {what} ({error})") from error
+        if missing:
+            raise LakeError(f"byte {self._taken} of the payload: {what} needs {size} bytes, {size - missing} are there")
+        self._taken += size
+        return b"".join(pieces)
+
+    def expect_end(self) -> None:
+        try:
+            surplus = self._engine.decompress(self._rest, 1) or self._engine.unused_data
+        except zlib.error as error:
+            raise LakeError(f"byte {self._taken} of the payload: broken compression at the end ({error})") from error
+        if surplus or not self._engine.eof:
+            raise LakeError(f"byte {self._taken} of the payload: the arrays should end here, but more follows")
+
+
+def _column(stream: _Inflated, name: str, dtype: type, shape: tuple[int, ...]) -> NDArray:
+    size = math.prod(shape)
+    if name == "holes":
+        packed = np.frombuffer(stream.take((size + 7) // 8, name), np.uint8)
+        return np.unpackbits(packed, count=size).astype(np.bool_).reshape(shape)
+    little = np.dtype(dtype).newbyteorder("<")
+    return np.frombuffer(stream.take(size * little.itemsize, name), little).astype(dtype).reshape(shape)
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LakeError(f"the header is not JSON ({error.__class__.__name__})") from error
+    if not isinstance(header, dict) or set(header) != {"shape", "labels", "sample_ids", "config", "seed"}:
+        raise LakeError("the header must have exactly shape, labels, sample_ids, config and seed")
+    shape, labels, ids, seed = header["shape"], header["labels"], header["sample_ids"], header["seed"]
+    if not (isinstance(shape, list) and len(shape) == 4 and all(type(side) is int for side in shape)):
+        raise LakeError(f"the header's shape is {str(shape)[:80]}: it must be four integers n, height, width, agents")
+    n, height, width, agents = shape
+    if not (0 <= n < 2**40 and 0 < height <= MAX_SIZE and 0 < width <= MAX_SIZE and 0 < agents <= MAX_SIZE * MAX_SIZE):
+        raise LakeError(f"the header's shape {shape} is out of bounds: sides are 1 to {MAX_SIZE}")
+    if not (
+        isinstance(labels, dict) and len(labels) <= 64 and all(str(kind) in LABEL_DTYPES for kind in labels.values())
+    ):
+        raise LakeError("the header's labels must map at most 64 names to int64 or float64")
+    if ids is not None and not (isinstance(ids, list) and len(ids) == n and all(type(one) is str for one in ids)):
+        raise LakeError(f"the header's sample_ids must be null or {n} strings")
+    if seed is not None and type(seed) is not int:
+        raise LakeError(f"the header's seed is {str(seed)[:80]}: it must be null or an integer")
+    if header["config"] is not None:
+        try:
+            header["config"] = LakeConfig.model_validate(header["config"])
+        except (ValueError, RecursionError) as error:
+            raise LakeError(f"the header's config is not a LakeConfig ({str(error).splitlines()[0]})") from error
+    return header

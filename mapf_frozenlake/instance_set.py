@@ -1,0 +1,253 @@
+"""``InstanceSet``: many instances as one struct of arrays, saved as one file that carries its own checksum."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Certificate, Instance
+
+CERTIFICATES: tuple[Certificate | None, ...] = (None, "reachable", "solvable", "exact")  # by code, weakest first
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceSet:
+    """Instances padded to one shape. Indexing gives an ``Instance``, slicing an ``InstanceSet``; rules are checked once."""
+
+    holes: NDArray[np.bool_]  # [n, H, W]; outside height × width True
+    heights: NDArray[np.int16]  # [n]
+    widths: NDArray[np.int16]  # [n]
+    num_agents: NDArray[np.int16]  # [n]
+    starts: NDArray[np.int16]  # [n, A, 2]: row, col; -1 in empty slots
+    goals: NDArray[np.int16]  # [n, A, 2]: row, col; -1 in empty slots
+    makespan: NDArray[np.int32]  # [n]: the least possible; -1 unknown
+    needs_wait: NDArray[np.int8]  # [n]: 0 no, 1 yes, -1 unknown
+    certificates: NDArray[np.int8]  # [n]: index into CERTIFICATES
+    sample_ids: tuple[str, ...] | None = None
+    labels: Mapping[str, NDArray] = field(default_factory=dict)  # columns to group by: int64[n] or float64[n] each
+    config: LakeConfig | None = None  # what they were drawn from
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        raise_on_broken_arrays(self)
+
+    @classmethod
+    def empty(cls, n: int, height: int, width: int, agents: int) -> InstanceSet:
+        """Room for n instances, to be filled in place by the generator: not checked until it is sliced or copied."""
+        return _unchecked(
+            holes=np.ones((n, height, width), np.bool_),
+            heights=np.zeros(n, np.int16),
+            widths=np.zeros(n, np.int16),
+            num_agents=np.zeros(n, np.int16),
+            starts=np.full((n, agents, 2), -1, np.int16),
+            goals=np.full((n, agents, 2), -1, np.int16),
+            makespan=np.full(n, -1, np.int32),
+            needs_wait=np.full(n, -1, np.int8),
+            certificates=np.zeros(n, np.int8),
+        )
+
+    @classmethod
+    def from_instances(cls, instances: Iterable[Instance]) -> InstanceSet:
+        """The given instances, in order, padded to the largest of them."""
+        given = list(instances)
+        if not given:
+            raise LakeError("an InstanceSet of 0 instances has no shape: give at least one instance")
+        room = cls.empty(
+            len(given),
+            max(instance.height for instance in given),
+            max(instance.width for instance in given),
+            max(instance.num_agents for instance in given),
+        )
+        for row, instance in enumerate(given):
+            room.holes[row, : instance.height, : instance.width] = instance.holes
+            room.heights[row], room.widths[row] = instance.height, instance.width
+            room.num_agents[row] = instance.num_agents
+            room.starts[row, : instance.num_agents] = instance.starts
+            room.goals[row, : instance.num_agents] = instance.goals
+            room.makespan[row] = -1 if instance.makespan is None else instance.makespan
+            room.needs_wait[row] = -1 if instance.needs_wait is None else instance.needs_wait
+            room.certificates[row] = CERTIFICATES.index(instance.certificate)
+        ids = tuple(instance.sample_id or "" for instance in given)
+        return replace(room, sample_ids=ids if any(ids) else None)
+
+    @classmethod
+    def concatenate(cls, sets: Sequence[InstanceSet]) -> InstanceSet:
+        """One set after the other, padded to the largest; labels that all of them have are kept."""
+        if not sets:
+            raise LakeError("nothing to concatenate: give at least one InstanceSet")
+        height, width = max(one.holes.shape[1] for one in sets), max(one.holes.shape[2] for one in sets)
+        padded = [one.padded(height, width, max(each.starts.shape[1] for each in sets)) for one in sets]
+        columns = {name: np.concatenate([getattr(one, name) for one in padded]) for name in ARRAYS}
+        shared = [name for name in padded[0].labels if all(name in one.labels for one in padded)]
+        ids: list[str] = []
+        for one in padded:
+            ids.extend(one.sample_ids or [""] * len(one))
+        return cls(
+            **columns,
+            sample_ids=tuple(ids) if any(ids) else None,
+            labels={name: np.concatenate([one.labels[name] for one in padded]) for name in shared},
+        )
+
+    def padded(self, height: int, width: int, agents: int) -> InstanceSet:
+        """The same instances in a larger room."""
+        n, old_height, old_width = self.holes.shape
+        old_agents = self.starts.shape[1]
+        if height < old_height or width < old_width or agents < old_agents:
+            raise LakeError(
+                f"cannot pad {old_height}×{old_width} boards with {old_agents} agents to {height}×{width} with "
+                f"{agents}: each bound must be at least what is there"
+            )
+        if (height, width, agents) == (old_height, old_width, old_agents):
+            return self
+        room = InstanceSet.empty(n, height, width, agents)
+        room.holes[:, :old_height, :old_width] = self.holes
+        room.starts[:, :old_agents], room.goals[:, :old_agents] = self.starts, self.goals
+        return replace(self, holes=room.holes, starts=room.starts, goals=room.goals)
+
+    def __len__(self) -> int:
+        return len(self.heights)
+
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice | NDArray | Sequence[int]) -> InstanceSet: ...
+    def __getitem__(self, index: int | slice | NDArray | Sequence[int]) -> Instance | InstanceSet:
+        if isinstance(index, int | np.integer):
+            return self._instance(int(index))
+        rows = np.arange(len(self))[index]
+        ids = None if self.sample_ids is None else tuple(self.sample_ids[row] for row in rows.tolist())
+        columns = {name: getattr(self, name)[rows] for name in ARRAYS}
+        labels = {name: column[rows] for name, column in self.labels.items()}
+        return _unchecked(**columns, sample_ids=ids, labels=labels, config=self.config, seed=self.seed)
+
+    def __iter__(self) -> Iterator[Instance]:
+        return (self._instance(row) for row in range(len(self)))
+
+    def _instance(self, row: int) -> Instance:
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"instance {row} of {len(self)}: give an index from 0 to {len(self) - 1}")
+        agents = int(self.num_agents[row])
+        makespan, wait = int(self.makespan[row]), int(self.needs_wait[row])
+        return Instance(
+            holes=self.holes[row, : self.heights[row], : self.widths[row]],
+            starts=self.starts[row, :agents],
+            goals=self.goals[row, :agents],
+            makespan=None if makespan < 0 else makespan,
+            needs_wait=None if wait < 0 else bool(wait),
+            certificate=CERTIFICATES[self.certificates[row]],
+            sample_id=None if self.sample_ids is None else self.sample_ids[row] or None,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when every array, label, id, the config and the seed are."""
+        if not isinstance(other, InstanceSet):
+            return NotImplemented
+        return (
+            all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ARRAYS)
+            and self.labels.keys() == other.labels.keys()
+            and all(np.array_equal(self.labels[name], other.labels[name]) for name in self.labels)
+            and (self.sample_ids, self.config, self.seed) == (other.sample_ids, other.config, other.seed)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n, height, width = self.holes.shape
+        return (
+            f"InstanceSet({n} instances up to {height}×{width}, up to {self.starts.shape[1]} agents, seed={self.seed})"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one compressed file, checksum and config inside; equal sets give equal bytes."""
+        from mapf_frozenlake.instance_file import write
+
+        return write(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> InstanceSet:
+        """Read what ``save`` wrote. Anything else raises a ``LakeError`` that says where and why; nothing is executed."""
+        from mapf_frozenlake.instance_file import read
+
+        return read(Path(path))
+
+
+ARRAYS = tuple(one.name for one in fields(InstanceSet) if one.name not in ("sample_ids", "labels", "config", "seed"))
+DTYPES = {
+    "holes": np.bool_, "heights": np.int16, "widths": np.int16, "num_agents": np.int16, "starts": np.int16,
+    "goals": np.int16, "makespan": np.int32, "needs_wait": np.int8, "certificates": np.int8,
+}  # fmt: skip
+
+
+def _unchecked(**values: object) -> InstanceSet:
+    """An InstanceSet whose arrays are known to be whole, or not yet filled."""
+    made = object.__new__(InstanceSet)
+    for name in fields(InstanceSet):
+        object.__setattr__(made, name.name, values.get(name.name, {} if name.name == "labels" else None))
+    return made
+
+
+def raise_on_broken_arrays(these: InstanceSet) -> None:
+    """The rules of ``Instance``, for all rows at once; the error names the first row that breaks one."""
+    _raise_on_wrong_shapes(these)
+    n, height, width = these.holes.shape
+    slots = these.starts.shape[1]
+
+    def refuse(broken: NDArray[np.bool_], why: str) -> None:
+        if broken.any():
+            raise LakeError(f"instance {int(np.flatnonzero(broken)[0])} of {n}: {why}")
+
+    for name, sides, room in (("heights", these.heights, height), ("widths", these.widths, width)):
+        refuse(
+            (sides < MIN_SIZE) | (sides > min(MAX_SIZE, room)), f"{name} must be {MIN_SIZE} to {min(MAX_SIZE, room)}"
+        )
+    refuse((these.num_agents < 1) | (these.num_agents > slots), f"num_agents must be 1 to {slots}")
+    refuse((these.needs_wait < -1) | (these.needs_wait > 1), "needs_wait must be -1, 0 or 1")
+    refuse(these.makespan < -1, "makespan must be -1 (unknown) or more")
+    refuse((these.certificates < 0) | (these.certificates >= len(CERTIFICATES)), "certificates has an unknown code")
+    rows, cols = np.arange(height)[None, :, None], np.arange(width)[None, None, :]
+    outside = (rows >= these.heights[:, None, None]) | (cols >= these.widths[:, None, None])
+    refuse((outside & ~these.holes).any(axis=(1, 2)), "cells outside its board must be holes")
+
+    used = np.arange(slots)[None, :] < these.num_agents[:, None]  # [n, slots]
+    cells = np.concatenate([these.starts, these.goals], axis=1).astype(np.int64)
+    used = np.concatenate([used, used], axis=1)
+    refuse(((cells != -1).any(axis=2) & ~used).any(axis=1), "empty agent slots must hold -1")
+    limit = np.stack([these.heights, these.widths], axis=1)[:, None, :]
+    refuse((((cells < 0) | (cells >= limit)).any(axis=2) & used).any(axis=1), "a start or goal is off the board")
+    flat = np.where(used, cells[..., 0] * width + cells[..., 1], 0)
+    on_hole = np.take_along_axis(these.holes.reshape(n, -1), flat, axis=1) & used
+    refuse(on_hole.any(axis=1), "a start or goal is a hole")
+    ordered = np.sort(np.where(used, flat, -1 - np.arange(2 * slots)), axis=1)  # empty slots differ from all
+    refuse((np.diff(ordered, axis=1) == 0).any(axis=1), "a cell is used by two starts or goals")
+
+
+def _raise_on_wrong_shapes(these: InstanceSet) -> None:
+    if these.holes.ndim != 3 or these.starts.ndim != 3:
+        raise LakeError(
+            f"holes of shape {these.holes.shape} and starts of shape {these.starts.shape}: must be (n, H, W) and (n, A, 2)"
+        )
+    n, slots = len(these.holes), these.starts.shape[1]
+    shapes = dict.fromkeys(DTYPES, (n,)) | {
+        "holes": these.holes.shape,
+        "starts": (n, slots, 2),
+        "goals": (n, slots, 2),
+    }
+    for name, dtype in DTYPES.items():
+        array = getattr(these, name)
+        if array.shape != shapes[name] or array.dtype != dtype:
+            raise LakeError(
+                f"{name} is {array.dtype}{array.shape}: for {n} instances it must be {np.dtype(dtype)}{shapes[name]}"
+            )
+    for name, column in these.labels.items():
+        if column.shape != (n,) or column.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
+            raise LakeError(f"label {name!r} is {column.dtype}{column.shape}: must be int64 or float64 of shape ({n},)")
+    if these.sample_ids is not None and len(these.sample_ids) != n:
+        raise LakeError(f"{len(these.sample_ids)} sample_ids for {n} instances: give one each")
