@@ -1,0 +1,71 @@
+"""Sets of cells as bits: cell c is bit c % 64 of word c // 64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+ONE = np.uint64(1)
+LOW6 = np.uint64(63)
+
+
+@intrinsic
+def lowest_bit(typing_context, word):
+    """Index of the lowest set bit of a word that is not 0."""
+
+    def emit(context, builder, signature, args):
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), emit
+
+
+@njit(cache=True)
+def has(row, cell):
+    return (row[cell >> 6] >> (np.uint64(cell) & LOW6)) & ONE != 0
+
+
+@njit(cache=True)
+def add(row, cell):
+    row[cell >> 6] |= ONE << (np.uint64(cell) & LOW6)
+
+
+@njit(cache=True)
+def remove(row, cell):
+    row[cell >> 6] &= ~(ONE << (np.uint64(cell) & LOW6))
+
+
+@njit(cache=True)
+def step_out(cells, free, stride, out):
+    """Fill ``out`` with the free cells one move away from some cell of ``cells``."""
+    words = len(cells)
+    if stride >= 64:
+        _step_out_wide(cells, free, stride, out)
+        return
+    up, down = np.uint64(stride), np.uint64(64 - stride)
+    for w in range(words):
+        here = cells[w]
+        near = (here << ONE) | (here >> ONE) | (here << up) | (here >> up)
+        if w > 0:
+            near |= (cells[w - 1] >> LOW6) | (cells[w - 1] >> down)
+        if w + 1 < words:
+            near |= (cells[w + 1] << LOW6) | (cells[w + 1] << down)
+        out[w] = near & free[w]
+
+
+@njit(cache=True)
+def _step_out_wide(cells, free, stride, out):
+    """The same where a row of the board is longer than a word."""
+    words = len(cells)
+    for w in range(words):
+        out[w] = 0
+    for w in range(words):
+        word = cells[w]
+        while word != 0:
+            cell = (w << 6) + np.int64(lowest_bit(word))
+            word &= word - ONE
+            for other in (cell - 1, cell + 1, cell - stride, cell + stride):
+                if 0 <= other < words << 6:
+                    add(out, other)
+    for w in range(words):
+        out[w] &= free[w]

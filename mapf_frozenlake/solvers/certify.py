@@ -1,0 +1,139 @@
+"""The certificate of an instance: is it solvable, in how few steps, and does it need a wait?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.solvers.batch import in_threads
+from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
+from mapf_frozenlake.solvers.decide import decide
+from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
+from mapf_frozenlake.solvers.pairs import pair_distance
+from mapf_frozenlake.solvers.routes import plan_in_turn
+from mapf_frozenlake.solvers.solvable import solvable
+
+FEASIBLE, INFEASIBLE = FOUND, NONE  # and OUT_OF_BUDGET, which is neither
+UNKNOWN = -1
+DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
+
+
+@njit(cache=True)
+def longest_distance(problem):
+    """The makespan if nobody were in anybody's way; -1 if an agent cannot reach its goal even so."""
+    longest = 0
+    for agent in range(len(problem.starts)):
+        distance = problem.distance[agent, problem.starts[agent]]
+        if distance == UNREACHABLE:
+            return -1
+        longest = max(longest, np.int64(distance))
+    return longest
+
+
+@njit(cache=True)
+def longest_pair_distance(problem):
+    """The largest makespan that two agents alone would need; -1 if some two cannot both reach their goals."""
+    longest = 0
+    for a in range(len(problem.starts)):
+        for b in range(a):
+            steps = pair_distance(problem, b, a)
+            if steps < 0:
+                return -1
+            longest = max(longest, steps)
+    return longest
+
+
+@njit(cache=True)
+def certify_problem(problem, budget):
+    """(status, makespan, needs_wait): exact, or OUT_OF_BUDGET. ``budget[0]`` counts down expansions."""
+    agents = len(problem.starts)
+    makespan = longest_distance(problem)
+    if makespan < 0:
+        return INFEASIBLE, UNKNOWN, UNKNOWN
+    pairs_known, solvable_known = agents == 1, agents <= 2
+    while True:
+        deadlines = np.full(agents, makespan)
+        paths = np.empty((agents, makespan + 1), np.int16)
+        if plan_in_turn(problem, deadlines, False, paths, agents + 2):
+            return FEASIBLE, makespan, 0
+        if not pairs_known:
+            pairs_known = True
+            pairwise = longest_pair_distance(problem)
+            if pairwise < 0:
+                return INFEASIBLE, UNKNOWN, UNKNOWN
+            if pairwise > makespan:
+                makespan = pairwise
+                continue
+        status = FOUND
+        if not plan_in_turn(problem, deadlines, True, paths, agents + 2):
+            status = decide(problem, deadlines, True, budget, paths)
+        if status == FOUND:
+            status = decide(problem, deadlines, False, budget, paths)
+            if status == OUT_OF_BUDGET:
+                return OUT_OF_BUDGET, UNKNOWN, UNKNOWN
+            return FEASIBLE, makespan, 0 if status == FOUND else 1
+        if status == NONE and not solvable_known:
+            solvable_known = True
+            status = solvable(problem, makespan, budget)
+            if status == NONE:
+                return INFEASIBLE, UNKNOWN, UNKNOWN
+        if status == OUT_OF_BUDGET:
+            return OUT_OF_BUDGET, UNKNOWN, UNKNOWN
+        makespan += 1
+
+
+@njit(cache=True)
+def certify_one(holes, height, width, starts, goals, num_agents, budget):
+    """(status, makespan, needs_wait) of one instance, for callers that are compiled themselves (the generator).
+
+    ``holes[height.., width..]`` and ``starts[num_agents..]`` may be padding. The status is FEASIBLE, INFEASIBLE or
+    OUT_OF_BUDGET; the other two are -1 unless it is FEASIBLE. Exact within ``budget`` expansions.
+    """
+    left = np.array([budget])
+    return certify_problem(make_problem(holes, height, width, starts, goals, num_agents), left)
+
+
+@njit(cache=True, nogil=True)
+def _certify_range(holes, heights, widths, starts, goals, num_agents, budget, begin, end, status, makespan, needs_wait):
+    for i in range(begin, end):
+        status[i], makespan[i], needs_wait[i] = certify_one(
+            holes[i], np.int64(heights[i]), np.int64(widths[i]), starts[i], goals[i], np.int64(num_agents[i]), budget
+        )
+
+
+class Certificates(NamedTuple):
+    """Struct of arrays, one row per instance."""
+
+    status: NDArray[np.int8]  # [n]: FEASIBLE, INFEASIBLE or OUT_OF_BUDGET
+    makespan: NDArray[np.int32]  # [n]: the least possible; -1 unless feasible
+    needs_wait: NDArray[np.int8]  # [n]: 0 or 1; -1 unless feasible
+
+
+def certify_batch(
+    holes: NDArray[np.bool_],  # [n, H, W]
+    starts: NDArray[np.int16],  # [n, A, 2]: row, col
+    goals: NDArray[np.int16],  # [n, A, 2]
+    *,
+    heights: NDArray[np.int16] | None = None,  # [n]; None: no padding
+    widths: NDArray[np.int16] | None = None,
+    num_agents: NDArray[np.int16] | None = None,
+    budget: int = DEFAULT_BUDGET,
+    threads: int | None = None,
+) -> Certificates:
+    """Certificates of many instances on all cores; exact, and the same on any number of threads."""
+    count, max_height, max_width = holes.shape
+    heights = np.full(count, max_height, np.int16) if heights is None else heights
+    widths = np.full(count, max_width, np.int16) if widths is None else widths
+    num_agents = np.full(count, starts.shape[1], np.int16) if num_agents is None else num_agents
+    found = Certificates(np.empty(count, np.int8), np.empty(count, np.int32), np.empty(count, np.int8))
+    in_threads(
+        lambda begin, end: _certify_range(
+            holes, heights, widths, starts, goals, num_agents, budget, begin, end, *found
+        ),  # fmt: skip
+        count,
+        threads,
+    )
+    return found

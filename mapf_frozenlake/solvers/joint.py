@@ -1,0 +1,146 @@
+"""Depth-first search over joint states that keeps every pair of agents able to make its deadlines.
+
+A joint state after t steps is given up when all its successors were; given-up states are remembered exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mapf_frozenlake.solvers import bits
+from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
+
+FOUND, NONE, OUT_OF_BUDGET = 1, 0, 2
+_USED = np.uint64(1 << 63)
+_TIME_SHIFT = np.uint64(50)  # 13 bits of time over 50 bits of cells, in the second word of a key
+
+
+@njit(cache=True)
+def bits_per_cell(cells):
+    width = 1
+    while (1 << width) < cells:
+        width += 1
+    return width
+
+
+@njit(cache=True)
+def fits_joint_search(cells, agents):
+    """Whether a joint state and its step fit a key of two words."""
+    width = bits_per_cell(cells)
+    return agents <= 64 // width + 50 // width
+
+
+@njit(cache=True)
+def make_key(state, time, width, key):
+    first = 64 // width
+    key[0] = np.uint64(0)
+    key[1] = np.uint64(0)
+    for place in range(len(state)):
+        word = 0 if place < first else 1
+        key[word] = (key[word] << np.uint64(width)) | np.uint64(state[place])
+    key[1] |= _USED | (np.uint64(time) << _TIME_SHIFT)
+
+
+@njit(cache=True)
+def find_slot(keys, key):
+    """Where the key is, or would be, in a table whose length is a power of two."""
+    mask = np.uint64(len(keys) - 1)
+    mixed = (key[0] ^ (key[1] * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xD6E8FEB86659FD93)
+    slot = (mixed ^ (mixed >> np.uint64(32))) & mask
+    while keys[slot, 1] != 0 and (keys[slot, 0] != key[0] or keys[slot, 1] != key[1]):
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@njit(cache=True)
+def grown(keys):
+    larger = np.zeros((4 * len(keys), 2), np.uint64)
+    for old in range(len(keys)):
+        if keys[old, 1] != 0:
+            slot = find_slot(larger, keys[old])
+            larger[slot, 0], larger[slot, 1] = keys[old, 0], keys[old, 1]
+    return larger
+
+
+@njit(cache=True)
+def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupied, avoid, budget, paths):
+    """Ways for the group ``members`` that meet the deadlines, written to ``paths``; exact.
+
+    ``tables[slot_of[a, b]]`` is the pair table of a < b. With ``avoid`` the cells in ``occupied`` (others' ways, none of
+    the members') are out of bounds; NONE then says nothing about the group alone. ``budget[0]`` counts down expansions.
+    """
+    board = problem.board
+    size, horizon = len(members), paths.shape[1] - 1
+    width = bits_per_cell(len(board.degree))
+    state = np.empty((horizon + 1, size), np.int64)
+    tried = np.zeros((horizon + 1, size), np.int8)
+    given_up = np.zeros((256, 2), np.uint64)
+    num_given_up = 0
+    key = np.empty(2, np.uint64)
+    for place in range(size):
+        state[0, place] = problem.starts[members[place]]
+    t, place = 0, 0
+    while t < horizon:
+        if place == size:
+            make_key(state[t + 1], t + 1, width, key)
+            slot = find_slot(given_up, key)
+            if given_up[slot, 1] != 0:
+                place -= 1
+                continue
+            t, place = t + 1, 0
+            if t < horizon:
+                tried[t, 0] = 0
+                if budget[0] <= 0:
+                    return OUT_OF_BUDGET
+                budget[0] -= 1
+            continue
+        agent = members[place]
+        here = state[t, place]
+        distance = problem.distance[agent]
+        time_left = max(deadlines[agent] - t - 1, 0)
+        placed = False
+        while tried[t, place] < NUM_CANDIDATES and not placed:
+            there = candidate(board, distance, here, tried[t, place], may_wait)
+            tried[t, place] += 1
+            if there < 0 or distance[there] > time_left:
+                continue
+            if avoid and occupied[t + 1, there] != 0:
+                continue
+            if avoid and occupied[t, there] != 0 and occupied[t + 1, here] == occupied[t, there]:
+                continue
+            placed = True
+            for before in range(place):
+                other = members[before]
+                if state[t, before] == there and state[t + 1, before] == here:
+                    placed = False  # swap conflict
+                    break
+                if other < agent:
+                    row, column = tables[slot_of[other, agent], t + 1, state[t + 1, before]], there
+                else:
+                    row, column = tables[slot_of[agent, other], t + 1, there], state[t + 1, before]
+                if not bits.has(row, column):
+                    placed = False
+                    break
+            if placed:
+                state[t + 1, place] = there
+        if placed:
+            place += 1
+            if place < size:
+                tried[t, place] = 0
+        elif place > 0:
+            place -= 1
+        else:
+            make_key(state[t], t, width, key)
+            slot = find_slot(given_up, key)
+            given_up[slot, 0], given_up[slot, 1] = key[0], key[1]
+            num_given_up += 1
+            if 2 * num_given_up > len(given_up):
+                given_up = grown(given_up)
+            t, place = t - 1, size - 1
+            if t < 0:
+                return NONE
+    for place in range(size):
+        for t in range(horizon + 1):
+            paths[members[place], t] = state[t, place]
+    return FOUND

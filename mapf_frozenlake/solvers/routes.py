@@ -1,0 +1,97 @@
+"""Prioritised planning: agents one after the other, each by any way that is in time and clear of those before it.
+
+Cheap and incomplete: what it finds is right, what it does not find proves nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
+
+
+@njit(cache=True)
+def route(problem, agent, deadline, may_wait, occupied, seen, tried, path):
+    """Depth-first in time for a way on which the agent stays on its goal from ``deadline`` on; fills ``path``.
+
+    ``occupied[t, cell]`` is 1 + the agent that is there, 0 if none. Exact for one agent among fixed others.
+    """
+    board, distance = problem.board, problem.distance[agent]
+    horizon = len(path) - 1
+    if distance[problem.starts[agent]] > deadline:
+        return False
+    seen[:] = False
+    path[0] = problem.starts[agent]
+    tried[0] = 0
+    t = 0
+    while 0 <= t < horizon:
+        here = np.int64(path[t])
+        time_left = max(deadline - t - 1, 0)
+        moved = False
+        while tried[t] < NUM_CANDIDATES and not moved:
+            there = candidate(board, distance, here, tried[t], may_wait)
+            tried[t] += 1
+            if there < 0 or distance[there] > time_left or seen[t + 1, there] or occupied[t + 1, there] != 0:
+                continue
+            moved = occupied[t, there] == 0 or occupied[t + 1, here] != occupied[t, there]  # no swap
+            if moved:
+                seen[t + 1, there] = True
+                path[t + 1] = there
+        if moved:
+            t += 1
+            tried[t] = 0
+        else:
+            t -= 1
+    return t == horizon
+
+
+@njit(cache=True)
+def occupy(occupied, path, agent):
+    for t in range(len(path)):
+        occupied[t, path[t]] = agent + 1
+
+
+@njit(cache=True)
+def by_slack(problem, deadlines):
+    """Agents in the order of how many steps they can lose, fewest first."""
+    agents = len(deadlines)
+    order = np.empty(agents, np.int64)
+    slack = np.empty(agents, np.int64)
+    for agent in range(agents):
+        own = deadlines[agent] - problem.distance[agent, problem.starts[agent]]
+        place = agent
+        while place > 0 and slack[place - 1] > own:
+            slack[place], order[place] = slack[place - 1], order[place - 1]
+            place -= 1
+        slack[place], order[place] = own, agent
+    return order
+
+
+@njit(cache=True)
+def plan_in_turn(problem, deadlines, may_wait, paths, attempts):
+    """Routes for all agents, the most pressed first; whoever finds no way goes first in the next attempt."""
+    agents, steps = paths.shape
+    order = by_slack(problem, deadlines)
+    cells = len(problem.board.degree)
+    occupied = np.zeros((steps, cells), np.uint8)
+    seen = np.empty((steps, cells), np.bool_)
+    tried = np.empty(steps, np.int8)
+    for _ in range(attempts):
+        stuck = -1
+        for place in range(agents):
+            agent = order[place]
+            if not route(problem, agent, deadlines[agent], may_wait, occupied, seen, tried, paths[agent]):
+                stuck = place
+                break
+            occupy(occupied, paths[agent], agent)
+        if stuck < 0:
+            return True
+        if stuck == 0:
+            return False
+        occupied[:] = 0
+        agent = order[stuck]
+        for place in range(stuck, 0, -1):
+            order[place] = order[place - 1]
+        order[0] = agent
+    return False

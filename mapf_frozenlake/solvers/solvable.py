@@ -1,0 +1,168 @@
+"""Is there any plan at all? Exact, without looking for a short one.
+
+Every joint move is a sequence of single moves into empty cells and of rotations of full cycles, so reachability needs only
+those. Best-first towards the goals finds a plan fast where there is one; where there is none, the reachable states run out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mapf_frozenlake.solvers.board import UNREACHABLE
+from mapf_frozenlake.solvers.joint import (
+    FOUND,
+    NONE,
+    OUT_OF_BUDGET,
+    bits_per_cell,
+    find_slot,
+    fits_joint_search,
+    grown,
+    make_key,
+)
+from mapf_frozenlake.solvers.routes import plan_in_turn
+
+
+@njit(cache=True)
+def joinable(problem, members, budget):
+    """FOUND if these agents, alone on the board, can all be brought to their goals; NONE; OUT_OF_BUDGET."""
+    board = problem.board
+    size = len(members)
+    if not fits_joint_search(len(board.degree), size):
+        return OUT_OF_BUDGET
+    width = bits_per_cell(len(board.degree))
+    known = np.zeros((1024, 2), np.uint64)
+    key = np.empty(2, np.uint64)
+    states = np.empty((1024, size), np.int16)
+    below = np.empty(1024, np.int64)  # states of equal distance form a stack: the one below, -1 at the end
+    far = 0
+    for agent in members:
+        for cell in range(len(board.degree)):
+            if problem.distance[agent, cell] != UNREACHABLE:
+                far = max(far, problem.distance[agent, cell])
+    top = np.full(size * far + 1, -1)
+    state = np.empty(size, np.int16)
+    agent_at = np.full(len(board.degree), -1, np.int16)
+    cycle = np.empty(size + 1, np.int64)
+    tried = np.empty(size + 1, np.int64)
+    for place in range(size):
+        state[place] = problem.starts[members[place]]
+    count, nearest = 0, size * far
+    count, states, below, known = _push(problem, members, state, width, key, states, below, top, known, count)
+    nearest = 0
+    while True:
+        while nearest < len(top) and top[nearest] < 0:
+            nearest += 1
+        if nearest == len(top):
+            return NONE
+        if nearest == 0:
+            return FOUND
+        if budget[0] <= 0:
+            return OUT_OF_BUDGET
+        budget[0] -= 1
+        current = top[nearest]
+        top[nearest] = below[current]
+        state[:] = states[current]
+        for place in range(size):
+            agent_at[state[place]] = place
+        closest = nearest
+        for place in range(size):
+            here = state[place]
+            for k in range(board.degree[here]):
+                there = board.neighbors[here, k]
+                if agent_at[there] < 0:
+                    state[place] = there
+                    closest = min(closest, _total(problem, members, state))
+                    count, states, below, known = _push(
+                        problem, members, state, width, key, states, below, top, known, count
+                    )
+                    state[place] = here
+        if size >= 4:
+            # every directed cycle of occupied cells, from its agent of lowest place: depth-first
+            for root in range(size):
+                depth = 0
+                cycle[0] = root
+                tried[0] = 0
+                while depth >= 0:
+                    here = states[current, cycle[depth]]
+                    if tried[depth] == board.degree[here]:
+                        depth -= 1
+                        continue
+                    nxt = agent_at[board.neighbors[here, tried[depth]]]
+                    tried[depth] += 1
+                    if nxt < root:
+                        continue
+                    if nxt == root:
+                        if depth < 2:
+                            continue  # that would be a swap
+                        for i in range(depth + 1):
+                            state[cycle[i]] = states[current, cycle[(i + 1) % (depth + 1)]]
+                        closest = min(closest, _total(problem, members, state))
+                        count, states, below, known = _push(
+                            problem, members, state, width, key, states, below, top, known, count
+                        )
+                        for i in range(depth + 1):
+                            state[cycle[i]] = states[current, cycle[i]]
+                        continue
+                    on_it = False
+                    for i in range(depth + 1):
+                        on_it |= cycle[i] == nxt
+                    if not on_it:
+                        depth += 1
+                        cycle[depth] = nxt
+                        tried[depth] = 0
+        for place in range(size):
+            agent_at[state[place]] = -1
+        nearest = closest
+
+
+@njit(cache=True)
+def _total(problem, members, state):
+    total = 0
+    for place in range(len(members)):
+        total += np.int64(problem.distance[members[place], state[place]])
+    return total
+
+
+@njit(cache=True)
+def _push(problem, members, state, width, key, states, below, top, known, count):
+    make_key(state, 0, width, key)
+    slot = find_slot(known, key)
+    if known[slot, 1] != 0:
+        return count, states, below, known
+    known[slot, 0], known[slot, 1] = key[0], key[1]
+    if count == len(states):
+        more_states = np.empty((2 * count, states.shape[1]), np.int16)
+        more_states[:count] = states
+        states = more_states
+        more_below = np.empty(2 * count, np.int64)
+        more_below[:count] = below
+        below = more_below
+    states[count] = state
+    total = _total(problem, members, state)
+    below[count] = top[total]
+    top[total] = count
+    count += 1
+    if 2 * count > len(known):
+        known = grown(known)
+    return count, states, below, known
+
+
+@njit(cache=True)
+def solvable(problem, makespan, budget):
+    """Whether all agents can be brought to their goals; ``makespan`` is a lower bound, from which cheap tries start."""
+    agents = len(problem.starts)
+    for extra in (1, 4, 12):
+        deadlines = np.full(agents, makespan + extra)
+        paths = np.empty((agents, makespan + extra + 1), np.int16)
+        if plan_in_turn(problem, deadlines, True, paths, agents + 2):
+            return FOUND
+    members = np.empty(3, np.int64)
+    if agents > 3:  # most often three agents are enough to see it
+        for a in range(agents):
+            for b in range(a):
+                for c in range(b):
+                    members[0], members[1], members[2] = a, b, c
+                    if joinable(problem, members, budget) == NONE:
+                        return NONE
+    return joinable(problem, np.arange(agents), budget)
