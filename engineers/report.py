@@ -91,3 +91,12 @@ class StageReport(_Section):
         default_factory=dict, description="Bookkeeping: round's index, steps, gradient norms, …"
     )
     incidents: list[Incident] = Field(default_factory=list)
+    config_class: str = Field(
+        "", description="Where the config's class is, module:Class; for reading a report file alone."
+    )
+
+    def records(self) -> list[StageRecord]:
+        """The history with the stage just finished as its last entry."""
+        numbers = {name: float(v) for name, v in self.training.items() if isinstance(v, int | float)}
+        this = StageRecord(stage=self.stage, config=self.config, results=self.results, training=numbers)
+        return [*self.history, this]

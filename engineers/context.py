@@ -1,0 +1,57 @@
+"""``Context``: what a model is told. Sections on and off, a token budget, and the six contexts of the published ablation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Context(BaseModel):
+    """Which sections of a report go into the prompt. The environment, the knobs and the current config always do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "custom"
+    failures: bool = Field(True, description="Failed episodes by kind, per slice.")
+    metrics: bool = Field(False, description="Rates with their intervals, per slice.")
+    guideline: bool = Field(False, description="Written advice on how to change a config.")
+    history: Literal["none", "all", "without_default"] = Field(
+        "none", description="Earlier (config, failures): none, all, or all but the default that nobody wrote."
+    )
+    summary: bool = Field(False, description="First ask the model to sum up its failures, in a call of its own.")
+    training: bool = Field(False, description="Bookkeeping of the training: the round's index, steps, gradient norms.")
+    cases: bool = Field(False, description="Failed episodes, drawn.")
+    behaviour: bool = Field(False, description="How the trainee behaves, per slice.")
+    environment_stats: bool = Field(False, description="What the generator really drew, per slice.")
+    incidents: bool = Field(False, description="What went wrong and was survived.")
+    token_budget: int = Field(12_000, ge=500, description="Tokens of the prompt, estimated; cases are left out first.")
+
+
+_V1 = Context(name="V1")
+_V2 = _V1.model_copy(update={"name": "V2", "guideline": True})
+_V3 = _V2.model_copy(update={"name": "V3", "history": "all"})
+_V4 = _V2.model_copy(update={"name": "V4", "history": "without_default"})
+_V5 = _V4.model_copy(update={"name": "V5", "summary": True})
+_V6 = _V4.model_copy(update={"name": "V6", "training": True})
+_EVERYTHING = {
+    "name": "full",
+    "metrics": True,
+    "cases": True,
+    "behaviour": True,
+    "environment_stats": True,
+    "incidents": True,
+}
+
+CONTEXTS: dict[str, Context] = {
+    context.name: context for context in (_V1, _V2, _V3, _V4, _V5, _V6, _V6.model_copy(update=_EVERYTHING))
+}
+
+
+def context_named(context: str | Context) -> Context:
+    """A preset by its name, or the context itself."""
+    if isinstance(context, Context):
+        return context
+    if context not in CONTEXTS:
+        raise ValueError(f"context {context!r} is unknown: one of {', '.join(CONTEXTS)}, or a Context of your own")
+    return CONTEXTS[context]

@@ -1,0 +1,89 @@
+"""The guard: what a proposal must pass before a stage is trained on it. Each refusal is a sentence for the engineer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from engineers.knobs import KnobError, changes, dump, find_knobs, validated
+from engineers.proposal import Proposal
+from engineers.report import StageRecord
+from engineers.roles import find_slices, shares_of
+
+WORKING_RATE = 0.5  # a slice works from this rate of the objective on
+
+Feasible = Callable[[Any], object]
+"""Asks whether a config can be drawn: returns None (or True) if so; a sentence, False or an exception if not."""
+
+
+def check(
+    proposal: Proposal[Any] | BaseModel,
+    current: BaseModel,
+    history: Sequence[StageRecord] = (),
+    *,
+    editable: Sequence[str] | None = None,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+    objective: str = "valid_rate",
+) -> list[str]:
+    """Why this proposal must not be trained on, a sentence each; empty if it may.
+
+    ``history`` ends with the stage that was just validated (``report.records()``). ``max_drop`` is the largest part of a
+    working slice's share that one proposal may take away (0.5: half; None: no limit).
+    """
+    config = proposal.config if isinstance(proposal, Proposal) else proposal
+    if type(config) is not type(current):
+        return [f"the config is a {type(config).__name__}, it must be a {type(current).__name__}"]
+    try:
+        validated(type(current), dump(config))  # a config built past its validators does not pass
+    except KnobError as error:
+        return [str(error)]
+    refusals = _locked(config, current, editable)
+    if max_drop is not None:
+        refusals += _dropped(config, current, history, max_drop, objective)
+    if feasible is not None and not refusals:
+        refusals += _infeasible(config, feasible)
+    return refusals
+
+
+def _locked(config: BaseModel, current: BaseModel, editable: Sequence[str] | None) -> list[str]:
+    allowed = {knob.path for knob in find_knobs(current, editable)}
+    patterns = sorted({knob.pattern for knob in find_knobs(current, editable)})
+    return [
+        f"{'.'.join(path)} was changed from {old!r:.40} to {new!r:.40}, but only {', '.join(patterns)} may be"
+        for path, old, new in changes(current, config)
+        if path not in allowed
+    ]
+
+
+def _dropped(
+    config: BaseModel, current: BaseModel, history: Sequence[StageRecord], max_drop: float, objective: str
+) -> list[str]:
+    """Working slices that would lose more than ``max_drop`` of their part of the data at once."""
+    if not history:
+        return []
+    rates = {r.name: r.metrics[objective] for r in history[-1].results if r.episodes and objective in r.metrics}
+    slices = find_slices(find_knobs(current, ("*",)))
+    before, after = shares_of(dump(current), slices), shares_of(dump(config), slices)
+    refusals = []
+    for piece in slices:
+        old, new = before[piece.name], after[piece.name]
+        least = old * (1 - max_drop)
+        if rates.get(piece.name, 0.0) >= WORKING_RATE and new < least - 1e-6:
+            refusals.append(
+                f"slice {piece.name} works ({objective} {rates[piece.name]:.2f}) and would fall from {old:.1%} to {new:.1%} "
+                f"of the data: keep at least {least:.1%} in one step"
+            )
+    return refusals
+
+
+def _infeasible(config: BaseModel, feasible: Feasible) -> list[str]:
+    try:
+        answer = feasible(config)
+    except Exception as error:
+        return [f"the config cannot be drawn: {error}"]
+    if answer is None or answer is True:
+        return []
+    return [f"the config cannot be drawn: {answer}" if isinstance(answer, str) else "the config cannot be drawn"]

@@ -1,0 +1,293 @@
+"""``Knob``: one editable value of a config, with its bounds and meaning, read from the config model's own JSON Schema.
+
+A knob path is dotted, and ``*`` stands for every key that the current config has: ``slices.*.share``. A path that stops
+early means everything below it: ``slices.6`` is all knobs of slice 6.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+# What OpenAI's, Gemini's and the constrained decoders' strict modes all accept; the rest is said in the description.
+STRICT_KEYWORDS = ("type", "enum", "minimum", "maximum", "minItems", "maxItems")
+
+
+class KnobError(ValueError):
+    """A path that names no knob of this config, or values that are no config; the message says what there is."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One editable value: where it is, what it may be, what it is now."""
+
+    path: tuple[str, ...]  # ("slices", "6", "share")
+    pattern: str  # "slices.*.share": equal for the knobs that mean the same in different slices
+    schema: dict[str, Any]  # strict JSON Schema of the value
+    value: Any  # as JSON
+    extra: dict[str, Any]  # from the field's json_schema_extra: {"role": "share", "space": [0.0, 0.5]}
+    multiple_of: float | None = None
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    @property
+    def field(self) -> str:
+        return self.path[-1]
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What holds it: all knobs of one slice have one group."""
+        return self.path[:-1]
+
+    @property
+    def types(self) -> frozenset[str]:
+        named = self.schema.get("type", [])
+        return frozenset([named] if isinstance(named, str) else named)
+
+    @property
+    def nullable(self) -> bool:
+        return "null" in self.types
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Least and greatest value of a number that has both; None for everything else."""
+        if not self.types & {"number", "integer"} or not {"minimum", "maximum"} <= self.schema.keys():
+            return None
+        return float(self.schema["minimum"]), float(self.schema["maximum"])
+
+    def fit(self, value: float) -> float | int:
+        """The nearest value that the knob can take, rounded to what a reader wants to see."""
+        low, high = self.bounds or (float("-inf"), float("inf"))
+        clipped = min(max(value, low), high)
+        if self.multiple_of:
+            clipped = round(clipped / self.multiple_of) * self.multiple_of
+        if "number" not in self.types:
+            return round(clipped)
+        return min(max(round(clipped, 4), low), high)
+
+
+def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tuple[Knob, ...]:
+    """The knobs that ``editable`` names, in the order of the config; None asks the config's class, else all there are.
+
+    Raises ``KnobError`` for a path that names nothing.
+    """
+    if editable is None:
+        editable = getattr(type(current), "editable", None) or ("*",)
+    root = type(current).model_json_schema()
+    data = dump(current)
+    found: dict[tuple[str, ...], Knob] = {}
+    for dotted in editable:
+        matches = list(_walk(root, root, data, (), (), dotted.split(".")))
+        if not matches:
+            raise KnobError(
+                f"{dotted!r} names no knob of {type(current).__name__}: at the top there are {sorted(data)}"
+            )
+        for knob in matches:
+            found.setdefault(knob.path, knob)
+    order = {path: index for index, path in enumerate(_paths(data))}
+    return tuple(sorted(found.values(), key=lambda knob: order[knob.path]))
+
+
+def dump(config: BaseModel) -> dict[str, Any]:
+    """The config as JSON values: keys are strings, tuples are lists."""
+    return config.model_dump(mode="json", by_alias=True)
+
+
+def get(data: Any, path: Sequence[str]) -> Any:
+    """The value at a path of JSON data."""
+    for key in path:
+        data = data[int(key)] if isinstance(data, list) else data[key]
+    return data
+
+
+def with_values(current: ConfigT, values: dict[tuple[str, ...], Any]) -> ConfigT:
+    """The current config with other values at these paths, validated by its own class.
+
+    Raises ``KnobError`` with one sentence per fault.
+    """
+    data = dump(current)
+    for path, value in values.items():
+        parent = get(data, path[:-1])
+        parent[int(path[-1]) if isinstance(parent, list) else path[-1]] = value
+    return validated(type(current), data)
+
+
+def validated(config_class: type[ConfigT], data: Any) -> ConfigT:
+    """The config that this JSON data describes, or a ``KnobError`` with one sentence per fault."""
+    try:
+        return config_class.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        raise KnobError("; ".join(_sentences(error))) from None
+
+
+def changes(old: BaseModel, new: BaseModel) -> list[tuple[tuple[str, ...], Any, Any]]:
+    """Every leaf that differs: (path, old, new), with None where one side has no such leaf."""
+    before, after = dump(old), dump(new)
+    paths = dict.fromkeys([*_paths(before), *_paths(after)])
+    pairs = ((path, _get_or_none(before, path), _get_or_none(after, path)) for path in paths)
+    return [(path, a, b) for path, a, b in pairs if a != b]
+
+
+def _get_or_none(data: Any, path: tuple[str, ...]) -> Any:
+    try:
+        return get(data, path)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+def _sentences(error: ValidationError) -> list[str]:
+    sentences = []
+    for fault in error.errors(include_url=False, include_context=False):
+        where = ".".join(str(part) for part in fault["loc"]) or "config"
+        message = fault["msg"].removeprefix("Value error, ")
+        shown = fault["input"] if isinstance(fault["input"], str | int | float | bool | None) else "…"
+        sentences.append(message if fault["type"] == "value_error" else f"{where}={shown!r:.60}: {message}")
+    return sentences
+
+
+def _paths(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every leaf in order; a list of plain values is one leaf."""
+    children = _children(data)
+    if children is None:
+        yield path
+    else:
+        for key, child in children:
+            yield from _paths(child, (*path, key))
+
+
+def _children(data: Any) -> list[tuple[str, Any]] | None:
+    if isinstance(data, dict) and data:
+        return list(data.items())
+    if isinstance(data, list) and any(isinstance(entry, dict | list) for entry in data):
+        return [(str(index), entry) for index, entry in enumerate(data)]
+    return None
+
+
+def _walk(
+    root: dict[str, Any],
+    schema: dict[str, Any],
+    data: Any,
+    path: tuple[str, ...],
+    pattern: tuple[str, ...],
+    wanted: Sequence[str],
+) -> Iterator[Knob]:
+    """The knobs below ``schema`` and ``data`` that the rest of a dotted path names."""
+    children = _children(data)
+    if children is None:
+        if not wanted or wanted == ["*"]:
+            yield from _leaf_knob(root, schema, data, path, pattern)
+        return
+    head, rest = (wanted[0], wanted[1:]) if wanted else ("*", [])
+    for key, child in children:
+        if head in ("*", key):
+            below, is_field = _below(root, schema, key)
+            yield from _walk(root, below, child, (*path, key), (*pattern, key if is_field else "*"), rest)
+
+
+def _below(root: dict[str, Any], schema: dict[str, Any], key: str) -> tuple[dict[str, Any], bool]:
+    """The schema of a child, and whether it is a declared field (else: a key of a map or a place in a list)."""
+    for branch in _branches(root, schema):
+        if key in branch.get("properties", {}):
+            return branch["properties"][key], True
+        for container in (*branch.get("patternProperties", {}).values(), branch.get("additionalProperties")):
+            if isinstance(container, dict):
+                return container, False
+        if key.isdigit() and int(key) < len(branch.get("prefixItems", [])):
+            return branch["prefixItems"][int(key)], False
+        if isinstance(branch.get("items"), dict):
+            return branch["items"], False
+    return {}, True
+
+
+def _branches(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The alternatives of a schema with references followed; what stands beside a reference outranks it."""
+    if "$ref" in schema:
+        target = get(root, schema["$ref"].removeprefix("#/").split("/"))
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return [{**branch, **beside} for branch in _branches(root, target)]
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            beside = {key: value for key, value in schema.items() if key not in (union, "discriminator")}
+            return [{**branch, **beside} for option in schema[union] for branch in _branches(root, option)]
+    return [schema]
+
+
+def _leaf_knob(
+    root: dict[str, Any], schema: dict[str, Any], value: Any, path: tuple[str, ...], pattern: tuple[str, ...]
+) -> Iterator[Knob]:
+    strict = _strict(root, schema)
+    if strict is None or not path:
+        return
+    name, plain = ".".join(pattern), _branches(root, schema)
+    documented = {**strict, "description": _description(schema, plain, path[-1])}
+    extra = {key: item for branch in plain for key, item in branch.items() if key in ("role", "space")}
+    step = next((branch["multipleOf"] for branch in plain if "multipleOf" in branch), None)
+    yield Knob(path, name, documented, value, extra, step)
+
+
+def _strict(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
+    """The value's schema in the strict subset, nulls as a type union; None for what only a nested object could say."""
+    options = [strict for branch in _branches(root, schema) if (strict := _strict_branch(root, branch)) is not None]
+    null = {"type": "null"}
+    others = [option for option in options if option != null]
+    if not others:
+        return None
+    if len(others) > 1:
+        return {"anyOf": options}
+    only = others[0]
+    if null not in options:
+        return only
+    nullable = {**only, "type": [only["type"], "null"]}
+    return {**nullable, "enum": [*only["enum"], None]} if "enum" in only else nullable
+
+
+def _strict_branch(root: dict[str, Any], branch: dict[str, Any]) -> dict[str, Any] | None:
+    if "const" in branch:
+        branch = {**branch, "enum": [branch["const"]]}
+    if "enum" in branch and "type" not in branch:
+        branch = {**branch, "type": _json_type(branch["enum"][0])}
+    if branch.get("type") not in ("number", "integer", "string", "boolean", "null", "array"):
+        return None
+    strict = {key: branch[key] for key in STRICT_KEYWORDS if key in branch}
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if exclusive in branch:
+            strict[bound] = branch[exclusive]
+    if strict["type"] == "array":
+        items = branch.get("items") or next(iter(branch.get("prefixItems", [])), None)
+        inner = _strict(root, items) if isinstance(items, dict) else None
+        if inner is None:
+            return None
+        strict["items"] = inner
+    return strict
+
+
+def _json_type(value: Any) -> str:
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
+def _description(schema: dict[str, Any], branches: list[dict[str, Any]], field: str) -> str:
+    """What the knob means, and the bounds that the strict keywords cannot say."""
+    said = schema.get("description") or next((b["description"] for b in branches if "description" in b), None)
+    words = [str(said or field.replace("_", " ")).strip()]
+    spoken = {
+        "exclusiveMinimum": "Must be above {}.",
+        "exclusiveMaximum": "Must be below {}.",
+        "multipleOf": "Must be a multiple of {}.",
+        "minLength": "At least {} characters.",
+        "maxLength": "At most {} characters.",
+        "pattern": "Must match {}.",
+    }
+    for branch in branches:
+        words += [text.format(branch[key]) for key, text in spoken.items() if key in branch]
+    return " ".join(words)

@@ -1,0 +1,118 @@
+"""``PlainEngineer``: engineers without a model. A design is a pure function of (seed, report, current config, knobs)."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from engineers.guard import Feasible, check
+from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values
+from engineers.proposal import Change, Proposal
+from engineers.report import StageReport
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+KnobPath = tuple[str, ...]
+Space = Mapping[str, tuple[float, float]]
+"""Narrower ranges than the schema's bounds, by knob pattern: {"slices.*.hole_ratio": (0.1, 0.5)}."""
+
+HALVINGS = 4  # how often a step that the guard refuses is halved before the current config goes on
+
+
+@dataclass
+class Design:
+    """New values of knobs and why; knobs that are not in it stay as they are."""
+
+    values: dict[KnobPath, Any]
+    reasons: dict[KnobPath, str]
+
+    @classmethod
+    def empty(cls) -> Design:
+        return cls({}, {})
+
+    def turn(self, knob: Knob, value: Any, reason: str) -> None:
+        self.values[knob.path] = value
+        self.reasons[knob.path] = reason
+
+
+class PlainEngineer(ABC):
+    """Turns a design into a guarded proposal. A step that the guard refuses is halved, at last not taken."""
+
+    name: str
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        space: Space | None = None,
+        feasible: Feasible | None = None,
+        max_drop: float | None = None,
+    ) -> None:
+        self.seed, self.space, self.feasible, self.max_drop = seed, dict(space or {}), feasible, max_drop
+
+    @abstractmethod
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        """What to turn, from nothing but the arguments and the seed."""
+
+    def propose(
+        self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
+    ) -> Proposal[ConfigT]:
+        """The designed config, or as far towards it as the guard lets it go. Equal arguments give equal proposals."""
+        knobs = find_knobs(current, editable)
+        design = self.design(report, current, knobs)
+        before = {knob.path: knob for knob in knobs}
+        refusals: list[str] = []
+        for halving in range(HALVINGS + 1):
+            values = {path: _part_way(before[path], value, 0.5**halving) for path, value in design.values.items()}
+            config, refused = self._guarded(values, report, current, editable)
+            if config is not None:
+                reasons = _changes(current, config, design.reasons)
+                return Proposal(config=config, reasons=reasons, engineer=self.name, refusals=refusals)
+            refusals += [sentence for sentence in refused if sentence not in refusals]
+        return Proposal(config=current, engineer=self.name, fallback=True, refusals=refusals)
+
+    def random(self, report: StageReport) -> random.Random:
+        """Random numbers of (engineer, seed, stage): the same in any process."""
+        return random.Random(f"{self.name}:{self.seed}:{report.stage}")
+
+    def range_of(self, knob: Knob) -> tuple[float, float] | None:
+        """Where a knob is drawn from: the caller's space, the field's own, else its bounds."""
+        low_high = self.space.get(knob.pattern) or self.space.get(knob.name) or knob.extra.get("space") or knob.bounds
+        return None if low_high is None else (float(low_high[0]), float(low_high[1]))
+
+    def _guarded(
+        self, values: dict[KnobPath, Any], report: StageReport, current: ConfigT, editable: Sequence[str] | None
+    ) -> tuple[ConfigT | None, list[str]]:
+        try:
+            config = with_values(current, values)
+        except KnobError as error:
+            return None, [str(error)]
+        refused = check(
+            config,
+            current,
+            report.records(),
+            editable=editable,
+            feasible=self.feasible,
+            max_drop=self.max_drop,
+            objective=report.objective,
+        )
+        return (None, refused) if refused else (config, [])
+
+
+def _part_way(knob: Knob, value: Any, part: float) -> Any:
+    """The value that far between the knob's present one and the designed one; only numbers go half ways."""
+    if part == 1 or knob.bounds is None or knob.value is None or value is None:
+        return value
+    return knob.fit(knob.value + part * (value - knob.value))
+
+
+def _changes(current: BaseModel, config: BaseModel, reasons: dict[KnobPath, str]) -> list[Change]:
+    return [
+        Change(path=".".join(path), old=old, new=new, reason=reasons.get(path, ""))
+        for path, old, new in changes(current, config)
+    ]

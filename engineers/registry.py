@@ -1,0 +1,103 @@
+"""``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from engineers.proposal import Engineer
+
+ENTRY_POINT_GROUP = "engineers.backends"
+
+# backend -> module:factory, imported when asked for. A factory takes what follows the slash and keyword options.
+BACKENDS: dict[str, str] = {
+    "fixed": "engineers.fixed:make",
+    "random": "engineers.random_search:make",
+    "uniform": "engineers.uniform:make",
+    "rules": "engineers.rules:make",
+    "learnability": "engineers.learnability:make",
+    "bandit": "engineers.bandit:make",
+    "human": "engineers.human:make",
+    "replay": "engineers.replay:make",
+    "openai": "engineers.backends.openai:make",
+    "gemini": "engineers.backends.gemini:make",
+    "litellm": "engineers.backends.litellm:make",
+    "server": "engineers.backends.server:make",
+    "local": "engineers.backends.local:make",
+}
+
+NEEDS_MODEL = {
+    "openai": "openai/gpt-5-mini",
+    "gemini": "gemini/gemini-2.5-flash",
+    "litellm": "litellm/anthropic/claude-haiku-4-5",
+    "server": "server/http://localhost:8000/v1#model",
+    "local": "local/Qwen/Qwen3-4B",
+    "replay": "replay/transcript.jsonl",
+}
+
+# Options that a loop gives to every engineer alike; an engineer that has no use for one is made without it.
+COMMON_OPTIONS = (
+    "seed",
+    "space",
+    "feasible",
+    "max_drop",
+    "context",
+    "transcript",
+    "max_attempts",
+    "max_cost",
+    "max_total_tokens",
+)
+
+
+class UnknownEngineer(ValueError):
+    """No backend has this name; the message lists those that exist."""
+
+
+def make(name: str, **options: Any) -> Engineer:
+    """The engineer of this name. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
+
+    The ``COMMON_OPTIONS`` may be given to any engineer, so that a loop needs no cases; others only to one that has them.
+    """
+    backend, _, model = name.partition("/")
+    factory = _factory(backend)
+    if backend in NEEDS_MODEL and not model:
+        raise UnknownEngineer(f"{name!r} says nothing of what to use: write it as {NEEDS_MODEL[backend]!r}")
+    taken = _taken(factory)
+    if taken is not None:
+        options = {key: value for key, value in options.items() if key in taken or key not in COMMON_OPTIONS}
+        strangers = sorted(options.keys() - taken)
+        if strangers:
+            raise TypeError(
+                f"{name!r} has no option {', '.join(strangers)}; it has {', '.join(sorted(taken)) or 'none'}"
+            )
+    return factory(model, **options)
+
+
+def available() -> dict[str, str]:
+    """Every backend's name and the ``module:factory`` that makes it, third parties' included."""
+    return BACKENDS | {name: point.value for name, point in _third_parties().items() if name not in BACKENDS}
+
+
+def _factory(backend: str) -> Callable[..., Engineer]:
+    if backend in BACKENDS:
+        module, _, attribute = BACKENDS[backend].partition(":")
+        return getattr(import_module(module), attribute)
+    third_parties = _third_parties()
+    if backend in third_parties:
+        return third_parties[backend].load()
+    raise UnknownEngineer(f"engineer {backend!r} is unknown: there are {', '.join(available())}")
+
+
+def _third_parties() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _taken(factory: Callable[..., Engineer]) -> set[str] | None:
+    """The options that a factory names; None if it takes whatever it is given."""
+    parameters = list(inspect.signature(factory).parameters.values())[1:]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return {parameter.name for parameter in parameters}

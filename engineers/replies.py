@@ -1,0 +1,104 @@
+"""Reading what a model wrote: thoughts and fences off, the JSON object found. Nothing is executed, nothing repaired.
+
+Time is bounded: replies above a length are refused unread, and the search for an object stops at a budget of work.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+MAX_CHARACTERS = 1_000_000
+MAX_WORK = 10 * MAX_CHARACTERS  # characters read while looking for objects, again and again included
+OPENING_WORK = 1_000  # what trying one opening costs at least
+
+_THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
+
+
+class ReplyError(ValueError):
+    """A reply that is no answer. ``where`` it failed and ``why``: the sentence that goes back to the model."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where, self.why = where, why
+
+
+def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict[str, Any]:
+    """The last JSON object in a reply that has all of ``keys``; else the last object. Raises ``ReplyError``, nothing else.
+
+    The last, because models that draft, quote the schema or repeat the current config do so before they answer.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ReplyError(
+            "reply", f"{len(text)} characters, at most {MAX_CHARACTERS} are read: answer with the JSON alone"
+        )
+    answer = without_thoughts(text)
+    if not answer.strip():
+        empty = "empty" if not text.strip() else "nothing but thoughts: they did not end before the reply did"
+        raise ReplyError("reply", f"{empty}; answer with one JSON object")
+    objects, fault = _objects(answer)
+    if not objects:
+        raise fault or ReplyError("reply", "no JSON object in it: answer with one, from { to }")
+    fitting = [found for found in objects if keys <= found.keys()]
+    return (fitting or objects)[-1]
+
+
+def without_thoughts(text: str) -> str:
+    """What stands outside <think>…</think>; a lone closing tag ends a thought that the prompt opened."""
+    outside: list[str] = []
+    start, thinking = 0, False
+    for tag in _THOUGHT_TAG.finditer(text):
+        closes = tag.group(1) == "/"
+        if closes and not thinking:
+            outside.clear()
+        elif not closes and not thinking:
+            outside.append(text[start : tag.start()])
+        thinking = not closes
+        start = tag.end()
+    return "".join(outside if thinking else [*outside, text[start:]])
+
+
+def _objects(text: str) -> tuple[list[dict[str, Any]], ReplyError | None]:
+    """The outermost JSON objects, and what was wrong with the first opening that is none."""
+    found: list[dict[str, Any]] = []
+    fault: ReplyError | None = None
+    work, at = 0, text.find("{")
+    while at >= 0 and work < MAX_WORK:
+        start, why = at, None
+        try:
+            value, at = _DECODER.raw_decode(text, start)
+            found.append(value)
+        except json.JSONDecodeError as error:
+            why = ReplyError(f"line {error.lineno}, column {error.colno}", f"invalid JSON, {error.msg}")
+            work += error.pos - start
+        except RecursionError:
+            why = ReplyError("reply", "objects nested too deep: answer in the shape that was asked for")
+            work += 100 * OPENING_WORK
+        except ReplyError as error:
+            why = error
+            work += len(text) - start
+        except ValueError:  # Python reads no integer of thousands of digits
+            why = ReplyError("reply", "a number with thousands of digits: give a short one")
+            work += len(text) - start
+        if why is not None:
+            fault, at = fault or why, start + 1
+        work += OPENING_WORK
+        at = text.find("{", at)
+    return found, fault
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ReplyError("reply", f"the key {twice!r:.60} stands twice in one object: write it once")
+    return unique
+
+
+def _no_constant(name: str) -> float:
+    raise ReplyError("reply", f"{name} is no JSON number: give a finite one")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
