@@ -1,0 +1,172 @@
+"""Files that are either whole or absent, whenever the process dies.
+
+A file is written beside its place, forced to the disk, and renamed into it; a folder likewise. Lines are appended; what
+follows the last line break is a line that was cut off, and readers leave it out. Nothing else in this package writes.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+REMEDIES = {
+    errno.ENOSPC: "the disk is full: free some space",
+    errno.EDQUOT: "the disk quota is used up: free some space",
+    errno.EROFS: "the file system is read-only: mount it writable, or copy the run elsewhere",
+    errno.EACCES: "this folder may not be written: change its permissions, or choose another --out",
+    errno.EPERM: "this folder may not be written: change its permissions, or choose another --out",
+    errno.EIO: "the disk failed: copy the run to another one",
+}
+
+
+class StorageError(RuntimeError):
+    """The disk would not take a file. What was written before is whole; nothing was overwritten."""
+
+
+class RunLocked(RuntimeError):
+    """Another process works on this run."""
+
+
+@contextmanager
+def _sentences(path: Path) -> Iterator[None]:
+    """Turn a storage error into one sentence with a remedy; what is none passes through."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # numpy counts the bytes itself and says only that some were not taken
+            raise StorageError(f"{path} could not be written ({error}): {REMEDIES[errno.ENOSPC]}") from error
+        if error.errno not in REMEDIES:
+            raise
+        raise StorageError(f"{path} could not be written ({error.strerror}): {REMEDIES[error.errno]}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_file(path: Path) -> None:
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def make_folder(folder: Path) -> Path:
+    """The folder exists afterwards, its entry on the disk."""
+    with _sentences(folder):
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _sync_folder(folder.parent)
+    return folder
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A place to write to. On leaving the block without an error, what was written replaces ``path`` at once."""
+    draft = path.with_name(f".{path.name}.draft")
+    with _sentences(path):
+        try:
+            yield draft
+            _sync_file(draft)
+            os.replace(draft, path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Like ``new_file`` for a folder; ``path`` must not exist yet."""
+    draft = path.with_name(f".{path.name}.draft")
+    with _sentences(path):
+        if draft.exists():
+            shutil.rmtree(draft)
+        draft.mkdir()
+        yield draft
+        for folder, _, files in os.walk(draft):
+            for name in files:
+                _sync_file(Path(folder) / name)
+            _sync_folder(Path(folder))
+        os.rename(draft, path)
+        _sync_folder(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    with new_file(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def append_line(path: Path, value: Any) -> None:
+    """Add one JSON line, on the disk before this returns."""
+    with _sentences(path), open(path, "ab") as file:
+        file.write(json.dumps(value).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
+    if not path.exists():
+        return []
+    whole, _, _cut_off = path.read_bytes().rpartition(b"\n")
+    return [json.loads(line) for line in whole.splitlines() if line.strip()]
+
+
+def write_lines(path: Path, values: Iterable[Any]) -> None:
+    """A whole JSON-lines file at once."""
+    write_text(path, "".join(json.dumps(value) + "\n" for value in values))
+
+
+def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
+    """Remove everything in the folder but the names in ``keep``. A half-removed entry is never seen under its name."""
+    with _sentences(folder):
+        for entry in sorted(folder.iterdir()):
+            if entry.name in keep:
+                continue
+            if entry.is_dir():
+                doomed = entry if entry.name.startswith(".") else entry.with_name(f".{entry.name}.old")
+                os.rename(entry, doomed)
+                shutil.rmtree(doomed)
+            else:
+                entry.unlink()
+        _sync_folder(folder)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder for this process. The operating system lets go of it however the process ends."""
+    path = folder / ".lock"
+    with _sentences(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise RunLocked(
+                f"{folder} is being worked on by process {owner}: wait for it, or end it and try again"
+            ) from None
+        with _sentences(path):
+            os.truncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)

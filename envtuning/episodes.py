@@ -1,0 +1,161 @@
+"""Episodes that were played for validation: what is kept of each, and what is counted over many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engineers.report import SliceResult
+from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Instance, Plan
+from mapf_frozenlake.world.move import joint_move
+
+LETTERS = "LDRUW"  # by action
+COLLISIONS = (int(Event.VERTEX), int(Event.SWAP))
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One board played once."""
+
+    case: int  # row in the suite
+    size: int
+    moves: tuple[str, ...]  # per agent, a letter of LDRUW per step
+    steps: int  # env steps it took
+    valid: bool
+    optimal: bool | None
+    failure: str | None  # a FailureKind; None when valid
+    makespan: int | None = None
+    gap: int | None = None  # makespan over the least possible
+
+    @property
+    def plan(self) -> Plan:
+        return [[LETTERS.index(letter) for letter in line] for line in self.moves]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"moves": list(self.moves)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Episode:
+        return cls(**(data | {"moves": tuple(data["moves"])}))
+
+
+def letters(plan: Plan) -> tuple[str, ...]:
+    return tuple("".join(LETTERS[action] for action in line) for line in plan)
+
+
+def by_size(episodes: Iterable[Episode]) -> dict[int, list[Episode]]:
+    """Smallest size first."""
+    grouped: dict[int, list[Episode]] = {}
+    for episode in episodes:
+        grouped.setdefault(episode.size, []).append(episode)
+    return dict(sorted(grouped.items()))
+
+
+def rates(episodes: Sequence[Episode]) -> dict[str, float]:
+    """``valid_rate``, ``optimal_rate``, ``legal_rate`` (no violation, arrived or not), mean makespan over the optimum."""
+    gaps = [episode.gap for episode in episodes if episode.gap is not None]
+    found = {
+        "valid_rate": fmean(episode.valid for episode in episodes),
+        "optimal_rate": fmean(bool(episode.optimal) for episode in episodes),
+        "legal_rate": fmean(episode.failure in (None, FailureKind.GOAL_MISSED) for episode in episodes),
+    }
+    return found | ({"makespan_gap": fmean(gaps)} if gaps else {})
+
+
+def slice_results(episodes: Iterable[Episode]) -> list[SliceResult]:
+    """The table of a validation: one row per map size."""
+    return [
+        SliceResult(
+            name=str(size),
+            episodes=len(group),
+            metrics=rates(group),
+            failures=dict(sorted(Counter(episode.failure for episode in group if episode.failure).items())),
+        )
+        for size, group in by_size(episodes).items()
+    ]
+
+
+def pooled(results: Sequence[SliceResult], metric: str = "valid_rate") -> float:
+    """A rate over all episodes of a table; 0 where there are none."""
+    total = sum(row.episodes for row in results)
+    return sum(row.metrics.get(metric, 0.0) * row.episodes for row in results) / total if total else 0.0
+
+
+def trace(instance: Instance, plan: Plan) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
+    """Where everybody stands, int16[steps + 1, num_agents, 2], and what happened, int8[steps, num_agents]."""
+    steps = max((len(line) for line in plan), default=0)
+    actions = np.full((steps, instance.num_agents), int(Action.WAIT), np.int64)
+    for agent, line in enumerate(plan):
+        actions[: len(line), agent] = line
+    positions = np.empty((steps + 1, instance.num_agents, 2), np.int16)
+    events = np.zeros((steps, instance.num_agents), np.int8)
+    positions[0] = instance.starts
+    for step in range(steps):
+        positions[step + 1], events[step] = joint_move(instance.holes, positions[step], actions[step])
+    return positions, events
+
+
+def behaviour(instance: Instance, episode: Episode) -> dict[str, float]:
+    """How it was played: waits off the goal, collisions had, and collisions avoided.
+
+    A collision is avoided in a step in which everybody's shortest way would have collided, and nobody did.
+    """
+    positions, events = trace(instance, episode.plan)
+    distances = [distance_field(instance.holes, goal) for goal in instance.goals.tolist()]
+    waits = collisions = avoided = 0
+    for step, happened in enumerate(events):
+        here = positions[step]
+        off_goal = (here != instance.goals).any(axis=1)
+        waiting = [step < len(line) and line[step] == "W" for line in episode.moves]
+        waits += int((off_goal & np.array(waiting)).sum())
+        if np.isin(happened, COLLISIONS).any():
+            collisions += 1
+            continue
+        if instance.holes[here[:, 0], here[:, 1]].any():
+            break  # somebody fell: the episode is over
+        greedy = np.array([downhill(field, cell) for field, cell in zip(distances, here.tolist(), strict=True)])
+        avoided += bool(np.isin(joint_move(instance.holes, here, greedy)[1], COLLISIONS).any())
+    return {
+        "episode_length": float(episode.steps),
+        "waits": waits,
+        "collisions": collisions,
+        "collisions_avoided": avoided,
+    }
+
+
+def distance_field(holes: NDArray[np.bool_], goal: Sequence[int]) -> NDArray[np.int32]:
+    """int32[height, width]: steps to the goal over ice; the number of cells where there is no way."""
+    unreachable = holes.size
+    field = np.full(holes.shape, unreachable, np.int32)
+    field[tuple(goal)] = 0
+    frontier = [tuple(goal)]
+    while frontier:
+        reached = []
+        for row, col in frontier:
+            for near in ((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col)):
+                inside = 0 <= near[0] < holes.shape[0] and 0 <= near[1] < holes.shape[1]
+                if inside and not holes[near] and field[near] == unreachable:
+                    field[near] = field[row, col] + 1
+                    reached.append(near)
+        frontier = reached
+    return field
+
+
+def downhill(field: NDArray[np.int32], cell: Sequence[int]) -> int:
+    """The first action that brings the cell nearer to its goal; WAIT where none does."""
+    row, col = cell
+    best, choice = field[row, col], int(Action.WAIT)
+    for action, (near_row, near_col) in enumerate(((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col))):
+        inside = 0 <= near_row < field.shape[0] and 0 <= near_col < field.shape[1]
+        if inside and field[near_row, near_col] < best:
+            best, choice = field[near_row, near_col], action
+    return choice
+
+
+assert len(LETTERS) == NUM_ACTIONS

@@ -1,0 +1,11 @@
+"""One run seed, and from it a seed for everything that draws."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def derive(seed: int, *purpose: str | int) -> int:
+    """A seed in 0 … 2³¹ − 1 that depends on the run's seed and the purpose alone; unrelated purposes are unrelated."""
+    text = "/".join([str(seed), *(str(part) for part in purpose)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % 2**31

@@ -1,0 +1,121 @@
+"""``ScriptedTrainee``: a learner in closed form, for tests and for trying out engineers in seconds.
+
+It follows item response theory. For each map size it has a skill; a board has a difficulty; the chance to solve it is
+``sigmoid(skill - difficulty)``. Training raises the skill by ``p (1 - p)``: what is mastered and what is out of reach teaches
+nothing, and neighbouring sizes learn a little along. Its plans are real ones, good or bad, and are judged like anybody's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from envtuning.episodes import distance_field, downhill
+from envtuning.trainee import Metrics, OnIteration
+from mapf_frozenlake import LakeConfig
+from mapf_frozenlake.solvers import solve
+from mapf_frozenlake.types import DELTAS, Instance, Plan
+
+ITERATION = 500  # env steps
+
+
+class ScriptedTrainee:
+    """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
+
+    def __init__(
+        self,
+        *,
+        max_size: int,
+        max_agents: int,
+        exclude: Any = None,
+        seed: int = 0,
+        speed: float = 0.4,
+        spill: float = 0.5,
+    ) -> None:
+        self.max_size, self.speed, self.spill = max_size, speed, spill
+        self.skill = np.zeros(max_size + 1)  # float64[max_size + 1]: by board size
+
+    def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
+        rng = np.random.default_rng(seed)
+        taken, last = 0, {"success_rate": 0.0, "grad_norm": 0.0}
+        while taken < budget:
+            steps = min(ITERATION, budget - taken)
+            last = self._learn(config, steps, noise=rng.normal())
+            taken += steps
+            if on_iteration is not None:
+                on_iteration(last | {"env_steps": float(steps)})
+        return last | {"env_steps": float(taken)}
+
+    def _learn(self, config: LakeConfig, steps: int, noise: float) -> Metrics:
+        """One iteration: every slice pulls at the skills with its share of the data."""
+        total = sum(piece.share for piece in config.slices.values())
+        sizes = np.arange(len(self.skill))
+        success = signal = 0.0
+        pull = np.zeros_like(self.skill)
+        for size, piece in config.slices.items():
+            wait_ratio = 0.1 if piece.wait_ratio is None else piece.wait_ratio
+            chance = solve_chance(self.skill[size], difficulty(size, piece.hole_ratio, wait_ratio, config.max_agents))
+            learnability = piece.share / total * 4 * chance * (1 - chance)
+            pull += learnability * self.spill ** np.abs(sizes - size)
+            success += piece.share / total * chance
+            signal += learnability
+        self.skill += self.speed * steps / 1000 * pull
+        return {"success_rate": success, "grad_norm": signal * (1 + 0.2 * float(np.clip(noise, -2, 2)))}
+
+    def policy(self) -> Callable[[Instance], Plan]:
+        """Board to plan: the optimal plan where its chance is above the board's fixed draw, a greedy one elsewhere."""
+        skill = self.skill.copy()
+
+        def act(instance: Instance) -> Plan:
+            cells = instance.holes.size - 2 * instance.num_agents
+            hole_ratio = instance.holes.sum() / cells if cells else 0.0
+            hardness = difficulty(instance.height, hole_ratio, float(bool(instance.needs_wait)), instance.num_agents)
+            if luck(instance) < solve_chance(skill[instance.height], hardness):
+                plan = solve(instance).plan
+                if plan is not None:
+                    return plan
+            return heedless_plan(instance)
+
+        return act
+
+    def save(self, folder: Path) -> None:
+        (folder / "skill.json").write_text(json.dumps(self.skill.tolist()))
+
+    def load(self, folder: Path) -> None:
+        self.skill = np.array(json.loads((folder / "skill.json").read_text()))
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def difficulty(size: int, hole_ratio: float, wait: float, num_agents: int) -> float:
+    return 0.4 * (size - 3) + 4.0 * hole_ratio + 1.0 * wait + 0.5 * (num_agents - 1)
+
+
+def solve_chance(skill: float, hardness: float) -> float:
+    return 1.0 / (1.0 + math.exp(hardness - skill))
+
+
+def luck(instance: Instance) -> float:
+    """Uniform in [0, 1), fixed for the board."""
+    return int.from_bytes(hashlib.sha256(instance.key()).digest()[:8], "big") / 2**64
+
+
+def heedless_plan(instance: Instance) -> list[list[int]]:
+    """Everybody's shortest way as if alone, without the last step: it never reaches, and may collide on the way."""
+    plan = []
+    for start, goal in zip(instance.starts.tolist(), instance.goals.tolist(), strict=True):
+        field = distance_field(instance.holes, goal)
+        cell, moves = tuple(start), []
+        while field[cell] > 1:
+            action = downhill(field, cell)
+            moves.append(action)
+            cell = (cell[0] + int(DELTAS[action][0]), cell[1] + int(DELTAS[action][1]))
+        plan.append(moves)
+    return plan

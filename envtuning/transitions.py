@@ -1,0 +1,148 @@
+"""When a stage is over: pure functions of the stage's history that return a decision and the reason for it.
+
+A rule is data, so it stands in a run's file. A stage's budget always ends it, whatever its rule says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, pstdev
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+@dataclass
+class History:
+    """What a stage has shown so far."""
+
+    iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
+    validations: list[dict[str, float]] = field(default_factory=list)  # e.g. valid_rate, optimal_rate
+    env_steps: int = 0  # spent in this stage, validation included
+
+
+@dataclass(frozen=True)
+class Decision:
+    advance: bool
+    reason: str
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Converged(_Rule):
+    """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
+
+    rule: Literal["converged"] = "converged"
+    metric: str = Field("valid_rate", description="Which validation metric.")
+    window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
+    min_gain: float = Field(0.02, ge=0.0, description="A rise of this much or less counts as none.")
+
+    def decide(self, history: History) -> Decision:
+        values = [entry[self.metric] for entry in history.validations if self.metric in entry]
+        needed = 2 * self.window
+        if len(values) < needed:
+            return Decision(False, f"{self.metric}: {len(values)} of {needed} validations needed to judge convergence")
+        before, now = fmean(values[-needed : -self.window]), fmean(values[-self.window :])
+        gain = now - before
+        if gain <= self.min_gain:
+            return Decision(True, f"{self.metric} converged: {before:.3f} to {now:.3f} over {self.window} validations")
+        return Decision(False, f"{self.metric} still rises: {before:.3f} to {now:.3f} over {self.window} validations")
+
+
+class GradNormStable(_Rule):
+    """The gradient norm moves little around its level: coefficient of variation over a window, and no drift across it."""
+
+    rule: Literal["grad_norm_stable"] = "grad_norm_stable"
+    window: int = Field(10, ge=4, description="Iterations looked at.")
+    max_variation: float = Field(
+        0.35, gt=0.0, description="Highest standard deviation over mean that counts as stable."
+    )
+    max_drift: float = Field(
+        0.25, gt=0.0, description="Highest relative change from the window's first half to its last."
+    )
+
+    def decide(self, history: History) -> Decision:
+        values = [entry["grad_norm"] for entry in history.iterations if "grad_norm" in entry]
+        if len(values) < self.window:
+            return Decision(
+                False, f"gradient norm: {len(values)} of {self.window} iterations needed to judge stability"
+            )
+        recent = values[-self.window :]
+        level = fmean(recent)
+        if level == 0.0:
+            return Decision(True, f"gradient norm is 0 over {self.window} iterations: nothing is left to learn here")
+        variation = pstdev(recent) / level
+        half = self.window // 2
+        drift = abs(fmean(recent[-half:]) - fmean(recent[:half])) / level
+        stable = variation <= self.max_variation and drift <= self.max_drift
+        return Decision(
+            stable,
+            f"gradient norm {'stable' if stable else 'unstable'}: variation {variation:.2f} (at most "
+            f"{self.max_variation:g}), drift {drift:.2f} (at most {self.max_drift:g}) over {self.window} iterations",
+        )
+
+
+class Reached(_Rule):
+    """The latest validation metric is at least ``value``."""
+
+    rule: Literal["reached"] = "reached"
+    metric: str = "valid_rate"
+    value: float
+
+    def decide(self, history: History) -> Decision:
+        latest = next((entry[self.metric] for entry in reversed(history.validations) if self.metric in entry), None)
+        if latest is None:
+            return Decision(False, f"{self.metric}: not validated yet")
+        reached = latest >= self.value
+        return Decision(reached, f"{self.metric} {latest:.3f} is {'at least' if reached else 'below'} {self.value:g}")
+
+
+class StepsSpent(_Rule):
+    """The stage has taken at least ``env_steps``, validation included."""
+
+    rule: Literal["steps_spent"] = "steps_spent"
+    env_steps: int = Field(ge=1)
+
+    def decide(self, history: History) -> Decision:
+        return Decision(
+            history.env_steps >= self.env_steps, f"{history.env_steps:,} of {self.env_steps:,} env steps spent"
+        )
+
+
+class All(_Rule):
+    """Every one of the rules says so."""
+
+    rule: Literal["all"] = "all"
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+    def decide(self, history: History) -> Decision:
+        decisions = [rule.decide(history) for rule in self.rules]
+        holding_back = [decision for decision in decisions if not decision.advance]
+        return Decision(not holding_back, _join(holding_back or decisions, "; and "))
+
+
+class AnyOf(_Rule):
+    """At least one of the rules says so."""
+
+    rule: Literal["any"] = "any"
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+    def decide(self, history: History) -> Decision:
+        decisions = [rule.decide(history) for rule in self.rules]
+        advancing = [decision for decision in decisions if decision.advance]
+        return Decision(bool(advancing), _join(advancing or decisions, "; "))
+
+
+Rule = Annotated[Converged | GradNormStable | Reached | StepsSpent | All | AnyOf, Field(discriminator="rule")]
+All.model_rebuild()
+AnyOf.model_rebuild()
+
+# Environment Tuning's rule: validation has converged and the gradient norm is stable.
+CONVERGED_AND_STABLE = All(rules=(Converged(), GradNormStable()))
+
+
+def _join(decisions: Sequence[Decision], separator: str) -> str:
+    return separator.join(decision.reason for decision in decisions)
