@@ -1,0 +1,239 @@
+"""A curriculum for anyone's training: swap the config under a running trainer, at the next reset, and touch nothing else.
+
+``CurriculumEnv`` (Gymnasium), ``CurriculumVectorEnv`` (Gymnasium's vector form) and ``CurriculumParallelEnv`` (PettingZoo)
+wrap any environment that has ``set_config``; for others give ``apply=lambda env, config: …``. The spaces stay the ones that
+the trainer has seen, so its weights and its optimiser stay too. Who decides on the swap: your training loop, by
+``env.set_config(config)``, or the environment itself, by ``curriculum=Ladder(configs)``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import gymnasium as gym
+from pettingzoo.utils import BaseParallelWrapper
+
+Config = Any  # a LakeConfig, or whatever your environment's configs are
+Curriculum = Callable[[bool], Config | None]  # told each episode's success; returns the config to go on with, or None
+Apply = Callable[[Any, Config], None]
+
+_INNER = ("env", "par_env")  # where Gymnasium's, PettingZoo's and RLlib's wrappers keep what they wrap
+
+
+class SpacesChanged(ValueError):
+    """A config asked for other spaces than the trainer was built for."""
+
+
+class Ladder:
+    """A curriculum of given configs: one rung up when ``threshold`` of the last ``window`` episodes succeeded.
+
+    Starts on the first config; the last one stays. Usable wherever a curriculum is asked for.
+    """
+
+    def __init__(self, configs: Sequence[Config], *, threshold: float = 0.8, window: int = 100) -> None:
+        if not configs:
+            raise ValueError("a Ladder of 0 configs: give at least one")
+        if not 0 < threshold <= 1 or window < 1:
+            raise ValueError(f"threshold={threshold}, window={window}: 0 < threshold ≤ 1 and window ≥ 1")
+        self.configs = list(configs)
+        self.threshold = threshold
+        self.rung = 0
+        self._successes: deque[bool] = deque(maxlen=window)
+
+    @property
+    def config(self) -> Config:
+        return self.configs[self.rung]
+
+    def __call__(self, success: bool) -> Config | None:
+        """The next config when the rung is mastered, else None."""
+        self._successes.append(success)
+        full = len(self._successes) == self._successes.maxlen
+        mastered = full and sum(self._successes) >= self.threshold * len(self._successes)
+        if not mastered or self.rung + 1 == len(self.configs):
+            return None
+        self.rung += 1
+        self._successes.clear()
+        return self.config
+
+
+def apply_config(env: Any, config: Config) -> None:
+    """Give ``config`` to whatever lies under wrappers and vectorisation and has ``set_config`` (or RLlib's ``set_task``).
+
+    Takes effect at each environment's next reset. Raises TypeError when nothing there takes a config.
+    """
+    for layer in _layers(env):
+        for name in ("set_config", "set_task"):
+            setter = getattr(type(layer), name, None)
+            if setter is not None:
+                setter(layer, config)
+                return
+        copies = getattr(layer, "envs", None)
+        if copies:
+            for copy in copies:
+                apply_config(copy, config)
+            return
+        if hasattr(type(layer), "call"):  # Gymnasium's AsyncVectorEnv: the copies live in other processes
+            layer.call("set_config", config)
+            return
+    raise TypeError(
+        f"{type(env).__name__} has no set_config, nor has anything it wraps: give apply=lambda env, config: … "
+        "that hands the config over"
+    )
+
+
+def _layers(env: Any) -> Iterator[Any]:
+    """The environment, then what it wraps, outermost first."""
+    while env is not None:
+        yield env
+        env = next((inner for name in _INNER if (inner := vars(env).get(name)) is not None), None)
+
+
+class CurriculumEnv(gym.Wrapper):
+    """Swaps configs at the next reset. ``curriculum`` hears of every finished episode and may ask for a swap itself.
+
+    An episode counts as a success by ``info["success"]`` (``info["is_success"]``), or else by having terminated with a
+    reward above 0.
+    """
+
+    def __init__(self, env: gym.Env, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
+        super().__init__(env)
+        self._curriculum = curriculum
+        self._apply = apply
+        self._next: Config | None = _first_config(curriculum)
+        self._config: Config | None = None
+        self._spaces = (env.observation_space, env.action_space)
+
+    def set_config(self, config: Config) -> None:
+        """Goes into force at the next reset; the running episode ends as it began."""
+        self._next = config
+
+    def get_config(self) -> Config | None:
+        """The config in force; None until the first swap."""
+        return self._config
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        if self._next is not None:
+            self._apply(self.env, self._next)
+            _same_spaces(self._spaces, (self.env.observation_space, self.env.action_space), self._next)
+            self._config, self._next = self._next, None
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if self._curriculum is not None and (terminated or truncated):
+            won = _succeeded(info, bool(terminated and float(reward) > 0))
+            self._next = _or_else(self._curriculum(won), self._next)
+        return observation, reward, terminated, truncated, info
+
+
+class CurriculumVectorEnv(gym.vector.VectorWrapper):
+    """Swaps configs under a vector environment; each copy takes the new config at its own next reset.
+
+    Needs copies whose ``set_config`` waits for the reset, as the lake's do; wrap others in ``CurriculumEnv`` one by one.
+    """
+
+    def __init__(
+        self, env: gym.vector.VectorEnv, curriculum: Curriculum | None = None, *, apply: Apply = apply_config
+    ) -> None:
+        super().__init__(env)
+        self._curriculum = curriculum
+        self._apply = apply
+        self._config: Config | None = None
+        self._spaces = (env.single_observation_space, env.single_action_space)
+        if (first := _first_config(curriculum)) is not None:
+            self.set_config(first)
+
+    def set_config(self, config: Config) -> None:
+        """Goes into force at each copy's next reset."""
+        self._apply(self.env, config)
+        _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
+        self._config = config
+
+    def get_config(self) -> Config | None:
+        """The config last set; None until the first swap."""
+        return self._config
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        if self._curriculum is not None:
+            for index in (terminated | truncated).nonzero()[0]:
+                won = _succeeded(infos, bool(terminated[index] and rewards[index] > 0), index)
+                if (config := self._curriculum(won)) is not None:
+                    self.set_config(config)
+        return observations, rewards, terminated, truncated, infos
+
+
+class CurriculumParallelEnv(BaseParallelWrapper):
+    """``CurriculumEnv`` for PettingZoo's parallel API. A success counts when every agent's info says so.
+
+    Without infos: when all agents terminated with a reward above 0.
+    """
+
+    def __init__(self, env: Any, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
+        super().__init__(env)
+        self._curriculum = curriculum
+        self._apply = apply
+        self._next: Config | None = _first_config(curriculum)
+        self._config: Config | None = None
+        self._spaces = self._current_spaces()
+
+    def set_config(self, config: Config) -> None:
+        """Goes into force at the next reset; the running episode ends as it began."""
+        self._next = config
+
+    def get_config(self) -> Config | None:
+        """The config in force; None until the first swap."""
+        return self._config
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
+        if self._next is not None:
+            self._apply(self.env, self._next)
+            _same_spaces(self._spaces, self._current_spaces(), self._next)
+            self._config, self._next = self._next, None
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: dict[Any, Any]) -> tuple[dict, dict, dict, dict, dict]:
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        if self._curriculum is not None and terminated and not self.env.agents:
+            won = all(
+                _succeeded(infos.get(agent, {}), bool(terminated[agent] and rewards[agent] > 0)) for agent in terminated
+            )
+            self._next = _or_else(self._curriculum(won), self._next)
+        return observations, rewards, terminated, truncated, infos
+
+    def _current_spaces(self) -> tuple[list, list]:
+        agents = self.env.possible_agents
+        return [self.env.observation_space(a) for a in agents], [self.env.action_space(a) for a in agents]
+
+
+def _first_config(curriculum: Curriculum | None) -> Config | None:
+    """Where the curriculum starts, if it says so (a Ladder does)."""
+    return getattr(curriculum, "config", None)
+
+
+def _or_else(config: Config | None, otherwise: Config | None) -> Config | None:
+    return otherwise if config is None else config
+
+
+def _succeeded(info: dict[str, Any], otherwise: bool, index: int | None = None) -> bool:
+    """What the info says of success; in the vector form at ``index``, where the entry is set."""
+    info = info.get("final_info", info)  # same-step autoreset keeps the finished episode's info apart
+    for key in ("success", "is_success"):
+        value = info.get(key)
+        if value is None:
+            continue
+        if index is None:
+            return bool(value)
+        if f"_{key}" not in info or info[f"_{key}"][index]:
+            return bool(value[index])
+    return otherwise
+
+
+def _same_spaces(before: Any, after: Any, config: Config) -> None:
+    if before != after:
+        raise SpacesChanged(
+            f"the config {config!r} changed the spaces from {before} to {after}: make the environment with spaces that "
+            "hold every stage (for lakes: max_size, max_agents, window, hints)"
+        )
