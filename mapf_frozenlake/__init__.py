@@ -2,7 +2,7 @@
 
 from mapf_frozenlake.config import LakeConfig, Slice
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
-from mapf_frozenlake.generator import InstancePool, generate
+from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
 
@@ -24,5 +24,6 @@ __all__ = [
     "SolverBudgetExceeded",
     "Verdict",
     "Violation",
+    "check_config",
     "generate",
 ]

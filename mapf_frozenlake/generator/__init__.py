@@ -1,7 +1,7 @@
 """Instances that meet a config exactly, and the pool that training envs draw from."""
 
-from mapf_frozenlake.generator.generate import generate
+from mapf_frozenlake.generator.generate import Limits, check_config, generate
 from mapf_frozenlake.generator.pool import InstancePool
 from mapf_frozenlake.generator.symmetry import canonical_key, canonical_keys
 
-__all__ = ["InstancePool", "canonical_key", "canonical_keys", "generate"]
+__all__ = ["InstancePool", "Limits", "canonical_key", "canonical_keys", "check_config", "generate"]

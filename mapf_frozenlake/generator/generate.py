@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,26 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator import kernel
+from mapf_frozenlake.generator.explain import why_not
 from mapf_frozenlake.generator.strata import Strata, Stratum, displacements, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import CERTIFICATES, InstanceSet
 from mapf_frozenlake.types import Certificate
 
-MAX_DRAWS = 100_000  # per instance, unless told otherwise
-_CHUNK = 64  # instances a thread takes at a time
-
 Exclude = InstanceSet | Iterable[InstanceSet] | None
+_CHUNK = 32  # instances a thread takes at a time
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up. Counted, not timed: the same on any machine."""
+
+    draws: int = 100_000  # per instance
+    decisions: int = 20_000  # boards per instance that the exact solver looks at
+    expansions: int = 200_000  # of the exact solver, per board; a board that needs more is drawn anew
+
+
+DEFAULT_LIMITS = Limits()
 
 
 def generate(
@@ -33,68 +44,109 @@ def generate(
     certify: Certificate | None = None,
     exclude: Exclude = None,
     first: int = 0,
-    max_draws: int = MAX_DRAWS,
+    limits: Limits = DEFAULT_LIMITS,
     threads: int | None = None,
 ) -> InstanceSet:
-    """Instances ``first`` to ``first + n − 1`` of the endless sequence that ``(config, seed)`` names."""
+    """Instances ``first`` to ``first + n − 1`` of the endless sequence that ``(config, seed)`` names.
+
+    - Instance j is a function of (config, seed, j) and of ``certify``, ``exclude`` and ``limits``: not of n, first,
+      threads, process or machine.
+    - In every prefix each size has its share within 1, each size's wait ratio is met within 1, and each agent count has
+      its weight within 1 (``apportion`` says how).
+    - Boards are uniform among all that fit the size, the count, the number of holes (rounded half up), the least
+      distance and the wait label.
+    - ``certify="exact"`` (the default up to 10×10 and 5 agents, and wherever a wait ratio is asked for): jointly
+      solvable, with the least makespan and whether it needs a wait known exactly. ``"solvable"`` (the default beyond):
+      a joint plan was found. ``"reachable"``: each agent alone can reach its goal.
+    - Nothing equals an instance of ``exclude``, not even rotated, reflected or with its agents renumbered.
+
+    A board that the solver could not decide within ``limits.expansions`` is drawn anew. An instance for which ``limits``
+    do not suffice raises a ``GenerationError`` that says what is reachable.
+    """
     if n < 0 or first < 0:
         raise LakeError(f"n={n}, first={first}: both must be 0 or more")
     strata = strata_of(config, certify)
-    drawer = Drawer(strata, seed, exclude=exclude, max_draws=max_draws)
     room = InstanceSet.empty(n, config.max_size, config.max_size, config.max_agents)
-    drawer.fill(room, strata.sequence(first + n), np.arange(first, first + n), np.arange(n), threads)
+    drawer = Drawer(strata, seed, excluded_keys(exclude), limits)
+    drawer.fill(room, strata.sequence(first + n)[first:], np.arange(first, first + n), np.arange(n), threads)
     return replace(room, config=config, seed=seed)
 
 
-class Drawer:
-    """Fills rows of an InstanceSet with the instances of given indices. Thread safe: it keeps no state between calls."""
+def check_config(
+    config: LakeConfig, *, certify: Certificate | None = None, exclude: Exclude = None, probes: int = 4
+) -> None:
+    """Raise the ``GenerationError`` that ``generate`` would, after a tenth of its draws: a few seconds at most.
 
-    def __init__(self, strata: Strata, seed: int, *, exclude: Exclude = None, max_draws: int = MAX_DRAWS) -> None:
-        self.strata = strata
-        self.max_draws = max_draws
-        self.excluded = excluded_keys(exclude)
-        self._seed_key = seed_key(seed)
-        self._displacements: dict[tuple[int, int, int], NDArray[np.int64]] = {}
+    What passes can be generated, but for a chance of one in many thousands per instance.
+    """
+    strata = strata_of(config, certify)
+    limits = Limits(draws=DEFAULT_LIMITS.draws // 10, decisions=DEFAULT_LIMITS.decisions // 10)
+    drawer = Drawer(strata, 0, excluded_keys(exclude), limits)
+    room = InstanceSet.empty(probes, config.max_size, config.max_size, config.max_agents)
+    rows = np.arange(probes)
+    for kind in strata.wanted():
+        drawer.fill(room, np.full(probes, kind), rows, rows)
+
+
+@dataclass
+class Drawer:
+    """Draws instances of given kinds. Safe to share between threads."""
+
+    strata: Strata
+    seed: int
+    excluded: NDArray[np.uint64]  # sorted keys
+    limits: Limits = DEFAULT_LIMITS
+    _displacements: dict[tuple[int, int, int], NDArray[np.int64]] = field(default_factory=dict)
 
     def fill(
         self,
         room: InstanceSet,
-        sequence: NDArray[np.int64],
+        kinds: NDArray[np.int64],
         indices: NDArray[np.int64],
         rows: NDArray[np.int64],
         threads: int | None = None,
     ) -> None:
-        """Instance ``indices[i]``, of stratum ``sequence[indices[i]]``, into ``room``'s row ``rows[i]``."""
-        kinds = sequence[indices]
+        """Instance ``indices[i]``, of stratum ``kinds[i]``, into ``room``'s row ``rows[i]``; on all cores by default."""
         jobs = []
         for kind in np.unique(kinds).tolist():
             mine = np.flatnonzero(kinds == kind)
-            for chunk in range(0, mine.size, _CHUNK):
-                part = mine[chunk : chunk + _CHUNK]
-                jobs.append((self.strata.kinds[kind], indices[part], rows[part]))
-        workers_wanted = min(threads or usable_cores(), len(jobs))
-        if workers_wanted <= 1:
+            for chunk in np.split(mine, range(_CHUNK, mine.size, _CHUNK)):
+                jobs.append((self.strata.kinds[kind], indices[chunk], rows[chunk]))
+        workers = min(threads or usable_cores(), len(jobs))
+        if workers <= 1:
             for job in jobs:
                 self._draw(room, *job)
             return
-        with ThreadPoolExecutor(workers_wanted) as workers:
-            for done in [workers.submit(self._draw, room, *job) for job in jobs]:
-                done.result()
+        with ThreadPoolExecutor(workers) as pool:
+            running = [pool.submit(self._draw, room, *job) for job in jobs]
+            try:
+                for one in running:
+                    one.result()
+            except GenerationError:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def _draw(self, room: InstanceSet, kind: Stratum, indices: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         tally = np.zeros((indices.size, kernel.NUM_FATES), np.int64)
-        kernel.fill_reachable(
-            self._seed_key, indices, rows, kind.size, kind.num_agents, kind.num_holes, kind.min_distance,
-            self._pairs(kind), self.excluded, self.max_draws, room.holes, room.starts, room.goals, tally,
+        common = (
+            seed_key(self.seed), indices, rows, kind.size, kind.num_agents, kind.num_holes, kind.min_distance,
+            self._displacements_of(kind), self.excluded, self.limits.draws, room.holes, room.starts, room.goals, tally,
         )  # fmt: skip
-        failed = np.flatnonzero(tally[:, kernel.ACCEPTED] == 0)
-        if failed.size:
-            raise GenerationError(f"{kind}: not reachable")
+        if kind.certificate == "reachable":
+            filled = kernel.fill_reachable(*common)
+        elif kind.certificate == "solvable":
+            filled = kernel.fill_solvable(*common)
+        else:
+            filled = kernel.fill_exact(
+                *common, kind.label, self.limits.decisions, self.limits.expansions, room.makespan, room.needs_wait
+            )
+        if filled < indices.size:
+            raise GenerationError(why_not(kind, tally[filled]))
         room.heights[rows] = room.widths[rows] = kind.size
         room.num_agents[rows] = kind.num_agents
-        room.certificates[rows] = CERTIFICATES.index("reachable")
+        room.certificates[rows] = CERTIFICATES.index(kind.certificate)
 
-    def _pairs(self, kind: Stratum) -> NDArray[np.int64]:
+    def _displacements_of(self, kind: Stratum) -> NDArray[np.int64]:
         key = (kind.size, kind.num_agents, kind.min_distance)
         if key not in self._displacements:
             self._displacements[key] = displacements(*key)
@@ -103,14 +155,12 @@ class Drawer:
 
 def excluded_keys(exclude: Exclude) -> NDArray[np.uint64]:
     """The sorted keys of everything that must not be drawn."""
-    if exclude is None:
-        return np.empty(0, np.uint64)
-    sets = [exclude] if isinstance(exclude, InstanceSet) else list(exclude)
+    sets = [exclude] if isinstance(exclude, InstanceSet) else list(exclude or ())
     return np.unique(np.concatenate([np.empty(0, np.uint64), *(canonical_keys(one) for one in sets)]))
 
 
 def seed_key(seed: int) -> np.uint64:
-    """64 bits of any integer seed."""
+    """64 bits of any integer."""
     return np.uint64(int.from_bytes(hashlib.sha256(str(int(seed)).encode()).digest()[:8], "little"))
 
 

@@ -1,12 +1,16 @@
-"""The draw loop: draws until a board passes, counts why the others did not."""
+"""The draw loops: draw until a board passes, and count why the others did not."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from mapf_frozenlake.generator.apportion import ANY
 from mapf_frozenlake.generator.draw import all_can_reach, dig, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
+from mapf_frozenlake.solvers.board import make_problem
+from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one, longest_distance
+from mapf_frozenlake.solvers.routes import plan_in_turn
 
 # What became of a draw: columns of the tally.
 ACCEPTED, NO_PLACE, UNREACHABLE, EXCLUDED, UNSOLVABLE, UNDECIDED, NEEDS_WAIT, NEEDS_NO_WAIT = range(8)
@@ -14,13 +18,33 @@ NUM_FATES = 8
 
 
 @njit(cache=True, nogil=True)
-def is_excluded(holes, size, starts, goals, agents, excluded):
-    """Whether the board's key is in the sorted ``excluded``."""
-    if excluded.size == 0:
-        return False
-    key = key_of(holes, size, size, starts, goals, agents)
-    at = np.searchsorted(excluded, key)
-    return at < excluded.size and excluded[at] == key
+def next_candidate(
+    stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, scratch, holes, starts,
+    goals, tally,
+):  # fmt: skip
+    """Draw until every agent can reach its goal on a board that is not excluded; says how many draws are left, 0 = none.
+
+    ``cells`` int32[size²] is a permutation of the cells, ``scratch`` int32[2, size²]; ``tally`` is this instance's row.
+    """
+    while draws_left > 0:
+        if not place(stream, size, agents, min_distance, displacements, cells, starts, goals):
+            tally[NO_PLACE] += 1
+            return 0
+        dig(stream, size, agents, num_holes, cells, holes)
+        if not all_can_reach(holes, size, starts, goals, agents, scratch[0], scratch[1]):
+            tally[UNREACHABLE] += 1
+        elif excluded.size > 0 and _contains(excluded, key_of(holes, size, size, starts, goals, agents)):
+            tally[EXCLUDED] += 1
+        else:
+            return draws_left
+        draws_left -= 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _contains(sorted_keys, key):
+    at = np.searchsorted(sorted_keys, key)
+    return at < sorted_keys.size and sorted_keys[at] == key
 
 
 @njit(cache=True, nogil=True)
@@ -28,24 +52,87 @@ def fill_reachable(
     seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally,
 ):  # fmt: skip
-    """Instance ``indices[i]`` into row ``rows[i]`` of holes, starts and goals: every agent can reach its goal.
+    """Instance ``indices[i]`` into row ``rows[i]`` of holes, starts, goals: every agent can reach its goal.
 
-    ``tally`` int64[k, NUM_FATES] counts the draws of each; a row whose ACCEPTED stays 0 was not filled.
+    ``tally`` int64[k, NUM_FATES] counts draws by fate. Returns how many rows were filled; stops where one cannot be.
     """
-    cells = np.empty(size * size, np.int32)
-    lake_of, stack = np.empty(size * size, np.int32), np.empty(size * size, np.int32)
+    scratch = np.empty((2, size * size), np.int32)
     for i in range(indices.size):
-        stream, row = stream_of(seed_key, indices[i]), rows[i]
-        cells[:] = np.arange(size * size)
-        for _ in range(max_draws):
-            if not place(stream, size, agents, min_distance, displacements, cells, starts[row], goals[row]):
-                tally[i, NO_PLACE] += 1
-                break
-            dig(stream, size, agents, num_holes, cells, holes[row])
-            if not all_can_reach(holes[row], size, starts[row], goals[row], agents, lake_of, stack):
-                tally[i, UNREACHABLE] += 1
-            elif is_excluded(holes[row], size, starts[row], goals[row], agents, excluded):
-                tally[i, EXCLUDED] += 1
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
+        draws_left = next_candidate(
+            stream, size, agents, num_holes, min_distance, displacements, excluded, max_draws, cells, scratch, holes[row],
+            starts[row], goals[row], tally[i],
+        )  # fmt: skip
+        if draws_left == 0:
+            return i
+        tally[i, ACCEPTED] += 1
+    return indices.size
+
+
+@njit(cache=True, nogil=True)
+def fill_solvable(
+    seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
+    goals, tally,
+):  # fmt: skip
+    """As ``fill_reachable``, and a plan for all agents was found (not the best one)."""
+    scratch = np.empty((2, size * size), np.int32)
+    for i in range(indices.size):
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
+        draws_left = max_draws
+        while tally[i, ACCEPTED] == 0:
+            draws_left = next_candidate(
+                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, scratch,
+                holes[row], starts[row], goals[row], tally[i],
+            )  # fmt: skip
+            if draws_left == 0:
+                return i
+            draws_left -= 1
+            tally[i, ACCEPTED if has_some_plan(holes[row], size, starts[row], goals[row], agents) else UNDECIDED] += 1
+    return indices.size
+
+
+@njit(cache=True, nogil=True)
+def has_some_plan(holes, size, starts, goals, agents):
+    """Whether planning one agent after the other finds a plan, given ever more time. A no proves nothing."""
+    problem = make_problem(holes, size, size, starts, goals, agents)
+    least = longest_distance(problem)
+    for spare in (0, size // 2, 2 * size):
+        paths = np.empty((agents, least + spare + 1), np.int16)
+        if plan_in_turn(problem, np.full(agents, least + spare), True, paths, agents + 2):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def fill_exact(
+    seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
+    goals, tally, label, max_decisions, budget, makespan, needs_wait,
+):  # fmt: skip
+    """As ``fill_reachable``, and jointly solvable, with the wanted ``label``; makespan and wait are decided exactly.
+
+    ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards it looks at per instance.
+    """
+    scratch = np.empty((2, size * size), np.int32)
+    for i in range(indices.size):
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
+        draws_left, decisions_left = max_draws, max_decisions
+        while tally[i, ACCEPTED] == 0:
+            draws_left = next_candidate(
+                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, scratch,
+                holes[row], starts[row], goals[row], tally[i],
+            )  # fmt: skip
+            if draws_left == 0 or decisions_left == 0:
+                return i
+            draws_left -= 1
+            decisions_left -= 1
+            status, steps, waits = certify_one(holes[row], size, size, starts[row], goals[row], agents, budget)
+            if status == INFEASIBLE:
+                tally[i, UNSOLVABLE] += 1
+            elif status != FEASIBLE:
+                tally[i, UNDECIDED] += 1
+            elif label != ANY and waits != label:
+                tally[i, NEEDS_WAIT if waits == 1 else NEEDS_NO_WAIT] += 1
             else:
+                makespan[row], needs_wait[row] = steps, waits
                 tally[i, ACCEPTED] += 1
-                break
+    return indices.size

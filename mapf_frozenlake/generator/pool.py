@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import GenerationError, LakeError
-from mapf_frozenlake.generator.generate import MAX_DRAWS, Drawer, Exclude, excluded_keys
+from mapf_frozenlake.generator.generate import DEFAULT_LIMITS, Drawer, Exclude, Limits, excluded_keys
 from mapf_frozenlake.generator.strata import strata_of
 from mapf_frozenlake.instance_set import ARRAYS, InstanceSet
 from mapf_frozenlake.types import Certificate
@@ -42,7 +42,7 @@ class InstancePool:
         certify: Certificate | None = None,
         max_size: int | None = None,
         max_agents: int | None = None,
-        max_draws: int = MAX_DRAWS,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if size < 1:
             raise LakeError(f"pool size {size}: must be at least 1")
@@ -56,7 +56,7 @@ class InstancePool:
         self.config, self.size, self.seed = config, size, seed
         self.arrays = InstanceSet.empty(size, side, side, agents)  # row j is whole once `ensure` was called with j
         strata = strata_of(config, certify)
-        self._drawer = Drawer(strata, seed, exclude=exclude, max_draws=max_draws)
+        self._drawer = Drawer(strata, seed, excluded_keys(exclude), limits)
         self._sequence = strata.sequence(size)
         self._ready = np.zeros(size, np.bool_)
         self._forget_threads()
@@ -107,7 +107,7 @@ class InstancePool:
         missing = missing[~self._ready[missing]]
         _, height, width = self.arrays.holes.shape
         drawn = InstanceSet.empty(missing.size, height, width, self.arrays.starts.shape[1])
-        self._drawer.fill(drawn, self._sequence, missing, np.arange(missing.size), threads=threads)
+        self._drawer.fill(drawn, self._sequence[missing], missing, np.arange(missing.size), threads)
         with self._lock:
             new = ~self._ready[missing]  # a row that is there is never touched again
             for name in ARRAYS:

@@ -27,8 +27,14 @@ class Stratum:
     hole_ratio: float
     num_holes: int
     min_distance: int
+    wait_ratio: float | None
     label: int  # ANY, NO_WAIT or WAIT
     certificate: Certificate
+
+    def is_wanted(self) -> bool:
+        if self.wait_ratio is None:
+            return self.label == ANY
+        return (self.label == WAIT and self.wait_ratio > 0) or (self.label == NO_WAIT and self.wait_ratio < 1)
 
     def __str__(self) -> str:
         agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
@@ -50,6 +56,10 @@ class Strata(NamedTuple):
         slices, labels, counts = apportion(self.shares, self.wait_ratios, self.weights, n)
         return (slices.astype(np.int64) * len(LABELS) + labels + 1) * len(self.counts) + counts
 
+    def wanted(self) -> list[int]:
+        """The strata that come up sooner or later: no label where none is asked for, none of a share of 0."""
+        return [number for number, kind in enumerate(self.kinds) if kind.is_wanted()]
+
 
 def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
     """The strata that ``config`` draws from; refuses what no draw could meet."""
@@ -66,6 +76,7 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
                         hole_ratio=piece.hole_ratio,
                         num_holes=hole_count(size, count, piece.hole_ratio),
                         min_distance=piece.min_distance,
+                        wait_ratio=piece.wait_ratio,
                         label=label,
                         certificate=_certificate(size, count, piece.wait_ratio, certify),
                     )

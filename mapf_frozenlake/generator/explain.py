@@ -1,0 +1,54 @@
+"""Why an instance could not be drawn, as one sentence with what was measured and what to change."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+from mapf_frozenlake.generator.apportion import NO_WAIT, WAIT
+from mapf_frozenlake.generator.kernel import (
+    EXCLUDED,
+    NEEDS_NO_WAIT,
+    NEEDS_WAIT,
+    NO_PLACE,
+    UNDECIDED,
+    UNREACHABLE,
+    UNSOLVABLE,
+)
+from mapf_frozenlake.generator.strata import Stratum
+
+_FATES = {
+    NO_PLACE: "found no room for starts and goals that far apart",
+    UNREACHABLE: "cut an agent off from its goal",
+    EXCLUDED: "were excluded",
+    UNSOLVABLE: "were unsolvable for all agents together",
+    UNDECIDED: "were left undecided by the solver",
+    NEEDS_WAIT: "needed a wait",
+    NEEDS_NO_WAIT: "needed no wait",
+}
+
+
+def why_not(kind: Stratum, tally: NDArray) -> str:
+    """``tally``: how many draws met which fate, none of them accepted."""
+    draws = int(tally.sum())
+    if tally[NO_PLACE] == draws:
+        return (
+            f"{kind}: no room was found for {kind.num_agents} starts and goals at least {kind.min_distance} apart; "
+            "lower min_distance or num_agents"
+        )
+    label = {NO_WAIT: " that needs no wait", WAIT: " that needs a wait"}.get(kind.label, "")
+    fates = ", ".join(f"{int(tally[fate])} {words}" for fate, words in _FATES.items() if tally[fate])
+    return f"{kind}: no board{label} in {draws} draws ({fates}); {_remedy(kind, tally)}"
+
+
+def _remedy(kind: Stratum, tally: NDArray) -> str:
+    solvable = int(tally[NEEDS_WAIT] + tally[NEEDS_NO_WAIT])
+    if solvable:
+        return (
+            f"of {solvable} solvable boards {int(tally[NEEDS_WAIT])} needed a wait, so wait_ratio={kind.wait_ratio:g} is "
+            f"out of reach here: {'lower' if kind.label == WAIT else 'raise'} it, or change hole_ratio or num_agents"
+        )
+    if tally[EXCLUDED] > tally[UNSOLVABLE] + tally[UNDECIDED]:
+        return "what can be solved is excluded: exclude less, or choose another size or hole_ratio"
+    if tally[UNDECIDED] > tally[UNSOLVABLE]:
+        return 'raise limits.expansions, lower num_agents or hole_ratio, or use certify="reachable"'
+    return "lower hole_ratio, num_agents or min_distance"
