@@ -7,12 +7,13 @@ from pathlib import Path
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.render.ansi import ansi
+from mapf_frozenlake.render.film import plan_frames
 from mapf_frozenlake.render.raster import image, rgb_array
 from mapf_frozenlake.render.svg import animated_svg, svg
 from mapf_frozenlake.render.window import Window
 from mapf_frozenlake.world.snapshot import Snapshot
 
-__all__ = ["Snapshot", "Window", "animated_svg", "ansi", "image", "rgb_array", "save_animation", "svg"]
+__all__ = ["Snapshot", "Window", "animated_svg", "ansi", "image", "plan_frames", "rgb_array", "save_animation", "svg"]
 
 
 def save_animation(path: str | Path, frames: Sequence[Snapshot], *, seconds_per_step: float = 0.6) -> Path:
