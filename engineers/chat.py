@@ -96,7 +96,10 @@ class TooLong(ChatError):
 class Chat(Protocol):
     """Asks one model. Bounds its own time: timeouts, and retries that honour Retry-After, are its own."""
 
-    model: str  # as ``make`` names it: "openai/gpt-5-mini"; prices and transcripts go by it
+    @property
+    def model(self) -> str:
+        """As ``make`` names it: "openai/gpt-5-mini"; prices and transcripts go by it."""
+        ...
 
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
         """One answer of at most ``max_tokens``, not yet validated; with a schema, in the provider's structured output.

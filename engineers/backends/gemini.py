@@ -32,11 +32,9 @@ class GeminiChat(NetworkChat):
         )
         client = genai.Client(api_key=self.required_key(), http_options=options)
         try:
-            return read_reply(
-                client.models.generate_content(
-                    model=self.model_id, contents=_contents(messages), config=self._config(messages, schema, max_tokens)
-                )
-            )
+            ask: Any = client.models.generate_content
+            config = self._config(messages, schema, max_tokens)
+            return read_reply(ask(model=self.model_id, contents=_contents(messages), config=config))
         finally:
             client.close()
 

@@ -14,7 +14,9 @@ def require(*modules: str, extra: str) -> None:
     """Raise ``ImportError`` with the command that installs ``extra`` when a module is missing. Imports nothing."""
     missing = [name for name in modules if not _is_installed(name)]
     if missing:
-        raise ImportError(f"{', '.join(missing)} is not installed: pip install 'mapf-frozenlake[{extra}]'", name=missing[0])
+        raise ImportError(
+            f"{', '.join(missing)} is not installed: pip install 'mapf-frozenlake[{extra}]'", name=missing[0]
+        )
 
 
 def engineer_on(chat_type: Callable[..., Any], model: str, options: dict[str, Any]) -> Engineer:

@@ -166,7 +166,9 @@ def limit_body(max_bytes: int, seconds: float) -> Any:
         for chunk in response.stream:  # as it comes off the wire
             body += chunk
             if len(body) > max_bytes:
-                raise TooLong(f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes")
+                raise TooLong(
+                    f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes"
+                )
             if time.monotonic() > deadline:
                 raise Timeout(f"the reply took longer than {seconds:g} s: raise timeout, or answer more briefly")
         response.stream = type(response)(200, content=bytes(body)).stream

@@ -40,14 +40,9 @@ class OpenAIChat(NetworkChat):
             max_retries=0,
             http_client=limited,
         ) as client:
-            return read_chat_completion(
-                client.chat.completions.create(
-                    model=self.model_id,
-                    messages=messages,
-                    **{self.limit_field: max_tokens},
-                    **self._options(schema),
-                )
-            )
+            ask: Any = client.chat.completions.create
+            limit = {self.limit_field: max_tokens}
+            return read_chat_completion(ask(model=self.model_id, messages=messages, **limit, **self._options(schema)))
 
     def _options(self, schema: dict[str, Any] | None) -> dict[str, Any]:
         options = {"response_format": strict_format(schema), "temperature": self.temperature, "seed": self.seed}

@@ -1,0 +1,171 @@
+"""A model in this process: also one under training, which answers and is left as it was found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from engineers.backends.making import engineer_on, require
+from engineers.chat import Completion, Message, Rejected, TooLong
+from engineers.proposal import Engineer
+
+THOUGHT_END = "</think>"
+
+
+@dataclass
+class LiveChat:
+    """Asks a transformers model and its tokenizer; with a schema the reply always matches it, whatever the weights are.
+
+    The answer is a function of (weights, seed, messages). Training modes, gradients and random state stay as they were.
+    """
+
+    language_model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    name: str = "live"
+    temperature: float = 0.7  # 0: always the likeliest token
+    seed: int = 0
+    thinking: int = 0  # tokens that the model may think before it answers, out of its max_tokens; 0: it does not
+    constrained: bool = True  # False: the schema is only in the prompt
+    longest_string: int = 300  # characters of a free text in a constrained reply
+
+    @property
+    def model(self) -> str:
+        return f"live/{self.name}"
+
+    def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
+        """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
+        import torch
+
+        seed = _seed(self.seed, messages)
+        try:
+            with as_found(self.language_model, seed):
+                return self._reply(messages, schema, max_tokens)
+        except torch.OutOfMemoryError:
+            raise TooLong("the model ran out of memory: shorten the prompt or lower max_tokens") from None
+        except (ValueError, RuntimeError) as error:
+            raise Rejected(f"{self.model} cannot answer: {error}") from error
+
+    def _reply(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
+        from engineers.structured import SchemaLogits, finite
+
+        prompt = self._prompt(messages)
+        limit = self._fitting(prompt.shape[1], max_tokens)
+        start = self._think(prompt, min(self.thinking, limit // 2)) if self.thinking else prompt
+        left = limit - (start.shape[1] - prompt.shape[1])
+        processors = []
+        if schema is not None and self.constrained:
+            bounded = finite(schema, self.longest_string)
+            processors = [SchemaLogits(self._tokens, bounded, prompt_length=start.shape[1], max_tokens=left)]
+        written = self._generate(start, left, processors=processors)
+        text = self.tokenizer.decode(written[0, prompt.shape[1] :], skip_special_tokens=True)
+        completion = Completion(text, prompt.shape[1], written.shape[1] - prompt.shape[1], cost=0.0)
+        if int(written[0, -1]) not in self._eos:
+            raise TooLong(f"the reply was cut after {limit} tokens: write less, or raise max_tokens", completion)
+        return completion
+
+    def _prompt(self, messages: list[Message]) -> Any:
+        """int64[1, length]: the conversation as the model was taught to read it, up to where it answers."""
+        if self.tokenizer.chat_template is None:  # a base model: plain text
+            text = "\n\n".join(message["content"] for message in messages) + "\n\n"
+        else:
+            text = self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking > 0
+            )
+        return self._encode(text)
+
+    def _encode(self, text: str) -> Any:
+        ids = self.tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
+        return ids.to(self.language_model.device)
+
+    def _fitting(self, prompt: int, max_tokens: int) -> int:
+        """Tokens that the reply may have in the model's context. Raises ``TooLong`` for a prompt that leaves none."""
+        context = getattr(self.language_model.config, "max_position_embeddings", None)
+        if context is not None and prompt >= context:
+            raise TooLong(f"the prompt has {prompt} tokens, {self.model} reads at most {context}: shorten it")
+        return max_tokens if context is None else min(max_tokens, context - prompt)
+
+    def _think(self, prompt: Any, max_tokens: int) -> Any:
+        """int64[1, length]: the prompt and the model's thoughts, which end where it ends them or where they must."""
+        import torch
+
+        thought = self._generate(prompt, max_tokens, stop=THOUGHT_END)
+        text = self.tokenizer.decode(thought[0, prompt.shape[1] :], skip_special_tokens=True)
+        closing = "\n\n" if text.rstrip().endswith(THOUGHT_END) else f"\n{THOUGHT_END}\n\n"
+        return torch.cat([self._without_eos(thought, prompt.shape[1]), self._encode(closing)], dim=1)
+
+    def _without_eos(self, ids: Any, prompt: int) -> Any:
+        return ids[:, :-1] if ids.shape[1] > prompt and int(ids[0, -1]) in self._eos else ids
+
+    def _generate(self, ids: Any, max_tokens: int, *, processors: Sequence[Any] = (), stop: str | None = None) -> Any:
+        """int64[1, length]: the ids and what the model writes after them."""
+        import torch
+        from transformers import GenerationConfig
+
+        options = GenerationConfig(
+            max_new_tokens=max_tokens,
+            do_sample=self.temperature > 0,
+            temperature=self.temperature or None,
+            eos_token_id=self._eos,
+            pad_token_id=self._eos[0],
+            stop_strings=stop,
+            use_cache=True,
+        )
+        return self.language_model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=options,
+            logits_processor=list(processors),
+            tokenizer=self.tokenizer if stop else None,
+        )
+
+    @cached_property
+    def _eos(self) -> list[int]:
+        """The tokens that end a reply; the tokenizer's first, which is the one that constrained decoding ends with."""
+        named = getattr(self.language_model.generation_config, "eos_token_id", None)
+        ids = [self.tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]
+        known = list(dict.fromkeys(index for index in ids if index is not None))
+        if not known:
+            raise ValueError("the tokenizer has no end-of-sequence token: set tokenizer.eos_token")
+        return known
+
+    @cached_property
+    def _tokens(self) -> Any:
+        from engineers.structured import token_view
+
+        return token_view(self.tokenizer, self.language_model.get_output_embeddings().weight.shape[0])
+
+
+@contextmanager
+def as_found(model: Any, seed: int) -> Iterator[None]:
+    """Evaluation mode, no gradients and a random state of its own; afterwards all three are as before."""
+    import torch
+
+    modes = {module: module.training for module in model.modules()}
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=devices):
+            torch.manual_seed(seed)
+            model.eval()
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def _seed(seed: int, messages: list[Message]) -> int:
+    """Another seed for each conversation: asked again with its error quoted, a model gets to answer otherwise."""
+    digest = hashlib.sha256(json.dumps([seed, messages], sort_keys=True).encode()).digest()
+    return int.from_bytes(digest[:7])
+
+
+def make(model: Any, tokenizer: Any = None, **options: Any) -> Engineer:
+    """An engineer on a model that is in memory: ``make(model=…, tokenizer=…)``."""
+    require("torch", "transformers", "llguidance", extra="local")
+    if isinstance(model, str) or tokenizer is None:
+        raise ValueError("live takes objects, not names: engineers.backends.live.make(model=…, tokenizer=…)")
+    return engineer_on(LiveChat, model, {"tokenizer": tokenizer, **options})

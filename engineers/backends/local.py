@@ -1,0 +1,74 @@
+"""Local weights by transformers: ``local/Qwen/Qwen3-4B``, or a folder with a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from engineers.backends.live import LiveChat
+from engineers.backends.making import engineer_on, require
+from engineers.chat import Completion, Message, Rejected
+from engineers.proposal import Engineer
+
+
+@dataclass
+class LocalChat:
+    """A model from the hub or a folder, loaded when it is first asked; then it answers as ``LiveChat`` does."""
+
+    model_id: str  # a name on the hub, or a folder
+    device: str = "auto"  # "auto": a GPU if there is one; else as torch names it
+    dtype: str = "auto"  # "auto": as the weights were saved; else as torch names it
+    temperature: float = 0.7
+    seed: int = 0
+    thinking: int = 0  # tokens; see LiveChat
+    constrained: bool = True
+    longest_string: int = 300  # characters; see LiveChat
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # further arguments of from_pretrained
+
+    @property
+    def model(self) -> str:
+        return f"local/{self.model_id}"
+
+    def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
+        """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
+        return self._live.complete(messages, schema, max_tokens=max_tokens)
+
+    def load_now(self) -> None:
+        """Load the weights before the first question. Raises ``Rejected`` where that fails."""
+        self._live  # noqa: B018
+
+    @cached_property
+    def _live(self) -> LiveChat:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(self.model_id)
+            model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **self.arguments)
+            model = model.to(self._device())
+        except (OSError, ValueError, RuntimeError) as error:
+            raise Rejected(f"{self.model_id} cannot be loaded on {self.device}: {error}") from error
+        return LiveChat(
+            model,
+            tokenizer,
+            name=self.model_id,
+            temperature=self.temperature,
+            seed=self.seed,
+            thinking=self.thinking,
+            constrained=self.constrained,
+            longest_string=self.longest_string,
+        )
+
+    def _device(self) -> str:
+        import torch
+
+        if self.device != "auto":
+            return self.device
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def make(model: str, **options: Any) -> Engineer:
+    """An engineer on local weights: a name on the hub or a folder."""
+    require("torch", "transformers", "llguidance", extra="local")
+    return engineer_on(LocalChat, model, options)

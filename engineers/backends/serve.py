@@ -1,0 +1,161 @@
+"""A small OpenAI-compatible server for one local model: ``python -m engineers.backends.serve --model FOLDER-OR-NAME``.
+
+For a workshop, not for the internet: one question at a time, no keys, loopback unless told otherwise. What it adds to
+larger servers is that ``response_format`` is honoured to the letter, bounds included, with any weights. Ask it as
+``server/http://127.0.0.1:8000/v1#local``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from engineers.chat import Chat, ChatError, Completion, Message, TooLong
+
+MAX_REQUEST = 4_000_000  # bytes
+MAX_TOKENS = 4_096  # of a reply, where the request names no limit
+MODEL = "local"
+
+
+class BadRequest(ValueError):
+    """The request is not one that this server understands."""
+
+
+def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
+    """A server for this chat, not yet running; port 0 takes a free one (``server.server_address``)."""
+    one_at_a_time = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.rstrip("/") != "/v1/models":
+                return self._send(404, _error(f"no such path: {self.path}"))
+            self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "local"}]})
+
+        def do_POST(self) -> None:
+            if self.path.rstrip("/") != "/v1/chat/completions":
+                return self._send(404, _error(f"no such path: {self.path}"))
+            try:
+                request = self._read()
+                with one_at_a_time:
+                    reply = answer(chat, request)
+            except (BadRequest, ChatError) as error:
+                return self._send(400, _error(str(error)))
+            self._send(200, reply)
+
+        def _read(self) -> dict[str, Any]:
+            length = int(self.headers.get("Content-Length") or 0)
+            if not 0 < length <= MAX_REQUEST:
+                raise BadRequest(f"a request of {length} bytes: send between 1 and {MAX_REQUEST}, with Content-Length")
+            try:
+                request = json.loads(self.rfile.read(length))
+            except ValueError as error:
+                raise BadRequest(f"not JSON: {error}") from None
+            if not isinstance(request, dict):
+                raise BadRequest("send a JSON object")
+            return request
+
+        def _send(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Silent: requests hold prompts."""
+
+    return ThreadingHTTPServer((host, port), Handler)
+
+
+def answer(chat: Chat, request: dict[str, Any]) -> dict[str, Any]:
+    """The chat.completions reply to a chat.completions request. Raises ``BadRequest`` or ``ChatError``."""
+    limit = request.get("max_tokens") or request.get("max_completion_tokens") or MAX_TOKENS
+    if not isinstance(limit, int) or limit <= 0:
+        raise BadRequest(f"max_tokens={limit!r}: give a whole number above 0")
+    if request.get("stream"):
+        raise BadRequest("stream=true is not supported: ask without it")
+    finish = "stop"
+    try:
+        completion = chat.complete(_messages(request), _schema(request), max_tokens=limit)
+    except TooLong as error:
+        if error.spent is None:
+            raise
+        completion, finish = error.spent, "length"
+    return _reply(completion, finish)
+
+
+def _messages(request: dict[str, Any]) -> list[Message]:
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise BadRequest("messages: give a list with at least one message")
+    for message in messages:
+        if not isinstance(message, dict) or not isinstance(message.get("content"), str):
+            raise BadRequest("messages: each needs a role and its content as text")
+        if message.get("role") not in ("system", "user", "assistant"):
+            raise BadRequest(f"role={message.get('role')!r}: give system, user or assistant")
+    return [Message(role=message["role"], content=message["content"]) for message in messages]
+
+
+def _schema(request: dict[str, Any]) -> dict[str, Any] | None:
+    wanted = request.get("response_format") or {"type": "text"}
+    kind = wanted.get("type") if isinstance(wanted, dict) else None
+    if kind == "text":
+        return None
+    schema = wanted.get("json_schema", {}).get("schema") if kind == "json_schema" else None
+    if not isinstance(schema, dict):
+        raise BadRequest('response_format: give {"type": "json_schema", "json_schema": {"schema": …}} or none')
+    return schema
+
+
+def _reply(completion: Completion, finish: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": completion.text}
+    return {
+        "id": f"chatcmpl-{time.time_ns():x}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {
+            "prompt_tokens": completion.prompt_tokens,
+            "completion_tokens": completion.completion_tokens,
+            "total_tokens": completion.prompt_tokens + completion.completion_tokens,
+        },
+    }
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    from engineers.backends.local import LocalChat
+    from engineers.backends.making import require
+
+    require("torch", "transformers", "llguidance", extra="local")
+    parser = argparse.ArgumentParser(prog="python -m engineers.backends.serve", description="Serve one local model.")
+    parser.add_argument("--model", required=True, help="a name on the hub, or a folder")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--temperature", type=float, default=0.7)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    chat = LocalChat(options.model, device=options.device, temperature=options.temperature, seed=options.seed)
+    chat.load_now()
+    with make_server(chat, options.host, options.port) as server:
+        host, port = server.server_address[:2]
+        print(f"listening; ask it as  server/http://{host!s}:{port}/v1#{MODEL}", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("stopped")
+
+
+if __name__ == "__main__":
+    main()
