@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,16 +158,35 @@ def locked(folder: Path) -> Iterator[None]:
     with _sentences(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(handle):
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise RunLocked(
-                f"{folder} is being worked on by process {owner}: wait for it, or end it and try again"
-            ) from None
+            raise RunLocked(f"{folder} is being worked on by process {owner}: wait for it, or end it and try again")
         with _sentences(path):
             os.truncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def _take(handle: int) -> bool:
+    """Lock an open file; tries for a moment, because ``is_locked`` holds it for one while it looks."""
+    for _ in range(10):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.05)
+    return False
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process works on this folder now."""
+    try:
+        with open(folder / ".lock", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engineers.report import SliceResult
+from mapf_frozenlake.judge import play
 from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Instance, Plan
 from mapf_frozenlake.world.move import joint_move
 
@@ -87,38 +88,22 @@ def pooled(results: Sequence[SliceResult], metric: str = "valid_rate") -> float:
     return sum(row.metrics.get(metric, 0.0) * row.episodes for row in results) / total if total else 0.0
 
 
-def trace(instance: Instance, plan: Plan) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
-    """Where everybody stands, int16[steps + 1, num_agents, 2], and what happened, int8[steps, num_agents]."""
-    steps = max((len(line) for line in plan), default=0)
-    actions = np.full((steps, instance.num_agents), int(Action.WAIT), np.int64)
-    for agent, line in enumerate(plan):
-        actions[: len(line), agent] = line
-    positions = np.empty((steps + 1, instance.num_agents, 2), np.int16)
-    events = np.zeros((steps, instance.num_agents), np.int8)
-    positions[0] = instance.starts
-    for step in range(steps):
-        positions[step + 1], events[step] = joint_move(instance.holes, positions[step], actions[step])
-    return positions, events
-
-
 def behaviour(instance: Instance, episode: Episode) -> dict[str, float]:
     """How it was played: waits off the goal, collisions had, and collisions avoided.
 
     A collision is avoided in a step in which everybody's shortest way would have collided, and nobody did.
     """
-    positions, events = trace(instance, episode.plan)
+    playback = play(instance, episode.plan)
     distances = [distance_field(instance.holes, goal) for goal in instance.goals.tolist()]
     waits = collisions = avoided = 0
-    for step, happened in enumerate(events):
-        here = positions[step]
+    for step, happened in enumerate(playback.events):
+        here = playback.positions[step]
         off_goal = (here != instance.goals).any(axis=1)
         waiting = [step < len(line) and line[step] == "W" for line in episode.moves]
         waits += int((off_goal & np.array(waiting)).sum())
         if np.isin(happened, COLLISIONS).any():
             collisions += 1
             continue
-        if instance.holes[here[:, 0], here[:, 1]].any():
-            break  # somebody fell: the episode is over
         greedy = np.array([downhill(field, cell) for field, cell in zip(distances, here.tolist(), strict=True)])
         avoided += bool(np.isin(joint_move(instance.holes, here, greedy)[1], COLLISIONS).any())
     return {

@@ -89,7 +89,12 @@ class RunSpec(_Frozen):
     retries: int = Field(2, ge=0, description="How often a stage is tried again after it diverged or lost a worker.")
 
     @model_validator(mode="after")
-    def _first_stage_has_a_config(self) -> RunSpec:
+    def _can_be_run(self) -> RunSpec:
+        if self.target.is_slippery:
+            raise ValueError(
+                "target.is_slippery is true, but validation judges plans, and on ice that slips a plan has no fixed "
+                "outcome: train on slippery stages if you like, and validate on a target that does not slip"
+            )
         if self.stages[0].config == "engineer":
             raise ValueError(
                 "stages[0].config is 'engineer', but there is no report yet: write the first stage's config"

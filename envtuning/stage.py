@@ -180,7 +180,7 @@ class Attempt:
         steps = int(metrics.get("env_steps", 0))
         self.train_steps += steps
         self._charge(steps)
-        for name in ("grad_norm", "total_loss"):
+        for name in ("grad_norm", "loss"):
             if not math.isfinite(metrics.get(name, 0.0)):
                 raise TrainingDiverged(
                     f"{name} became {metrics[name]} after {self.train_steps:,} env steps of the stage"

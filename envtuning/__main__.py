@@ -1,0 +1,19 @@
+"""``python -m envtuning`` and the ``envtuning`` command."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    try:
+        from envtuning.cli import app
+    except ImportError as error:
+        if error.name in ("typer", "rich", "yaml", "jinja2"):
+            sys.exit(f"{error.name} is not installed: pip install 'mapf-frozenlake[rllib]'")
+        raise
+    app()
+
+
+if __name__ == "__main__":
+    main()

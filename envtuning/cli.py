@@ -1,0 +1,265 @@
+"""The commands: run, resume, show, report, compare, replay, presets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from envtuning import atomic, loop
+from envtuning.console import ConsoleObserver, run_table, summary
+from envtuning.episodes import Episode
+from envtuning.run_folder import RunError, RunFolder, next_task
+from envtuning.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
+from envtuning.stage import RunStopped
+from envtuning.trainees import UnknownTrainee
+
+app = typer.Typer(
+    name="envtuning",
+    help="Train in stages, validate, report, and let an engineer write the next stage's config.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+console = Console()
+
+Run = Annotated[Path, typer.Argument(help="A run's folder.")]
+Engineer = Annotated[
+    str | None,
+    typer.Option(help="Who writes the next config: rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"),
+]
+
+
+@app.command()
+def run(
+    what: Annotated[str, typer.Argument(help="A preset's name (see `envtuning presets`), or a YAML or JSON file.")],
+    engineer: Engineer = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7. One run folder each.")
+    ] = None,
+    stages: Annotated[
+        int | None, typer.Option(min=1, help="Only so many stages, or more: the last one repeated.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="What a language model is told: V1 to V6, or full.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="US dollars that the engineer may cost in a run.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; with several seeds, the folder that holds them.")
+    ] = None,
+) -> None:
+    """Run a preset or a file to its end. A run that was interrupted goes on where it was."""
+    with told():
+        spec = adjusted(load_spec(what), engineer=engineer, stages=stages, context=context, max_cost=max_cost)
+        chosen = parse_seeds(seeds) if seeds else [spec.seed]
+        for seed in chosen:
+            one = spec.model_copy(update={"seed": seed})
+            folder = (
+                out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
+            )
+            carry_out(RunFolder.create(folder, one))
+
+
+@app.command()
+def resume(folder: Run) -> None:
+    """Go on with a run that was interrupted; it ends as if it had not been."""
+    with told():
+        carry_out(RunFolder(folder))
+
+
+@app.command()
+def show(
+    folder: Run,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep the table up to date until the run ends.")] = False,
+) -> None:
+    """The run's table: configs, costs, results, and what went wrong."""
+    with told():
+        one = RunFolder(folder)
+        if watch:
+            with Live(run_table(one), console=console, refresh_per_second=2) as live:
+                while next_task(one) is not None and atomic.is_locked(one.path):
+                    time.sleep(0.5)
+                    live.update(run_table(one))
+        console.print(summary(one))
+        if next_task(one) is not None:
+            state = "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {folder}` goes on"
+            console.print(f"this run {state}")
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="One run, or several to compare side by side.")],
+    out: Annotated[Path | None, typer.Option(help="The page's file; default: report.html in the first run.")] = None,
+) -> None:
+    """Write one self-contained HTML page about one run or several."""
+    with told():
+        console.print(f"report: {page([RunFolder(folder) for folder in folders], out)}", highlight=False)
+
+
+@app.command()
+def compare(
+    engineers: Annotated[str, typer.Option(help="Names, separated by commas.")] = "fixed,random,uniform,rules",
+    seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
+    what: Annotated[str, typer.Option("--preset", help="The preset or file that all of them run.")] = "engineer",
+    stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
+        "runs/compare"
+    ),
+) -> None:
+    """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
+    from envtuning import compare as comparing
+
+    with told():
+        spec = adjusted(load_spec(what), stages=stages)
+        names = [name.strip() for name in engineers.split(",") if name.strip()]
+        result = comparing.compare(spec, names, parse_seeds(seeds), out, ConsoleObserver(console))
+        console.print(comparing.table(result))
+        console.print(f"figures: {comparing.write(result, out)}", highlight=False)
+
+
+@app.command()
+def replay(
+    folder: Run,
+    stage: Annotated[int, typer.Option(min=0, help="Which stage's validation.")] = 0,
+    case: Annotated[int | None, typer.Option(min=0, help="Which board; default: the first that failed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save a film (.gif or .svg) instead of showing it here.")] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="Seconds per step.")] = 0.5,
+) -> None:
+    """Show how a validation board was played."""
+    from mapf_frozenlake.render import ansi, plan_frames, save_animation
+
+    with told():
+        one = RunFolder(folder)
+        episode, instance = find_episode(one, stage, case)
+        frames = plan_frames(instance, episode.plan)
+        verdict = f"valid in {episode.makespan} steps" if episode.valid else f"failed: {episode.failure}"
+        if episode.valid and instance.makespan is not None:
+            verdict += f" (least {instance.makespan})"
+        if out is not None:
+            console.print(f"{save_animation(out, frames, seconds_per_step=seconds)}: {verdict}", highlight=False)
+            return
+        with Live(console=console, auto_refresh=False) as live:
+            for frame in frames:
+                live.update(as_text(ansi(frame, colour=console.is_terminal)), refresh=True)
+                time.sleep(seconds if console.is_terminal else 0)
+        console.print(f"stage {stage}, case {episode.case}: {verdict}")
+
+
+@app.command()
+def presets(
+    name: Annotated[str | None, typer.Argument(help="Print this preset's file, to copy and change.")] = None,
+) -> None:
+    """List the presets, or print one."""
+    with told():
+        if name is not None:
+            if name not in preset_names():
+                raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
+            console.print(preset_text(name), highlight=False, markup=False, end="")
+            return
+        for each in preset_names():
+            spec = load_spec(each)
+            console.print(
+                f"[bold]{each:20}[/] {len(spec.stages)} stages, {spec.budget:>9,} env steps  {spec.description}"
+            )
+
+
+def carry_out(one: RunFolder) -> None:
+    """Run what is left, then print the tables and where the page lies."""
+    if next_task(one) is None:
+        console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
+    else:
+        console.print(f"[bold]{one.name}[/] in {one.path}", highlight=False)
+        loop.go(one, ConsoleObserver(console))
+    console.print(summary(one))
+    console.print(f"report page: {page([one], None)}", highlight=False)
+
+
+def page(runs: list[RunFolder], out: Path | None) -> Path:
+    from envtuning.page import write_page
+
+    return write_page([one.path for one in runs], out or runs[0].path / "report.html")
+
+
+def adjusted(
+    spec: RunSpec,
+    *,
+    engineer: str | None = None,
+    stages: int | None = None,
+    context: str | None = None,
+    max_cost: float | None = None,
+) -> RunSpec:
+    """The spec with what the command line says."""
+    if stages is not None:
+        spec = spec.with_rounds(stages)
+    changed = spec.engineer
+    if engineer is not None and engineer != changed.name:
+        changed = changed.model_copy(update={"name": engineer, "options": {}})
+    extra = {"context": context, "max_cost": max_cost}
+    options = changed.options | {name: value for name, value in extra.items() if value is not None}
+    return spec.model_copy(update={"engineer": changed.model_copy(update={"options": options})})
+
+
+def parse_seeds(text: str) -> list[int]:
+    """'3' is 0, 1, 2; '4,7' is 4 and 7; '4,' is 4 alone."""
+    try:
+        numbers = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise SpecError(f"seeds {text!r}: give a number of seeds, or a list such as 0,4,7") from None
+    chosen = numbers if "," in text else list(range(numbers[0] if numbers else 0))
+    if not chosen or min(chosen) < 0 or len(set(chosen)) != len(chosen):
+        raise SpecError(f"seeds {text!r}: give at least one seed, none below 0, none twice")
+    return chosen
+
+
+def run_name(spec: RunSpec) -> str:
+    """The preset's name, and the engineer's where it is not the preset's own."""
+    writes = any(stage.config == "engineer" for stage in spec.stages)
+    named_after = spec.engineer.name.replace("/", "_").replace(":", "_").replace("#", "_")
+    return f"{spec.name}-{named_after}" if writes and named_after != spec.name else spec.name
+
+
+def find_episode(one: RunFolder, stage: int, case: int | None) -> tuple[Episode, object]:
+    from mapf_frozenlake.instance_set import InstanceSet
+
+    recorded = [Episode.from_json(data) for data in one.stage(stage).episodes()]
+    if not recorded:
+        raise RunError(
+            f"stage {stage} of {one.path} has no episodes: its {len(one.done_stages)} finished stages start at 0"
+        )
+    if case is None:
+        case = next((episode.case for episode in recorded if not episode.valid), 0)
+    if case >= len(recorded):
+        raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
+    return recorded[case], InstanceSet.load(one.validation_file)[case]
+
+
+def as_text(picture: str) -> object:
+    from rich.text import Text
+
+    return Text.from_ansi(picture)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What a user can mend is told in one sentence, without a traceback."""
+    from engineers import UnknownEngineer
+    from mapf_frozenlake import LakeError
+
+    expected = (
+        SpecError, RunError, RunStopped, UnknownTrainee, UnknownEngineer, LakeError, ImportError,
+        atomic.StorageError, atomic.RunLocked,
+    )  # fmt: skip
+    try:
+        yield
+    except expected as error:
+        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted: `envtuning resume` goes on where it was")
+        raise typer.Exit(130) from None

@@ -1,0 +1,178 @@
+"""What a run looks like in a terminal: its tables, and its progress while it goes."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from engineers.report import Incident, SliceResult, wilson
+from envtuning.episodes import pooled
+from envtuning.observer import Observer, Progress
+from envtuning.run_folder import Answer, RunFolder, StageFolder
+
+PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
+
+
+def run_table(run: RunFolder) -> Table:
+    """A row per stage: who wrote its config, what it cost, what came of it on the validation suite."""
+    spec = run.spec
+    table = Table(title=f"{run.name}: {spec.description or spec.name}", title_justify="left", expand=False)
+    for heading in ("stage", "config by", "data", "env steps", "valid", "optimal"):
+        table.add_column(heading, justify="right" if heading in ("env steps", "valid", "optimal") else "left")
+    sizes = [str(size) for size in sorted(spec.target.slices)]
+    for size in sizes:
+        table.add_column(f"{size}×{size}", justify="right")
+    for number, plan in enumerate(spec.stages):
+        stage = run.stage(number)
+        chosen, done, report = stage.config, stage.done, stage.report
+        name = f"{number} {plan.name or (chosen.name if chosen else '')}".strip()
+        if chosen is None:
+            table.add_row(name, "", "", f"– / {plan.budget:,}", style="dim")
+        elif done is None or report is None:
+            table.add_row(name, chosen.engineer, data_summary(stage), bar(stage, plan.budget))
+        else:
+            per_size = {row.name: f"{row.metrics['valid_rate']:.0%}" for row in report.results}
+            overall = (f"{done.metrics['valid_rate']:.1%}", f"{done.metrics['optimal_rate']:.1%}")
+            cells = [per_size.get(size, "") for size in sizes]
+            table.add_row(name, chosen.engineer, data_summary(stage), f"{done.env_steps:,}", *overall, *cells)
+    return table
+
+
+def bar(stage: StageFolder, budget: int) -> RenderableType:
+    """How far an unfinished stage has come, from its metrics file."""
+    lines = [line for line in stage.metrics() if "spent" in line]
+    spent = int(lines[-1]["spent"]) if lines else 0
+    return Group(ProgressBar(total=budget, completed=min(spent, budget), width=20), f"{spent:,} / {budget:,}")
+
+
+def data_summary(stage: StageFolder) -> str:
+    """The share of each size and its hole ratio: '4: 80% o.10'."""
+    report, chosen = stage.report, stage.config
+    if chosen is None:
+        return ""
+    slices = report.config["slices"] if report else chosen.config.model_dump(mode="json")["slices"]
+    total = sum(piece["share"] for piece in slices.values()) or 1.0
+    return "  ".join(
+        f"{size}: {piece['share'] / total:.0%} ({piece['hole_ratio']:.2f} holes)"
+        for size, piece in sorted(slices.items(), key=lambda item: int(item[0]))
+        if piece["share"] > 0
+    )
+
+
+def test_table(run: RunFolder) -> Table | None:
+    """First against last stage on the test suite, with 95 % intervals; None before the test was opened."""
+    record = run.test
+    if record is None:
+        return None
+    table = Table(title="Test suite (boards that nobody saw before)", title_justify="left")
+    for heading in (
+        "size",
+        "boards",
+        "valid after stage 0",
+        f"valid after stage {len(run.spec.stages) - 1}",
+        "optimal",
+    ):
+        table.add_column(heading, justify="right")
+    for first, last in zip(record.first, record.last, strict=True):
+        table.add_row(first.name, str(last.episodes), rate(first), rate(last), rate(last, "optimal_rate"))
+    total = sum(row.episodes for row in record.last)
+    cells = [
+        rate_with_interval(pooled(rows, metric), total)
+        for rows, metric in ((record.first, "valid_rate"), (record.last, "valid_rate"), (record.last, "optimal_rate"))
+    ]
+    table.add_section()
+    table.add_row("all", str(total), *cells, style="bold")
+    return table
+
+
+def rate(row: SliceResult, metric: str = "valid_rate") -> str:
+    return rate_with_interval(row.metrics[metric], row.episodes)
+
+
+def rate_with_interval(value: float, episodes: int) -> str:
+    low, high = wilson(value, episodes)
+    return f"{value:.1%} [{low:.0%}, {high:.0%}]"
+
+
+def usage_line(run: RunFolder) -> str:
+    """What the engineer took: tokens, cost, questions."""
+    answers = [stage.answer for stage in run.done_stages if stage.answer]
+    usages = [answer.proposal.usage for answer in answers if answer.proposal]
+    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in usages)
+    costs = [usage.cost for usage in usages]
+    cost = "unknown" if any(one is None for one in costs) else f"${sum(one or 0.0 for one in costs):.4f}"
+    return f"engineer {run.spec.engineer.name}: {len(usages)} proposals, {tokens:,} tokens, cost {cost}"
+
+
+def summary(run: RunFolder) -> Group:
+    """All that there is to say about a run."""
+    parts: list[RenderableType] = [run_table(run)]
+    if (test := test_table(run)) is not None:
+        parts.append(test)
+    parts.append(usage_line(run))
+    incidents = run.incidents()
+    if incidents:
+        lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
+        parts.append(Panel(lines, title="what went wrong and was survived", title_align="left", expand=False))
+    return Group(*parts)
+
+
+class ConsoleObserver(Observer):
+    """Prints what happens; on a terminal the running stage has a bar that moves."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.status = console.status("") if console.is_terminal else None
+        self._printed = -1.0
+
+    def stage_began(self, stage: StageFolder, allowance: int) -> None:
+        chosen = stage.config
+        who = chosen.engineer if chosen else "?"
+        self.console.print(
+            f"[bold]stage {stage.number}[/] (config by {who}; {allowance:,} env steps): {data_summary(stage)}"
+        )
+        self._printed = -1.0
+        if self.status is not None:
+            self.status.start()
+
+    def progressed(self, progress: Progress) -> None:
+        part = min(1.0, progress.env_steps / max(1, progress.allowance))
+        shown = " ".join(
+            f"{name} {progress.metrics[name]:.3f}" for name in ("success_rate", "grad_norm") if name in progress.metrics
+        )
+        line = f"  {progress.env_steps:>9,} env steps  {shown}"
+        if self.status is not None:
+            filled = round(part * 30)
+            self.status.update(f"{'━' * filled}[dim]{'━' * (30 - filled)}[/] {part:4.0%} {line}")
+        elif part - self._printed >= PRINT_EVERY:
+            self._printed = part
+            self.console.print(line)
+
+    def validated(self, stage: StageFolder, metrics: dict[str, float]) -> None:
+        self.console.print(f"  validation: valid {metrics['valid_rate']:.1%}, optimal {metrics['optimal_rate']:.1%}")
+
+    def stage_ended(self, stage: StageFolder) -> None:
+        if self.status is not None:
+            self.status.stop()
+        if done := stage.done:
+            self.console.print(f"  ended: {done.reason}; {done.env_steps:,} env steps, {done.seconds:.0f} s")
+
+    def engineer_asked(self, stage: StageFolder, name: str) -> None:
+        self.console.print(f"asking [bold]{name}[/] …")
+
+    def engineer_answered(self, stage: StageFolder, answer: Answer) -> None:
+        for change in answer.proposal.reasons if answer.proposal else []:
+            reason = f"  ({change.reason})" if change.reason else ""
+            self.console.print(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}", highlight=False)
+
+    def went_wrong(self, incident: Incident) -> None:
+        self.console.print(f"  [yellow]{incident.kind}:[/] {incident.message}", highlight=False)
+
+    def test_opened(self, boards: int) -> None:
+        self.console.print(f"opening the test suite: {boards:,} boards")
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
