@@ -1,10 +1,18 @@
 """MAPF-FrozenLake: multi-agent path finding on a frozen lake, for Gymnasium, vector, PettingZoo and text training."""
 
+from typing import TYPE_CHECKING, Any
+
 from mapf_frozenlake.config import LakeConfig, Slice
+from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
+from mapf_frozenlake.world.batch import LakeBatch
+from mapf_frozenlake.world.move import joint_move
+
+if TYPE_CHECKING:
+    from mapf_frozenlake.mapf_frozenlake_v0 import parallel_env
 
 __version__ = "0.1.0"
 
@@ -16,6 +24,7 @@ __all__ = [
     "Instance",
     "InstancePool",
     "InstanceSet",
+    "LakeBatch",
     "LakeConfig",
     "LakeError",
     "Plan",
@@ -26,4 +35,17 @@ __all__ = [
     "Violation",
     "check_config",
     "generate",
+    "joint_move",
+    "parallel_env",
 ]
+
+register_envs()
+
+
+def __getattr__(name: str) -> Any:
+    """PettingZoo is imported when somebody asks for its form."""
+    if name == "parallel_env":
+        from mapf_frozenlake.mapf_frozenlake_v0 import parallel_env
+
+        return parallel_env
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""The lake's rules in layers, each usable without the next: joint move, episode, observation, reward; then the batch."""

@@ -1,0 +1,114 @@
+"""The Gymnasium form: one controller moves all agents and is paid the team's mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.types import NUM_ACTIONS
+from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.world.rewards import team_means
+from mapf_frozenlake.world.snapshot import Snapshot
+
+RESET_OPTIONS = ("instance", "config")
+
+
+class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
+    """One lake. Observation [A, …] (row i is about agent i), action MultiDiscrete: 0 to 4 for every agent slot.
+
+    ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success``,
+    ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}
+
+    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise LakeError(f"render_mode={render_mode!r}: give one of {self.metadata['render_modes']} or None")
+        options = understand(kwargs)
+        self.render_mode = render_mode
+        self.batch = options.make_batch(1)
+        self._team = np.zeros(1, np.float64)
+        self._recorder = None if render_mode is None else Recorder(render_mode, self.metadata["render_fps"])
+        shape = self.batch.observation.shape[1:]
+        self.observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
+        self.action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[NDArray, dict[str, Any]]:
+        """Begin the next episode; with a seed, the first of that seed. Options: ``instance`` and ``config``, at once."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.batch.seed([seed])
+        instance, config = understand_reset(options)
+        if config is not None:
+            self.batch.set_config(config)
+        observation = self.batch.reset(instances=instance)
+        if self._recorder is not None:
+            self._recorder.begin(self.snapshot())
+        return observation[0].copy(), {}
+
+    def step(self, action: NDArray) -> tuple[NDArray, float, bool, bool, dict[str, Any]]:
+        actions = np.asarray(action)
+        observation, rewards, terminated, truncated, events = self.batch.step(actions[None])
+        team_means(rewards, self.batch.episode, self._team)
+        info: dict[str, Any] = {"events": events[0].copy()}
+        over, cut = bool(terminated[0]), bool(truncated[0])
+        if over or cut:
+            optimal = int(self.batch.optimal[0])
+            info["success"], info["valid"] = bool(self.batch.success[0]), bool(self.batch.valid[0])
+            info["optimal"] = None if optimal < 0 else bool(optimal)
+        if self._recorder is not None:
+            self._recorder.add(self.snapshot(actions))
+        return observation[0].copy(), float(self._team[0]), over, cut, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool[A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
+        return self.batch.action_masks()[0].copy()
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from the next reset on; the spaces stay."""
+        self.batch.set_config(as_config(config))
+
+    def get_config(self) -> LakeConfig:
+        return self.batch.get_config()
+
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+    def snapshot(self, actions: NDArray | None = None) -> Snapshot:
+        """The lake as it stands."""
+        return self.batch.snapshot(0, None if actions is None else actions)
+
+    def render(self) -> Any:
+        if self._recorder is None:
+            raise LakeError("render_mode=None: make the env with render_mode='ansi', 'rgb_array' or 'human' to render")
+        return self._recorder.frame()
+
+    def save_animation(self, path: str) -> None:
+        """Write the episode so far as an animation: .gif or .svg by the path's ending. Needs a render_mode."""
+        if self._recorder is None:
+            raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
+        self._recorder.save(path)
+
+    def close(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
+
+
+def understand_reset(options: Mapping[str, Any] | None) -> tuple[Any, LakeConfig | None]:
+    """(instance or None, config or None) of a reset's options; unknown ones are a ``LakeError``."""
+    if not options:
+        return None, None
+    unknown = sorted(set(options) - set(RESET_OPTIONS))
+    if unknown:
+        raise LakeError(f"unknown reset option {unknown[0]!r}: known are {', '.join(RESET_OPTIONS)}")
+    config = options.get("config")
+    return options.get("instance"), None if config is None else as_config(config)

@@ -1,0 +1,156 @@
+"""The PettingZoo form: every agent acts, sees and is paid for itself. AEC through PettingZoo's own conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.gym_env import understand_reset
+from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.types import NUM_ACTIONS, Action
+from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.world.snapshot import Snapshot
+
+Observation = dict[str, NDArray]
+_MODES = ("ansi", "rgb_array", "human")
+
+
+class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
+    """One lake; agents ``agent_0`` … are the slots, of which an episode fills the first.
+
+    Each sees ``{"observation", "action_mask"}``. In "compact" form an agent sees all agents' rows, its own first.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "name": "mapf_frozenlake_v0", "render_modes": list(_MODES), "is_parallelizable": True, "render_fps": 4,
+    }  # fmt: skip
+
+    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+        if render_mode is not None and render_mode not in _MODES:
+            raise LakeError(f"render_mode={render_mode!r}: give one of {list(_MODES)} or None")
+        options = understand(kwargs)
+        self.render_mode = render_mode
+        self.batch = options.make_batch(1)
+        self._recorder = None if render_mode is None else Recorder(render_mode, self.metadata["render_fps"])
+        self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
+        self.agents: list[str] = []
+        shape = self.batch.observation.shape[2:]
+        if self.batch.observation_name == "compact":
+            shape = (self.batch.max_agents, *shape)
+        one = spaces.Dict(
+            {
+                "observation": space_of(self.batch.observation_name, shape, self.batch.dtype),
+                "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
+            }
+        )
+        self.observation_spaces = {agent: one for agent in self.possible_agents}
+        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
+
+    def observation_space(self, agent: str) -> spaces.Space:
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space:
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+        """Begin the next episode; with a seed, the first of that seed. Options: ``instance`` and ``config``, at once."""
+        if seed is not None:
+            self.batch.seed([seed])
+            self.np_random, self.np_random_seed = seeding.np_random(seed)
+        instance, config = understand_reset(options)
+        if config is not None:
+            self.batch.set_config(config)
+        self.batch.reset(instances=instance)
+        self.agents = self.possible_agents[: int(self.batch.active.sum())]
+        if self._recorder is not None:
+            self._recorder.begin(self.snapshot())
+        return self._seen(), {agent: {} for agent in self.agents}
+
+    def step(
+        self, actions: Mapping[str, int]
+    ) -> tuple[
+        dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
+    ]:
+        """Everybody moves at once; an agent without an action waits."""
+        unknown = sorted(set(actions) - set(self.agents))
+        if unknown:
+            raise LakeError(f"action for {unknown[0]!r}: live agents are {', '.join(self.agents) or 'none; call reset'}")
+        joint = np.full((1, self.batch.max_agents), Action.WAIT, np.int64)
+        for agent, action in actions.items():
+            joint[0, self.possible_agents.index(agent)] = action
+        _, rewards, terminated, truncated, events = self.batch.step(joint)
+        live = self.agents
+        over = bool(terminated[0] or truncated[0])
+        infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, i])} for i, agent in enumerate(live)}
+        if over:
+            optimal = int(self.batch.optimal[0])
+            outcome = {
+                "success": bool(self.batch.success[0]),
+                "valid": bool(self.batch.valid[0]),
+                "optimal": None if optimal < 0 else bool(optimal),
+            }
+            infos = {agent: info | outcome for agent, info in infos.items()}
+        if self._recorder is not None:
+            self._recorder.add(self.snapshot(joint[0]))
+        seen = self._seen()
+        if over:
+            self.agents = []
+        return (
+            seen,
+            {agent: float(rewards[0, i]) for i, agent in enumerate(live)},
+            dict.fromkeys(live, bool(terminated[0])),
+            dict.fromkeys(live, bool(truncated[0])),
+            infos,
+        )
+
+    def _seen(self) -> dict[str, Observation]:
+        masks = self.batch.action_masks()[0].astype(np.int8)
+        rows = self.batch.observation[0]
+        whole = self.batch.observation_name == "compact"
+        return {
+            agent: {"observation": np.roll(rows, -i, axis=0) if whole else rows[i].copy(), "action_mask": masks[i]}
+            for i, agent in enumerate(self.agents)
+        }
+
+    def state(self) -> NDArray:
+        """[A, …]: everybody's observations together."""
+        return self.batch.observation[0].copy()
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from the next reset on; the spaces stay."""
+        self.batch.set_config(as_config(config))
+
+    def get_config(self) -> LakeConfig:
+        return self.batch.get_config()
+
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+    def snapshot(self, actions: NDArray | None = None) -> Snapshot:
+        """The lake as it stands."""
+        return self.batch.snapshot(0, actions)
+
+    def render(self) -> Any:
+        if self._recorder is None:
+            raise LakeError("render_mode=None: make the env with render_mode='ansi', 'rgb_array' or 'human' to render")
+        return self._recorder.frame()
+
+    def save_animation(self, path: str) -> None:
+        """Write the episode so far as an animation: .gif or .svg by the path's ending. Needs a render_mode."""
+        if self._recorder is None:
+            raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
+        self._recorder.save(path)
+
+    def close(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()

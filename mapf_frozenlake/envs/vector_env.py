@@ -1,0 +1,161 @@
+"""Gymnasium's vector form, native: bit for bit what the same number of single envs would do, in one kernel call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.gym_env import MAPFFrozenLakeEnv, understand_reset
+from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.types import NUM_ACTIONS
+from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.world.rewards import team_means
+
+_AUTORESET = {
+    AutoresetMode.NEXT_STEP: "next_step",
+    AutoresetMode.SAME_STEP: "same_step",
+    AutoresetMode.DISABLED: "disabled",
+}
+_OPTIMAL = np.array([False, True, None], dtype=object)  # by the batch's code: 0, 1, -1
+
+
+class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
+    """``num_envs`` lakes. Env i with reset seed s plays what a single env with seed s + i plays.
+
+    ``copy=False`` hands out the batch's own observation array, which the next step overwrites: faster, for trainers that
+    copy anyway.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = dict(MAPFFrozenLakeEnv.metadata)
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        try:
+            self.autoreset_mode = AutoresetMode(autoreset_mode)
+        except ValueError:
+            modes = [mode.value for mode in AutoresetMode]
+            raise LakeError(f"autoreset_mode={autoreset_mode!r}: give one of {modes}") from None
+        options = understand(kwargs)
+        self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
+        self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
+        self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
+        self._team = np.zeros(num_envs, np.float64)
+        self._recorders = [] if render_mode is None else [Recorder(render_mode, 4) for _ in range(num_envs)]
+        shape = self.batch.observation.shape[1:]
+        self.single_observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
+        self.single_action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[NDArray, dict[str, Any]]:
+        """Begin an episode in every env, or in those of ``options["reset_mask"]``. ``instance`` and ``config`` as for one
+        env; ``instance`` may also be a sequence, one for each env that is reset."""
+        rest = dict(options or {})
+        mask = rest.pop("reset_mask", None)
+        instance, config = understand_reset(rest)
+        if config is not None:
+            self.batch.set_config(config)
+        if seed is not None:
+            self._seed(seed, mask)
+        self.batch.reset(mask, instances=instance)
+        for env, recorder in enumerate(self._recorders):
+            if mask is None or mask[env]:
+                recorder.begin(self.batch.snapshot(env))
+        return self._seen(), {}
+
+    def _seed(self, seed: int | Sequence[int | None], mask: NDArray[np.bool_] | None) -> None:
+        if isinstance(seed, int | np.integer):
+            super().reset(seed=int(seed))
+            self.batch.seed(np.arange(self.num_envs) + int(seed), mask)
+            return
+        if len(seed) != self.num_envs:
+            raise LakeError(f"{len(seed)} seeds: give one for each of the {self.num_envs} envs")
+        given = np.array([one is not None for one in seed])
+        self.batch.seed([0 if one is None else one for one in seed], given if mask is None else given & mask)
+
+    def step(self, actions: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, Any]]:
+        batch = self.batch
+        moved = ~batch.finished  # an env whose episode is over is reset by this step, in next-step mode
+        result = batch.step(actions)
+        team_means(result.rewards, batch.episode, self._team)
+        over = result.terminated | result.truncated
+        for env, recorder in enumerate(self._recorders):
+            self._record(recorder, env, actions[env], begins=not moved[env] or (over[env] and not batch.finished[env]))
+        return self._seen(), self._team.copy(), result.terminated, result.truncated, self._info(result.events, moved, over)
+
+    def _info(self, events: NDArray[np.int8], moved: NDArray[np.bool_], over: NDArray[np.bool_]) -> dict[str, Any]:
+        """Infos as Gymnasium's sync vector env collects them: an array per key, and under ``_key`` whose it is."""
+        if not over.any():
+            return _columns(moved, events=events)
+        batch = self.batch
+        outcome = _columns(over, success=batch.success, valid=batch.valid, optimal=_OPTIMAL[batch.optimal])
+        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
+            return _columns(moved, events=events) | outcome
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for env in np.flatnonzero(over):
+            final_obs[env] = batch.final_observation[env].copy()
+        final = {"final_obs": final_obs, "_final_obs": over, "_final_info": over}
+        return _columns(~over, events=events) | final | {"final_info": outcome | _columns(over, events=events)}
+
+    def _seen(self) -> NDArray:
+        return self.batch.observation.copy() if self.copy else self.batch.observation
+
+    def _record(self, recorder: Recorder, env: int, actions: NDArray, *, begins: bool) -> None:
+        if begins:
+            recorder.begin(self.batch.snapshot(env))
+        else:
+            recorder.add(self.batch.snapshot(env, actions))
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool[num_envs, A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
+        return self.batch.action_masks().copy()
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from each env's next reset on; the spaces stay."""
+        self.batch.set_config(as_config(config))
+
+    def get_config(self) -> LakeConfig:
+        return self.batch.get_config()
+
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+    def render(self) -> tuple[Any, ...] | None:
+        if self.render_mode is None:
+            raise LakeError("render_mode=None: make the envs with render_mode='ansi' or 'rgb_array' to render")
+        return tuple(recorder.frame() for recorder in self._recorders)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        for recorder in self._recorders:
+            recorder.close()
+
+
+def _columns(whose: NDArray[np.bool_], **columns: NDArray) -> dict[str, NDArray]:
+    """Per key a copy of its column, blank where it is not ``whose``, and the mask; nothing if it is nobody's."""
+    if not whose.any():
+        return {}
+    everybody = whose.all()
+    found = {}
+    for key, column in columns.items():
+        blank = None if column.dtype == object else 0
+        mask = whose.reshape(-1, *[1] * (column.ndim - 1))
+        found[key] = column.copy() if everybody else np.where(mask, column, np.asarray(blank, dtype=column.dtype))
+        found[f"_{key}"] = whose.copy()
+    return found

@@ -1,0 +1,72 @@
+"""Instances as the kernels take them: a tuple of arrays, and the checks that a given instance fits a batch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.instance_set import InstanceSet
+
+
+class Boards(NamedTuple):
+    """The columns of an ``InstanceSet`` that an episode needs."""
+
+    holes: NDArray[np.bool_]  # [m, H, W]
+    heights: NDArray[np.int16]  # [m]
+    widths: NDArray[np.int16]  # [m]
+    num_agents: NDArray[np.int16]  # [m]
+    starts: NDArray[np.int16]  # [m, A, 2]
+    goals: NDArray[np.int16]  # [m, A, 2]
+    makespan: NDArray[np.int32]  # [m]
+
+
+def boards_of(instances: InstanceSet) -> Boards:
+    """The same arrays, not copied, when they lie in memory as they should."""
+    return Boards(*(np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields))
+
+
+def raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> None:
+    """An instance larger than the spaces is an error that names the kwarg."""
+    side = max(int(instances.heights.max()), int(instances.widths.max()))
+    if side > max_size:
+        raise LakeError(f"an instance {side} cells a side is beyond max_size={max_size}: make the env with max_size={side}")
+    agents = int(instances.num_agents.max())
+    if agents > max_agents:
+        raise LakeError(
+            f"an instance of {agents} agents is beyond max_agents={max_agents}: make the env with max_agents={agents}"
+        )
+
+
+def raise_on_unreachable(instances: InstanceSet) -> None:
+    """Every agent of every instance must have a way to its goal, the others left aside."""
+    bad, agent = first_unreachable(boards_of(instances))
+    if bad >= 0:
+        raise LakeError(
+            f"instance {bad}: agent {agent} has no way from {tuple(instances.starts[bad, agent].tolist())} to its goal "
+            f"{tuple(instances.goals[bad, agent].tolist())}; remove holes between them"
+        )
+
+
+@njit(cache=True, nogil=True)
+def first_unreachable(boards):
+    """(instance, agent) of the first agent without a way to its goal, (-1, -1) if there is none."""
+    for row in range(len(boards.heights)):
+        height, width = boards.heights[row], boards.widths[row]
+        for i in range(boards.num_agents[row]):
+            seen = np.zeros((height, width), np.bool_)
+            stack = [(np.int64(boards.starts[row, i, 0]), np.int64(boards.starts[row, i, 1]))]
+            seen[stack[0]] = True
+            while len(stack) > 0:
+                r, c = stack.pop()
+                for nr, nc in ((r, c - 1), (r + 1, c), (r, c + 1), (r - 1, c)):
+                    inside = 0 <= nr < height and 0 <= nc < width
+                    if inside and not boards.holes[row, nr, nc] and not seen[nr, nc]:
+                        seen[nr, nc] = True
+                        stack.append((nr, nc))
+            if not seen[boards.goals[row, i, 0], boards.goals[row, i, 1]]:
+                return row, i
+    return -1, -1

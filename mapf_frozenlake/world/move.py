@@ -1,0 +1,167 @@
+"""The joint move: slip, targets, conflicts in rounds, falls. Pure, one board; the batch and the judge both call it.
+
+Inside, a board is a flat padded grid: cell ``(row, col)`` lies at ``(row + pad) * stride + col + pad`` and the border is
+``OFF``, so no bounds are checked and a move is one addition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.types import DELTAS, Action, Event
+from mapf_frozenlake.world.rng import slip_uniform
+
+ICE, HOLE, OFF = 0, 1, 2  # values of the padded terrain grid
+
+_WAIT = int(Action.WAIT)
+_NONE, _OFF_BOARD, _VERTEX = int(Event.NONE), int(Event.OFF_BOARD), int(Event.VERTEX)
+_SWAP, _BLOCKED, _FELL = int(Event.SWAP), int(Event.BLOCKED), int(Event.HOLE)
+_D_ROW = tuple(int(d) for d in DELTAS[:, 0])
+_D_COL = tuple(int(d) for d in DELTAS[:, 1])
+
+
+@njit(cache=True, nogil=True)
+def slipped(action, draw, ahead):
+    """FrozenLake's ice: ahead with chance ``ahead``, else to either side with half of the rest each."""
+    if draw < ahead:
+        return action
+    if draw < ahead + (1.0 - ahead) / 2.0:
+        return (action + 3) % 4
+    return (action + 1) % 4
+
+
+@njit(cache=True, nogil=True)
+def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims):
+    """Move the first ``num_agents`` agents at once; returns whether (a conflict happened, somebody fell).
+
+    terrain   uint8[stride * rows]: ICE, HOLE or OFF
+    cells     int32[A]: where each agent stands, as flat index; becomes where it ends
+    actions   int64[A]; ahead: chance that a moving agent goes where it wanted (1: no slip)
+    targets   int32[A], scratch
+    events    int8[A], written
+    occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if none; kept up to date
+    claims    int16[len(terrain)], scratch: all zeros before and after
+    """
+    for i in range(num_agents):
+        here = cells[i]
+        there = here
+        event = _NONE
+        action = actions[i]
+        if action != _WAIT:
+            if ahead < 1.0:
+                draw = slip_uniform(key, step, here // stride - pad, here % stride - pad)
+                action = slipped(action, draw, ahead)
+            there = here + _D_ROW[action] * stride + _D_COL[action]
+            if terrain[there] == OFF:  # off the board: stays
+                there = here
+                event = _OFF_BOARD
+        targets[i] = there
+        events[i] = event
+
+    conflict = _settle_conflicts(cells, targets, events, num_agents, occupant, claims)
+
+    fell = False
+    for i in range(num_agents):
+        occupant[cells[i]] = 0
+    for i in range(num_agents):
+        there = targets[i]
+        cells[i] = there
+        occupant[there] = i + 1
+        if terrain[there] == HOLE:
+            events[i] = _FELL
+            fell = True
+    return conflict, fell
+
+
+@njit(cache=True, nogil=True)
+def _settle_conflicts(cells, targets, events, num_agents, occupant, claims):
+    """Send agents whose targets clash back to their own cells until no two clash; True if any did."""
+    for i in range(num_agents):
+        claims[targets[i]] += 1
+
+    conflict = False
+    for i in range(num_agents):
+        if targets[i] == cells[i]:
+            continue  # who stayed and was bumped into is not at fault
+        other = occupant[targets[i]] - 1
+        if other >= 0 and targets[other] == cells[i]:
+            events[i] = _SWAP
+            conflict = True
+        elif claims[targets[i]] > 1:
+            events[i] = _VERTEX
+            conflict = True
+
+    if conflict:
+        for i in range(num_agents):
+            if events[i] == _SWAP or events[i] == _VERTEX:
+                _send_back(i, cells, targets, claims)
+        # Later rounds: two moving agents no longer share a target, so only followers of somebody who stays are caught.
+        caught = True
+        while caught:
+            caught = False
+            for i in range(num_agents):
+                if targets[i] != cells[i] and claims[targets[i]] > 1:
+                    events[i] = _BLOCKED
+                    _send_back(i, cells, targets, claims)
+                    caught = True
+
+    for i in range(num_agents):
+        claims[targets[i]] = 0
+    return conflict
+
+
+@njit(cache=True, nogil=True)
+def _send_back(i, cells, targets, claims):
+    claims[targets[i]] -= 1
+    targets[i] = cells[i]
+    claims[targets[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _joint_move(holes, positions, actions, key, step, ahead):
+    height, width = holes.shape
+    num_agents = len(positions)
+    stride = width + 2
+    terrain = np.full((height + 2) * stride, OFF, dtype=np.uint8)
+    for row in range(height):
+        for col in range(width):
+            terrain[(row + 1) * stride + col + 1] = HOLE if holes[row, col] else ICE
+    occupant = np.zeros(len(terrain), dtype=np.int16)
+    claims = np.zeros(len(terrain), dtype=np.int16)
+    cells = np.empty(num_agents, dtype=np.int32)
+    targets = np.empty(num_agents, dtype=np.int32)
+    events = np.empty(num_agents, dtype=np.int8)
+    for i in range(num_agents):
+        cells[i] = (positions[i, 0] + 1) * stride + positions[i, 1] + 1
+        occupant[cells[i]] = i + 1
+    move_agents(terrain, stride, 1, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims)
+    after = np.empty((num_agents, 2), dtype=np.int16)
+    for i in range(num_agents):
+        after[i, 0] = cells[i] // stride - 1
+        after[i, 1] = cells[i] % stride - 1
+    return after, events
+
+
+def joint_move(
+    holes: NDArray[np.bool_],  # [height, width]
+    positions: NDArray[np.int16],  # [num_agents, 2]: row, col; no two on one cell
+    actions: NDArray[np.int64],  # [num_agents]: 0 to 4
+    *,
+    key: int = 0,
+    step: int = 0,
+    ahead: float = 1.0,
+) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
+    """One step of everybody on one board: (new positions, one event per agent). Nothing given is changed.
+
+    With ``ahead`` below 1 the ice is slippery and ``key``, ``step`` and the cell decide each agent's slip.
+    """
+    return _joint_move(
+        np.ascontiguousarray(holes, dtype=np.bool_),
+        np.ascontiguousarray(positions, dtype=np.int16),
+        np.ascontiguousarray(actions, dtype=np.int64),
+        np.uint64(key),
+        step,
+        float(ahead),
+    )

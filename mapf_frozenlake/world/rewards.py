@@ -1,0 +1,89 @@
+"""What a step pays. Named rewards are computed in the kernel; a callable gets a ``Transition`` and pays what it likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import RewardName
+from mapf_frozenlake.types import Event
+
+NAMES: tuple[str, ...] = get_args(RewardName)
+SPARSE, PROGRESS, SHAPED, LEGAL = (NAMES.index(name) for name in ("sparse", "progress", "shaped", "legal"))
+NEEDS_DISTANCE = frozenset({"progress", "shaped"})
+
+_NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One step of n envs, for rewards of one's own. The arrays are the batch's: read them, do not keep or change them."""
+
+    before: NDArray[np.int16]  # [n, A, 2]: row, col before the step
+    positions: NDArray[np.int16]  # [n, A, 2]: after it
+    goals: NDArray[np.int16]  # [n, A, 2]
+    actions: NDArray[np.int64]  # [n, A]: as asked for
+    events: NDArray[np.int8]  # [n, A]: Event codes
+    active: NDArray[np.bool_]  # [n, A]: False in empty slots
+    stepped: NDArray[np.bool_]  # [n]: False where this call only reset the env
+    success: NDArray[np.bool_]  # [n]
+    step: NDArray[np.int32]  # [n]: steps taken, this one included
+    horizon: NDArray[np.int32]  # [n]
+
+
+RewardFunction = Callable[[Transition], NDArray[np.float64]]  # -> [n, A]
+
+
+@njit(cache=True, nogil=True)
+def pay(state, e, success):
+    """Write the named reward of env ``e``'s last step, the same rule for all agents unless the reward is per agent."""
+    episode = state.episode[e]
+    count = episode.num_agents
+    kind = episode.reward
+    if kind == SHAPED:
+        # Potential −distance / (height + width): an episode's sum is its sparse reward plus the share of way gained.
+        scale = np.float64(episode.height + episode.width)
+        for i in range(count):
+            gained = 0.0
+            if state.events[e, i] != 5:  # a hole has no distance: who fell keeps its potential
+                was = state.distance[e, i, state.before[e, i]]
+                now = state.distance[e, i, state.cells[e, i]]
+                gained = np.float64(np.int32(was) - np.int32(now)) / scale
+            state.rewards[e, i] = gained + (1.0 if success else 0.0)
+        return
+    amount = 0.0
+    if kind == SPARSE:
+        amount = 1.0 if success else 0.0
+    else:
+        horizon = np.float64(episode.horizon)
+        lawful, closer = 0, 0
+        for i in range(count):
+            event = state.events[e, i]
+            if event == _NONE or event == _BLOCKED:
+                lawful += 1
+            if kind == PROGRESS:
+                now = state.distance[e, i, state.cells[e, i]]
+                if now == 0 or now < state.distance[e, i, state.before[e, i]]:
+                    closer += 1
+            else:
+                closer += 1
+        amount = (lawful / count) * (closer / count) / horizon
+        if success:  # the steps that are left are paid at once
+            amount += (horizon - np.float64(episode.step)) / horizon
+    for i in range(count):
+        state.rewards[e, i] = amount
+
+
+@njit(cache=True, nogil=True)
+def team_means(rewards, episode, means):
+    """Per env the mean over the agents that take part, summed in slot order: float64[n] into ``means``."""
+    for e in range(len(means)):
+        total = 0.0
+        for i in range(episode[e].num_agents):
+            total += rewards[e, i]
+        means[e] = total / max(1, episode[e].num_agents)

@@ -1,0 +1,128 @@
+"""What a batch of lakes is made of: plain arrays, one row per env, that the kernels read and write."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.world.move import OFF
+
+# One env's scalars. `status` says what may happen next.
+EPISODE = np.dtype(
+    [
+        ("key", np.uint64),  # of the episode's slip draws
+        ("ahead", np.float64),  # chance that a moving agent goes where it wanted; 1: not slippery
+        ("horizon", np.int32),
+        ("step", np.int32),  # steps taken in this episode
+        ("makespan", np.int32),  # the least possible, certified; -1 unknown
+        ("hint", np.float32),  # scale of the hint channels
+        ("height", np.int16),
+        ("width", np.int16),
+        ("num_agents", np.int16),  # agents fill the first slots
+        ("status", np.int8),  # UNBORN, RUNNING, OVER or FRESH
+        ("reward", np.int8),  # index into rewards.NAMES
+        ("ends_on_conflict", np.bool_),
+        ("violated", np.bool_),  # whether any violation has happened in this episode
+        ("terminated", np.bool_),
+        ("truncated", np.bool_),
+        ("success", np.bool_),  # of the last finished episode: all agents on their goals at once
+        ("valid", np.bool_),  # success without any violation
+        ("optimal", np.int8),  # valid at the certified makespan; -1 where that is unknown or the world slips
+    ],
+    align=True,
+)
+UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: reset within a step call, which then does not move it
+
+FAR = np.int16(32767)  # the distance of cells with no way to the goal
+
+
+class State(NamedTuple):
+    """n envs, A agent slots, padded boards of ``cells`` flat cells (see ``move``)."""
+
+    episode: NDArray  # EPISODE[n]
+    terrain: NDArray[np.uint8]  # [n, cells]: ICE, HOLE, OFF
+    cells: NDArray[np.int32]  # [n, A]: flat cell of each agent
+    before: NDArray[np.int32]  # [n, A]: where it stood before the step
+    starts: NDArray[np.int32]  # [n, A]: flat cell of each start
+    goals: NDArray[np.int32]  # [n, A]: flat cell of each goal
+    targets: NDArray[np.int32]  # [n, A]: scratch of the joint move
+    occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 none; always what `cells` says
+    claims: NDArray[np.int16]  # [n, cells]: scratch of the joint move, zeros between steps
+    distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, FAR if none; [n, A, 0] where nobody asks
+    events: NDArray[np.int8]  # [n, A]: Event codes of the last step
+    rewards: NDArray[np.float64]  # [n, A]: of the last step; 0 in empty slots
+    stride: int  # cells per row of the padded board
+    pad: int  # border on each side
+
+
+def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_distance: bool) -> State:
+    """Room for ``num_envs`` lakes of up to ``max_size`` a side; nothing is placed on them yet."""
+    stride = max_size + 2 * pad
+    area = stride * stride
+    slots = (num_envs, max_agents)
+    return State(
+        episode=np.zeros(num_envs, EPISODE),
+        terrain=np.full((num_envs, area), OFF, np.uint8),
+        cells=np.zeros(slots, np.int32),
+        before=np.zeros(slots, np.int32),
+        starts=np.zeros(slots, np.int32),
+        goals=np.zeros(slots, np.int32),
+        targets=np.zeros(slots, np.int32),
+        occupant=np.zeros((num_envs, area), np.int16),
+        claims=np.zeros((num_envs, area), np.int16),
+        distance=np.full((*slots, area if with_distance else 0), FAR, np.int16),
+        events=np.zeros(slots, np.int8),
+        rewards=np.zeros(slots, np.float64),
+        stride=stride,
+        pad=pad,
+    )
+
+
+@njit(cache=True, nogil=True)
+def place(state, e, row, holes, heights, widths, num_agents, starts, goals, makespan):
+    """Put instance ``row`` of a struct of arrays (see ``InstanceSet``) on env ``e``'s board."""
+    stride, pad = state.stride, state.pad
+    terrain, occupant = state.terrain[e], state.occupant[e]
+    episode = state.episode[e]
+    episode.height, episode.width = heights[row], widths[row]
+    episode.num_agents, episode.makespan = num_agents[row], makespan[row]
+    terrain[:] = OFF
+    occupant[:] = 0
+    for r in range(heights[row]):
+        base = (r + pad) * stride + pad
+        for c in range(widths[row]):
+            terrain[base + c] = 1 if holes[row, r, c] else 0
+    for i in range(state.cells.shape[1]):
+        if i < num_agents[row]:
+            state.cells[e, i] = (starts[row, i, 0] + pad) * stride + starts[row, i, 1] + pad
+            state.goals[e, i] = (goals[row, i, 0] + pad) * stride + goals[row, i, 1] + pad
+            occupant[state.cells[e, i]] = i + 1
+        else:
+            state.cells[e, i] = 0
+            state.goals[e, i] = 0
+        state.before[e, i] = state.cells[e, i]
+        state.starts[e, i] = state.cells[e, i]
+    if state.distance.shape[2] > 0:
+        for i in range(num_agents[row]):
+            _spread(terrain, stride, state.goals[e, i], state.distance[e, i])
+
+
+@njit(cache=True, nogil=True)
+def _spread(terrain, stride, goal, distance):
+    """Breadth-first steps to ``goal`` over ice, FAR where there is no way."""
+    distance[:] = FAR
+    queue = np.empty(len(terrain), np.int32)
+    queue[0] = goal
+    distance[goal] = 0
+    head, tail = 0, 1
+    while head < tail:
+        here = queue[head]
+        head += 1
+        for there in (here - 1, here + stride, here + 1, here - stride):
+            if terrain[there] == 0 and distance[there] == FAR:
+                distance[there] = distance[here] + 1
+                queue[tail] = there
+                tail += 1
