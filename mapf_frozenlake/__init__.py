@@ -7,6 +7,7 @@ from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.text import ParseError, format_plan, from_text, parse_plan, plan_prompt, to_text
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
 from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.move import joint_move
@@ -27,6 +28,7 @@ __all__ = [
     "LakeBatch",
     "LakeConfig",
     "LakeError",
+    "ParseError",
     "Plan",
     "Slice",
     "Solution",
@@ -34,7 +36,12 @@ __all__ = [
     "Verdict",
     "Violation",
     "check_config",
+    "format_plan",
+    "from_text",
     "generate",
+    "parse_plan",
+    "plan_prompt",
+    "to_text",
     "joint_move",
     "parallel_env",
 ]

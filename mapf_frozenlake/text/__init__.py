@@ -1,0 +1,17 @@
+"""Lakes and plans in words: what a language model reads, and what it writes."""
+
+from mapf_frozenlake.text.board import STYLES, TextStyle, from_text, plan_prompt, to_text
+from mapf_frozenlake.text.errors import ParseError
+from mapf_frozenlake.text.plan import format_plan, parse_moves, parse_plan
+
+__all__ = [
+    "STYLES",
+    "ParseError",
+    "TextStyle",
+    "format_plan",
+    "from_text",
+    "parse_moves",
+    "parse_plan",
+    "plan_prompt",
+    "to_text",
+]

@@ -1,0 +1,208 @@
+"""``to_text`` and ``from_text``: an instance in words, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS, START_LETTERS
+from mapf_frozenlake.maps import to_desc
+from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Instance
+
+TextStyle = Literal["paper", "coordinates"]
+STYLES: tuple[TextStyle, ...] = ("paper", "coordinates")
+MAX_TEXT = 200_000  # characters; a 64×64 board with 64 agents takes a tenth of it
+
+_ROUTE = re.compile(
+    r"\bAgent (\d{1,4}) needs to go from \(\s?(-?\d{1,6}),\s?(-?\d{1,6})\) to \(\s?(-?\d{1,6}),\s?(-?\d{1,6})\)"
+)
+_BOARD_ROW = re.compile(r"^[ \t]*([A-Za-z](?:[ \t]+[A-Za-z])+)[ \t]*$")
+_SIDES = re.compile(r"\bThe lake has (\d{1,4}) rows and (\d{1,4}) columns\b")
+_HOLES = re.compile(r"^Holes: (.*)$", re.MULTILINE)
+_CELL = re.compile(r"\((\d{1,4}), (\d{1,4})\)")
+
+RULES = """\
+All agents move at once, one step at a time, on a board of ice and holes. Cells are (row, column), counted from (0, 0) at the top left.
+In each step every agent makes one move: LEFT, DOWN, RIGHT, UP or WAIT.
+No agent may leave the board or enter a hole. Two agents may not be on one cell after a step, nor exchange their cells in a step.
+An agent may enter a cell that another agent leaves in the same step. An agent that stands on its goal still takes up its cell.
+All agents must end on their goals, after as few steps as possible."""
+PLAN_FORMAT = """\
+Write one line for each agent, with all its moves in order; an agent whose line has ended waits. For example:
+Agent 0: RIGHT RIGHT DOWN"""
+SECOND_LINE = "\nAgent 1: WAIT LEFT"
+
+
+def to_text(instance: Instance, style: TextStyle = "paper") -> str:
+    """The instance in words; ``from_text`` reads it back, certified facts apart.
+
+    ``"paper"``: a board of letters, then a sentence for each agent, as in "From Trainee to Trainer" (up to 24 agents).
+    ``"coordinates"``: sides, holes and the same sentences.
+    """
+    if style == "paper":
+        if instance.num_agents > MAX_LETTERED_AGENTS:
+            raise LakeError(
+                f"{instance.num_agents} agents: style='paper' has letters for {MAX_LETTERED_AGENTS}; use style='coordinates'"
+            )
+        board = [" ".join(row) for row in to_desc(instance)]
+    elif style == "coordinates":
+        holes = ", ".join(_cell(hole) for hole in np.argwhere(instance.holes))
+        board = [f"The lake has {instance.height} rows and {instance.width} columns.", f"Holes: {holes or 'none'}"]
+    else:
+        raise LakeError(f"style={style!r}: choose one of {', '.join(map(repr, STYLES))}")
+    routes = (
+        f"Agent {agent} needs to go from {_cell(start)} to {_cell(goal)}."
+        for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals))
+    )
+    return "\n".join([*board, "", *routes])
+
+
+def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
+    """Rules, instance and the form of the answer: what a model is asked for a whole plan. ``from_text`` reads it too."""
+    legend = f"\n{_legend(instance.num_agents)}" if style == "paper" else ""
+    second = SECOND_LINE if instance.num_agents > 1 else ""
+    return f"{RULES}{legend}\n\n{to_text(instance, style)}\n\n{PLAN_FORMAT}{second}"
+
+
+def _legend(num_agents: int) -> str:
+    starts, goals = " ".join(START_LETTERS[:num_agents]), " ".join(GOAL_LETTERS[:num_agents])
+    return f"On the board, {ICE} is ice and {HOLE} a hole; {starts} marks the agents' starts, {goals} their goals, in order."
+
+
+def from_text(text: str | Mapping[str, Any]) -> Instance:
+    """The instance that ``to_text`` wrote, or a row of the public data set (``sample_id``, ``num_agents``, ``text``).
+
+    What stands around board and sentences does not matter. A ``LakeError`` says what is missing or contradicts itself.
+    """
+    if isinstance(text, Mapping):
+        return _from_row(text)
+    if not isinstance(text, str):
+        raise LakeError(f"from_text reads a string or a row with 'text', not a {type(text).__name__}")
+    if len(text) > MAX_TEXT:
+        raise LakeError(f"the text has {len(text)} characters, at most {MAX_TEXT} are read")
+    starts, goals = _routes(text)
+    sides = _SIDES.search(text)
+    if sides is not None:
+        holes = _holes_from_list(text, int(sides[1]), int(sides[2]))
+    else:
+        board = _board(text)
+        holes = np.array([[letter == HOLE for letter in row] for row in board])
+    instance = Instance(holes=holes, starts=starts, goals=goals)
+    if sides is None:
+        _refuse_other_letters(board, instance)
+    return instance
+
+
+def _from_row(row: Mapping[str, Any]) -> Instance:
+    name = row.get("sample_id")
+    where = f"row {str(name)[:80]!r}: " if name is not None else ""
+    if not isinstance(row.get("text"), str):
+        raise LakeError(f"{where}a row needs its board under 'text'")
+    try:
+        instance = from_text(row["text"])
+    except LakeError as error:
+        raise LakeError(f"{where}{error}") from error
+    claimed = row.get("num_agents", instance.num_agents)
+    if claimed != instance.num_agents:
+        raise LakeError(
+            f"{where}num_agents={str(claimed)[:20]}, but the text has {instance.num_agents}: one of them is wrong"
+        )
+    return Instance(
+        holes=instance.holes,
+        starts=instance.starts,
+        goals=instance.goals,
+        sample_id=None if name is None else str(name),
+    )
+
+
+def _routes(text: str) -> tuple[np.ndarray, np.ndarray]:
+    routes: dict[int, tuple[int, ...]] = {}
+    for match in _ROUTE.finditer(text):
+        agent, *cells = map(int, match.groups())
+        if routes.setdefault(agent, tuple(cells)) != tuple(cells):
+            raise LakeError(f"two sentences say where agent {agent} needs to go, and they differ: keep one")
+    if not routes:
+        raise LakeError("no agent is named: write 'Agent 0 needs to go from (0, 0) to (2, 3).' for each")
+    missing = next((agent for agent in range(len(routes)) if agent not in routes), None)
+    if missing is not None:
+        raise LakeError(
+            f"agents {', '.join(map(str, sorted(routes)[:8]))} are named but not agent {missing}: number them from 0"
+        )
+    ordered = [routes[agent] for agent in range(len(routes))]
+    for agent, route in enumerate(ordered):
+        if max(map(abs, route)) > MAX_SIZE:
+            raise LakeError(f"agent {agent}'s route {route} leaves any lake: at most {MAX_SIZE} rows and columns")
+    endpoints = np.array(ordered, dtype=np.int16).reshape(-1, 2, 2)
+    return endpoints[:, 0], endpoints[:, 1]
+
+
+def _board(text: str) -> list[list[str]]:
+    """The one block of letter rows."""
+    blocks: list[tuple[int, list[list[str]]]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _BOARD_ROW.match(line)
+        if match is None:
+            continue
+        if blocks and blocks[-1][0] + len(blocks[-1][1]) == number:
+            blocks[-1][1].append(match[1].split())
+        else:
+            blocks.append((number, [match[1].split()]))
+    if len(blocks) != 1:
+        found = (
+            f"boards begin on lines {', '.join(str(first) for first, _ in blocks[:4])}"
+            if blocks
+            else "no board is there"
+        )
+        raise LakeError(f"{found}: write one, a row of letters a line, as in 'S F H G'")
+    first, rows = blocks[0]
+    for number, row in enumerate(rows, start=first):
+        if len(row) != len(rows[0]):
+            raise LakeError(f"line {number}: {len(row)} cells, the rows above have {len(rows[0])}: make them equal")
+    if not (MIN_SIZE <= len(rows) <= MAX_SIZE and len(rows[0]) <= MAX_SIZE):
+        raise LakeError(
+            f"line {first}: a board of {len(rows)} rows and {len(rows[0])} columns; both are {MIN_SIZE} to {MAX_SIZE}"
+        )
+    return rows
+
+
+def _refuse_other_letters(board: list[list[str]], instance: Instance) -> None:
+    """The letters must show the board that the sentences describe."""
+    if instance.num_agents > MAX_LETTERED_AGENTS:
+        raise LakeError(
+            f"{instance.num_agents} agents on a board in letters, which names at most {MAX_LETTERED_AGENTS}"
+        )
+    expected = to_desc(instance)
+    for r, (row, expected_row) in enumerate(zip(board, expected)):
+        for c, (letter, wanted) in enumerate(zip(row, expected_row)):
+            if letter != wanted:
+                raise LakeError(
+                    f"cell ({r}, {c}) shows {letter!r}, but by the sentences it is {wanted!r} ({ICE} ice, {HOLE} hole, "
+                    f"{' '.join(START_LETTERS[:5])} starts, {' '.join(GOAL_LETTERS[:5])} goals): correct one of them"
+                )
+
+
+def _holes_from_list(text: str, height: int, width: int) -> np.ndarray:
+    if not (MIN_SIZE <= height <= MAX_SIZE and MIN_SIZE <= width <= MAX_SIZE):
+        raise LakeError(f"{height} rows and {width} columns: both are {MIN_SIZE} to {MAX_SIZE}")
+    listed = _HOLES.search(text)
+    if listed is None:
+        raise LakeError(
+            "the sides are given but no line 'Holes: (0, 1), …': write it, with 'none' where there are none"
+        )
+    holes = np.zeros((height, width), dtype=np.bool_)
+    rest = _CELL.sub("", listed[1]).replace(",", " ").strip()
+    if rest not in ("", "none"):
+        raise LakeError(f"{rest[:40]!r} in the line of holes is no cell: write '(row, column)' each, separated by ', '")
+    for row, col in _CELL.findall(listed[1]):
+        if not (int(row) < height and int(col) < width):
+            raise LakeError(f"hole ({row}, {col}) is off the board of {height} rows and {width} columns")
+        holes[int(row), int(col)] = True
+    return holes
+
+
+def _cell(cell: np.ndarray) -> str:
+    return f"({int(cell[0])}, {int(cell[1])})"
