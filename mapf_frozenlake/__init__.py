@@ -7,6 +7,7 @@ from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.judge import judge, judge_batch
 from mapf_frozenlake.text import ParseError, format_plan, from_text, parse_plan, plan_prompt, to_text
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
 from mapf_frozenlake.world.batch import LakeBatch
@@ -39,11 +40,13 @@ __all__ = [
     "format_plan",
     "from_text",
     "generate",
+    "joint_move",
+    "judge",
+    "judge_batch",
+    "parallel_env",
     "parse_plan",
     "plan_prompt",
     "to_text",
-    "joint_move",
-    "parallel_env",
 ]
 
 register_envs()

@@ -1,0 +1,187 @@
+"""``judge``: plays a plan to its end by the rules of the world and says what was wrong with it, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.text.errors import ParseError
+from mapf_frozenlake.types import (
+    DELTAS,
+    FAILURE_OF_EVENT,
+    NUM_ACTIONS,
+    VIOLATIONS,
+    Action,
+    Event,
+    FailureKind,
+    Instance,
+    Plan,
+    Verdict,
+    Violation,
+)
+from mapf_frozenlake.world.move import joint_move
+
+Objective = Literal["makespan", "sum_of_costs"]
+MAX_STEPS = 1_000_000
+# Faults of one step, in the order in which the joint move finds them: so numbering the agents differently changes nothing.
+_ORDER_WITHIN_STEP = {Event.OFF_BOARD: 0, Event.SWAP: 1, Event.VERTEX: 1, Event.HOLE: 2}
+
+
+@dataclass(frozen=True)
+class Playback:
+    """Where everybody stood and what happened, step by step, until the plan's end or the first fall."""
+
+    actions: NDArray[np.int64]  # [steps, num_agents]: as planned
+    positions: NDArray[np.int16]  # [steps + 1, num_agents, 2]: row, col; first the starts
+    events: NDArray[np.int8]  # [steps, num_agents]: Event codes
+
+
+def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Objective] = ()) -> Verdict:
+    """Whether the plan is valid and optimal, what it costs, and every violation in it.
+
+    The plan is played to its end: no horizon, no stop on success; after a violation it goes on, a fall stops it. The
+    failure is the kind of the earliest violation. Optimality and the gap need the least makespan: the instance's own, or
+    with ``optima`` the solver's; the gap in the sum of costs is known only by ``optima=("sum_of_costs",)``. A
+    ``ParseError`` in place of a plan is judged too: it fails as ``parse_error``.
+    """
+    if isinstance(plan, ParseError):
+        return Verdict(
+            valid=False,
+            optimal=False,
+            failure=FailureKind.PARSE_ERROR,
+            violations=(),
+            makespan=None,
+            sum_of_costs=None,
+            agents_on_goal=(False,) * instance.num_agents,
+        )
+    playback = play(instance, plan)
+    violations = _violations(playback)
+    on_goal = (playback.positions == instance.goals).all(axis=2)  # [steps + 1, num_agents]
+    arrived = bool(on_goal[-1].all())
+    valid = arrived and not violations
+    settled = [_settled(column) for column in on_goal.T] if arrived else []
+    makespan = max(settled) if arrived else None
+    sum_of_costs = sum(settled) if arrived else None
+    least_makespan = _least(instance, "makespan", optima) if valid else None
+    least_sum = _least(instance, "sum_of_costs", optima) if valid else None
+    return Verdict(
+        valid=valid,
+        optimal=makespan == least_makespan if least_makespan is not None else (None if valid else False),
+        failure=None if valid else _primary(violations),
+        violations=violations,
+        makespan=makespan,
+        sum_of_costs=sum_of_costs,
+        makespan_gap=None if makespan is None or least_makespan is None else makespan - least_makespan,
+        sum_of_costs_gap=None if sum_of_costs is None or least_sum is None else sum_of_costs - least_sum,
+        agents_on_goal=tuple(on_goal[-1].tolist()),
+    )
+
+
+def judge_batch(
+    instances: Iterable[Instance], plans: Iterable[Plan | ParseError], *, optima: Collection[Objective] = ()
+) -> list[Verdict]:
+    """One verdict for each instance and its plan, in order: the same as ``judge`` one by one."""
+    return [judge(instance, plan, optima=optima) for instance, plan in zip(instances, plans, strict=True)]
+
+
+def play(instance: Instance, plan: Plan) -> Playback:
+    """Play the plan on the world's joint move until it ends or somebody falls."""
+    actions = actions_by_step(plan, instance.num_agents)
+    positions, events = [instance.starts], []
+    for now in actions:
+        after, happened = joint_move(instance.holes, positions[-1], now)
+        positions.append(after)
+        events.append(happened)
+        if (happened == Event.HOLE).any():
+            break
+    shape = (len(events), instance.num_agents)
+    return Playback(actions[: len(events)], np.array(positions), np.array(events, dtype=np.int8).reshape(shape))
+
+
+def actions_by_step(plan: Plan, num_agents: int) -> NDArray[np.int64]:
+    """The plan as int64[steps, num_agents]; who has no move left waits. ``LakeError`` where it is no plan."""
+    if len(plan) != num_agents:
+        raise LakeError(f"a plan of {len(plan)} action lists for {num_agents} agents: give one list for each agent")
+    steps = max(map(len, plan))
+    if steps > MAX_STEPS:
+        raise LakeError(f"a plan of {steps} steps: at most {MAX_STEPS} are played")
+    table = np.full((steps, num_agents), Action.WAIT, dtype=np.int64)
+    for agent, moves in enumerate(plan):
+        for step, action in enumerate(moves):
+            if not 0 <= action < NUM_ACTIONS:
+                raise LakeError(f"agent {agent}'s action {action!r} in step {step}: actions are 0 to {NUM_ACTIONS - 1}")
+            table[step, agent] = action
+    return table
+
+
+def violations_of_step(
+    before: NDArray[np.int16], actions: NDArray[np.int64], events: NDArray[np.int8], step: int
+) -> list[Violation]:
+    """The faults of one joint move, lowest agent first: ``before`` int16[num_agents, 2], the others [num_agents]."""
+    wanted = before + DELTAS[actions]
+    targets = np.where((events == Event.OFF_BOARD)[:, None], before, wanted)  # off the board means the own cell
+    faults = []
+    for agent in np.flatnonzero(np.isin(events, list(VIOLATIONS))).tolist():
+        event = Event(int(events[agent]))
+        others: tuple[int, ...] = ()
+        if event is Event.VERTEX:
+            others = _agents_where((targets == targets[agent]).all(axis=1), agent)
+        elif event is Event.SWAP:
+            others = _agents_where(
+                (before == targets[agent]).all(axis=1) & (targets == before[agent]).all(axis=1), agent
+            )
+        faults.append(
+            Violation(
+                agent=agent,
+                step=step,
+                cell=_cell(before[agent]),
+                target=_cell(wanted[agent]),
+                event=event,
+                kind=FAILURE_OF_EVENT[event],
+                others=others,
+            )
+        )
+    return faults
+
+
+def _violations(playback: Playback) -> tuple[Violation, ...]:
+    faults: list[Violation] = []
+    for step in np.flatnonzero(playback.events.any(axis=1)).tolist():
+        faults += violations_of_step(playback.positions[step], playback.actions[step], playback.events[step], step)
+    return tuple(faults)
+
+
+def _primary(violations: tuple[Violation, ...]) -> FailureKind:
+    if not violations:
+        return FailureKind.GOAL_MISSED
+    return min(violations, key=lambda fault: (fault.step, _ORDER_WITHIN_STEP[fault.event])).kind
+
+
+def _settled(on_goal: NDArray[np.bool_]) -> int:
+    """The step after which the agent stays on its goal: on_goal bool[steps + 1] ends True."""
+    away = np.flatnonzero(~on_goal)
+    return int(away[-1]) + 1 if len(away) else 0
+
+
+def _least(instance: Instance, objective: Objective, optima: Collection[Objective]) -> int | None:
+    """The certified optimum, or the solver's where it is asked for."""
+    if objective == "makespan" and instance.makespan is not None:
+        return instance.makespan
+    if objective not in optima:
+        return None
+    from mapf_frozenlake.solvers import solve
+
+    return getattr(solve(instance, objective=objective), objective)
+
+
+def _agents_where(mask: NDArray[np.bool_], but: int) -> tuple[int, ...]:
+    return tuple(agent for agent in np.flatnonzero(mask).tolist() if agent != but)
+
+
+def _cell(cell: NDArray) -> tuple[int, int]:
+    return int(cell[0]), int(cell[1])
