@@ -10,14 +10,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.answers import read_answer
 from engineers.chat import Chat, ChatError, Message
 from engineers.context import Context, context_named
-from engineers.guard import Feasible, check
+from engineers.guard import Feasible
 from engineers.meter import Meter
 from engineers.prompt import build_prompt, build_reask, build_summary_prompt
 from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact, scrub
-from engineers.replies import ReplyError, parse_reply, without_thoughts
+from engineers.replies import ReplyError, without_thoughts
 from engineers.report import StageReport
 from engineers.transcript import Exchange, Transcript
 from engineers.wire import WireForm
@@ -75,7 +76,7 @@ class ModelEngineer:
                 text = ""
                 try:
                     text = dialogue.ask("proposal", messages, form.schema)
-                    config, reasons = self._read(text, report, form, editable)
+                    config, reasons = read_answer(text, form, report, feasible=self.feasible, max_drop=self.max_drop)
                     return self._proposal(dialogue, config, reasons)
                 except ReplyError as error:
                     dialogue.refuse(error)
@@ -95,11 +96,12 @@ class ModelEngineer:
         asked = Exchange(
             engineer=self.name,
             model=self.chat.model,
-            context=self.context.name,
+            context=self.context,
+            max_attempts=self.max_attempts,
             stage=stage,
             number=number,
             kind=kind,
-            messages=[dict(message) for message in messages],  # type: ignore[arg-type]
+            messages=[dict(message) for message in messages],
             json_schema=schema,
             max_tokens=self.max_tokens,
         )
@@ -122,25 +124,6 @@ class ModelEngineer:
             question = build_summary_prompt(report, form, self.context)
             summary = without_thoughts(dialogue.ask("summary", question.messages, None)).strip()[:QUOTED]
         return build_prompt(report, form, self.context, summary).messages
-
-    def _read(
-        self, text: str, report: StageReport, form: WireForm[ConfigT], editable: Sequence[str] | None
-    ) -> tuple[ConfigT, list[Change]]:
-        """The config in a reply and the reasons given for it. Raises ``ReplyError`` for what the guard refuses, too."""
-        answer = parse_reply(text)
-        config = form.merge(answer)
-        refusals = check(
-            config,
-            form.current,
-            report.records(),
-            editable=editable,
-            feasible=self.feasible,
-            max_drop=self.max_drop,
-            objective=report.objective,
-        )
-        if refusals:
-            raise ReplyError("config", "; ".join(refusals))
-        return config, form.reasons(answer, config)
 
     def _proposal(
         self, dialogue: _Dialogue, config: ConfigT, reasons: list[Change], *, fallback: bool = False

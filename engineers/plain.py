@@ -14,6 +14,7 @@ from engineers.guard import Feasible, check
 from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values
 from engineers.proposal import Change, Proposal
 from engineers.report import StageReport
+from engineers.roles import role_of
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -65,16 +66,40 @@ class PlainEngineer(ABC):
         """The designed config, or as far towards it as the guard lets it go. Equal arguments give equal proposals."""
         knobs = find_knobs(current, editable)
         design = self.design(report, current, knobs)
-        before = {knob.path: knob for knob in knobs}
-        refusals: list[str] = []
-        for halving in range(HALVINGS + 1):
-            values = {path: _part_way(before[path], value, 0.5**halving) for path, value in design.values.items()}
-            config, refused = self._guarded(values, report, current, editable)
-            if config is not None:
-                reasons = _changes(current, config, design.reasons)
-                return Proposal(config=config, reasons=reasons, engineer=self.name, refusals=refusals)
-            refusals += [sentence for sentence in refused if sentence not in refusals]
-        return Proposal(config=current, engineer=self.name, fallback=True, refusals=refusals)
+        config, refusals = self._guarded(design.values, report, current, editable)
+        if config is None:
+            config, refusals = self._part_by_part(design, knobs, report, current, editable)
+        stuck = config is current and bool(refusals)
+        reasons = [
+            Change(path=".".join(path), old=old, new=new, reason=design.reasons.get(path, ""))
+            for path, old, new in changes(current, config)
+        ]
+        return Proposal(config=config, reasons=reasons, engineer=self.name, fallback=stuck, refusals=refusals)
+
+    def _part_by_part(
+        self,
+        design: Design,
+        knobs: Sequence[Knob],
+        report: StageReport,
+        current: ConfigT,
+        editable: Sequence[str] | None,
+    ) -> tuple[ConfigT, list[str]]:
+        """Shares first, then slice by slice: each part's step is halved until the guard lets it pass, at last not taken."""
+        parts: dict[tuple[str, ...], list[Knob]] = {}
+        for knob in sorted(knobs, key=lambda knob: role_of(knob) != "share"):
+            if knob.path in design.values:
+                parts.setdefault(("share",) if role_of(knob) == "share" else knob.group, []).append(knob)
+        config, refusals = current, list[str]()
+        values: dict[KnobPath, Any] = {}
+        for part in parts.values():
+            for halving in range(HALVINGS + 1):
+                step = {knob.path: _part_way(knob, design.values[knob.path], 0.5**halving) for knob in part}
+                tried, refused = self._guarded(values | step, report, current, editable)
+                if tried is not None:
+                    config, values = tried, values | step
+                    break
+                refusals += [sentence for sentence in refused if sentence not in refusals]
+        return config, refusals
 
     def random(self, report: StageReport) -> random.Random:
         """Random numbers of (engineer, seed, stage): the same in any process."""
@@ -109,10 +134,3 @@ def _part_way(knob: Knob, value: Any, part: float) -> Any:
     if part == 1 or knob.bounds is None or knob.value is None or value is None:
         return value
     return knob.fit(knob.value + part * (value - knob.value))
-
-
-def _changes(current: BaseModel, config: BaseModel, reasons: dict[KnobPath, str]) -> list[Change]:
-    return [
-        Change(path=".".join(path), old=old, new=new, reason=reasons.get(path, ""))
-        for path, old, new in changes(current, config)
-    ]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from engineers.knobs import Knob
+from engineers.knobs import Knob, get
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,6 @@ def role_of(knob: Knob) -> str:
 
 def shares_of(data: dict[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, float]:
     """Each slice's part of the data, summing to 1 (all zero if no slice has a share), from a config's JSON."""
-    from engineers.knobs import get
-
     raw = {piece.name: float(get(data, piece.share.path) or 0.0) for piece in slices}
     total = sum(raw.values())
     return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engineers.chat import ChatError
+from engineers.context import Context
 from engineers.redaction import redact
 
 TRANSCRIPT_VERSION = 1
@@ -27,7 +28,8 @@ class Exchange(BaseModel):
     version: int = TRANSCRIPT_VERSION
     engineer: str
     model: str
-    context: str
+    context: Context
+    max_attempts: int
     stage: int
     number: int  # 0-based within the stage's proposal
     kind: str  # "summary" or "proposal"

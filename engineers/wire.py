@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from engineers.knobs import Knob, KnobError, find_knobs, with_values
+from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, with_values
 from engineers.proposal import Change
 from engineers.replies import ReplyError
 
@@ -32,7 +32,7 @@ class WireForm(Generic[ConfigT]):
     """The question's shape for one current config and its editable knobs."""
 
     def __init__(self, current: ConfigT, editable: Sequence[str] | None = None) -> None:
-        self.current = current
+        self.current, self.editable = current, editable
         self.knobs = find_knobs(current, editable)
         if not self.knobs:
             raise KnobError(f"{type(current).__name__} has no editable knobs: name some in editable=")
@@ -67,9 +67,8 @@ class WireForm(Generic[ConfigT]):
 
     def values_of(self, config: BaseModel) -> dict[str, Any]:
         """A config's editable knobs in the shape of an answer's ``config``."""
-        from engineers.knobs import dump, get
-
-        data, nested = dump(config), {}
+        data = dump(config)
+        nested: dict[str, Any] = {}
         for knob in self.knobs:
             place: dict[str, Any] = nested
             for key in knob.group:
@@ -92,8 +91,6 @@ class WireForm(Generic[ConfigT]):
 
     def reasons(self, reply: Mapping[str, Any], config: BaseModel) -> list[Change]:
         """The changed knobs with the reasons that the answer gives for them ("" where it gives none)."""
-        from engineers.knobs import changes
-
         given = reply.get("reasons")
         entries = [entry for entry in given if isinstance(entry, Mapping)] if isinstance(given, list) else []
         said = {str(entry.get("path")): str(entry.get("reason", ""))[:2000] for entry in entries}

@@ -1,0 +1,191 @@
+"""The command line: ``propose``, ``prompt`` and ``list``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, ValidationError
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engineers.context import CONTEXTS, context_named
+from engineers.knobs import KnobError, validated
+from engineers.prompt import Prompt, build_prompt, build_summary_prompt
+from engineers.proposal import Proposal
+from engineers.registry import NEEDS_MODEL, UnknownEngineer, available, make
+from engineers.report import StageReport
+from engineers.transcript import TranscriptError
+from engineers.wire import WireForm
+
+DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+out, err = Console(), Console(stderr=True)
+
+ReportFile = Annotated[Path, typer.Option("--report", help="A StageReport as JSON.", exists=True, dir_okay=False)]
+ConfigClass = Annotated[
+    str, typer.Option(help=f"The config's class, module:Class. Default: the report's own, else {DEFAULT_CONFIG_CLASS}.")
+]
+ContextName = Annotated[str, typer.Option("--context", help=f"What the model is told: {', '.join(CONTEXTS)}.")]
+Editable = Annotated[list[str] | None, typer.Option(help="A knob to open, e.g. 'slices.*.share'; repeat for more.")]
+Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'list'.")]
+
+
+@app.command()
+def propose(
+    report: ReportFile,
+    engineer: Named = "rules",
+    context: ContextName = "V6",
+    config_class: ConfigClass = "",
+    editable: Editable = None,
+    seed: Annotated[int, typer.Option(help="For engineers that draw.")] = 0,
+    max_attempts: Annotated[int, typer.Option(help="Questions before the current config goes on.")] = 3,
+    max_cost: Annotated[float | None, typer.Option(help="Hard cap, US dollars.")] = None,
+    max_total_tokens: Annotated[int | None, typer.Option(help="Hard cap, tokens.")] = None,
+    max_drop: Annotated[float | None, typer.Option(help="Most of a working slice's share that may go at once.")] = None,
+    transcript: Annotated[Path | None, typer.Option(help="JSONL file to record the exchanges in.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="name=value for the backend, e.g. timeout=60.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the proposed config here, as JSON.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole proposal as JSON.")] = False,
+) -> None:
+    """Ask ENGINEER for the next config and show what it changes and why. Exit code 3: it fell back to the current one."""
+    read, current = _load(report, config_class)
+    shared = {
+        "seed": seed,
+        "context": context,
+        "transcript": transcript,
+        "max_attempts": max_attempts,
+        "max_cost": max_cost,
+        "max_total_tokens": max_total_tokens,
+        "max_drop": max_drop,
+    }
+    given = {name: value for name, value in shared.items() if value is not None}
+    made = make(engineer, **given, **_options(option))
+    if as_json:
+        proposal = made.propose(read, current, editable or None)
+        print(proposal.model_dump_json(indent=2))
+    else:
+        with err.status(f"{made.name} is reading the report of stage {read.stage} …"):
+            proposal = made.propose(read, current, editable or None)
+        _show(proposal, read)
+    if save is not None:
+        save.write_text(proposal.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    if proposal.fallback:
+        raise typer.Exit(3)
+
+
+@app.command()
+def prompt(
+    report: ReportFile,
+    context: ContextName = "V6",
+    config_class: ConfigClass = "",
+    editable: Editable = None,
+    schema: Annotated[bool, typer.Option(help="Show the JSON Schema of the answer, too.")] = False,
+) -> None:
+    """Show what would be sent to a model, without sending it."""
+    read, current = _load(report, config_class)
+    form, told = WireForm(current, editable or None), context_named(context)
+    if told.summary:
+        _show_prompt(build_summary_prompt(read, form, told), "first question: the summary")
+    _show_prompt(
+        build_prompt(read, form, told, "(the model's summary)" if told.summary else ""), f"context {told.name}"
+    )
+    if schema:
+        out.print_json(json.dumps(form.schema))
+
+
+@app.command(name="list")
+def list_engineers() -> None:
+    """Every engineer there is, and how to name it."""
+    table = Table("name", "made by", box=None, header_style="bold")
+    for backend, factory in available().items():
+        table.add_row(f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(factory))
+    out.print(table)
+
+
+def main() -> None:
+    """The command line, with errors as one line each."""
+    try:
+        app(prog_name="python -m engineers", standalone_mode=True)
+    except (ImportError, KnobError, UnknownEngineer, TranscriptError, TypeError, ValueError) as error:
+        err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(2)
+
+
+def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
+    """The report and its config, as an object of the config's class."""
+    try:
+        report = StageReport.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise ValueError(f"{file.name} is no report: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    return report, validated(_find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS), report.config)
+
+
+def _find_class(dotted: str) -> type[BaseModel]:
+    module, colon, name = dotted.partition(":")
+    if not colon or find_spec(module.partition(".")[0]) is None:
+        raise ValueError(f"{dotted!r} cannot be imported: give --config-class module:Class of an installed package")
+    found: Any = getattr(import_module(module), name, None)
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        raise ValueError(f"{dotted!r} is no pydantic model: give --config-class module:Class")
+    return found
+
+
+def _options(pairs: list[str] | None) -> dict[str, Any]:
+    """name=value pairs; values are read as JSON where they are JSON."""
+    options: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--option {pair!r}: write name=value")
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
+
+
+def _show(proposal: Proposal[Any], report: StageReport) -> None:
+    out.print(f"[bold]{escape(proposal.engineer)}[/] on the config of stage {report.stage + 1}")
+    for sentence in proposal.refusals:
+        out.print(f"  [yellow]refused:[/] {escape(sentence)}", soft_wrap=True)
+    if proposal.fallback:
+        out.print("  [bold yellow]the current config goes on[/]")
+    elif not proposal.reasons:
+        out.print("  no change")
+    if proposal.reasons:
+        table = Table("knob", "now", "", "next", "why", box=None, header_style="bold", padding=(0, 1))
+        for change in proposal.reasons:
+            table.add_row(
+                f"[cyan]{escape(change.path)}[/]",
+                f"[red]{_value(change.old)}[/]",
+                "→",
+                f"[green]{_value(change.new)}[/]",
+                escape(change.reason),
+            )
+        out.print(table)
+    usage = proposal.usage
+    if usage.attempts:
+        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+        tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
+        out.print(f"[dim]{usage.attempts} questions, {tokens}, {cost}, {usage.seconds:.1f} s[/]")
+
+
+def _value(value: Any) -> str:
+    return escape(f"{value:g}" if isinstance(value, float) else json.dumps(value))
+
+
+def _show_prompt(shown: Prompt, title: str) -> None:
+    left_out = f"; left out: {', '.join(shown.left_out)}" if shown.left_out else ""
+    out.rule(escape(f"{title}, about {shown.tokens} tokens{left_out}"))
+    for message in shown.messages:
+        out.print(f"[bold magenta]{message['role']}[/]")
+        out.print(message["content"], markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,136 @@
+"""``human``: an engineer at a keyboard. Writes the report and an editable answer, waits until the answer is saved.
+
+In the desk's folder of the stage lie ``report.md`` (to read), ``report.json`` (the same, whole) and ``answer.json`` (to
+edit and save; saved as it is, it changes nothing). What is wrong with a saved answer appears in ``refused.txt`` and on
+the screen, and the wait goes on. An answer saved while nobody waited counts when the same question is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from engineers.answers import read_answer
+from engineers.context import Context, context_named
+from engineers.guard import Feasible
+from engineers.prompt import build_prompt
+from engineers.proposal import Proposal, Usage
+from engineers.replies import ReplyError
+from engineers.report import StageReport
+from engineers.wire import WireForm
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+
+class HumanEngineer:
+    """Asks whoever has the folder open. Gives up after ``timeout`` seconds: then the current config goes on."""
+
+    name = "human"
+
+    def __init__(
+        self,
+        desk: str | Path = "engineer-desk",
+        *,
+        timeout: float = 24 * 3600.0,  # seconds
+        poll: float = 0.5,  # seconds between two looks at the file
+        context: str | Context = "full",
+        feasible: Feasible | None = None,
+        max_drop: float | None = None,
+        say: Callable[[str], object] | None = None,
+    ) -> None:
+        self.desk, self.timeout, self.poll = Path(desk), timeout, poll
+        self.context = context_named(context)
+        self.feasible, self.max_drop = feasible, max_drop
+        self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
+
+    def propose(
+        self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
+    ) -> Proposal[ConfigT]:
+        """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
+        form = WireForm(current, editable)
+        answer_file = self._lay_out(report, form)
+        self.say(f"Stage {report.stage} is done: read {answer_file.parent / 'report.md'}, edit and save {answer_file}.")
+        begin, seen = time.monotonic(), _untouched(answer_file, form)
+        refusals: list[str] = []
+        while (waited := time.monotonic() - begin) < self.timeout:
+            stamp = _stamp(answer_file)
+            if stamp == seen:
+                time.sleep(min(self.poll, self.timeout - waited))
+                continue
+            seen = stamp
+            try:
+                text = answer_file.read_text(encoding="utf-8", errors="replace")
+                config, reasons = read_answer(text, form, report, feasible=self.feasible, max_drop=self.max_drop)
+            except ReplyError as error:
+                refusals.append(str(error))
+                (answer_file.parent / "refused.txt").write_text(f"{error}\n", encoding="utf-8")
+                self.say(f"Not accepted: {error}. Edit and save again.")
+                continue
+            except FileNotFoundError:  # an editor that saves by renaming is between its two steps
+                continue
+            usage = Usage(seconds=round(waited, 3), attempts=len(refusals) + 1)
+            return Proposal(config=config, reasons=reasons, usage=usage, engineer=self.name, refusals=refusals)
+        refusals.append(f"no accepted answer in {answer_file.name} within timeout={self.timeout:g} seconds")
+        usage = Usage(seconds=round(time.monotonic() - begin, 3), attempts=len(refusals))
+        return Proposal(config=current, usage=usage, engineer=self.name, fallback=True, refusals=refusals)
+
+    def _lay_out(self, report: StageReport, form: WireForm[Any]) -> Path:
+        """Write the question. An answer that was edited for the very same question is left as it is."""
+        folder = self.desk / f"stage-{report.stage}"
+        folder.mkdir(parents=True, exist_ok=True)
+        question = report.model_dump_json(indent=2)
+        report_file, answer_file = folder / "report.json", folder / "answer.json"
+        asked_before = report_file.exists() and report_file.read_text(encoding="utf-8") == question
+        report_file.write_text(question, encoding="utf-8")
+        read_me = build_prompt(report, form, self.context).messages[-1]["content"]
+        (folder / "report.md").write_text(f"{read_me}\n", encoding="utf-8")
+        if not (asked_before and answer_file.exists()):
+            answer_file.write_text(_blank_answer(form), encoding="utf-8")
+        return answer_file
+
+
+def _blank_answer(form: WireForm[Any]) -> str:
+    return json.dumps(form.example(), indent=2) + "\n"
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Changes when the file is saved; None where there is no file."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _untouched(answer_file: Path, form: WireForm[Any]) -> tuple[int, int] | None:
+    """The stamp of a blank answer; None, which is never a stamp that is waited for, if somebody has edited it already."""
+    blank = answer_file.read_text(encoding="utf-8") == _blank_answer(form)
+    return _stamp(answer_file) if blank else None
+
+
+def make(
+    model: str = "",
+    *,
+    timeout: float = 24 * 3600.0,
+    poll: float = 0.5,
+    context: str | Context = "full",
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+    say: Callable[[str], object] | None = None,
+) -> HumanEngineer:
+    """``human`` works in ``engineer-desk``, ``human/FOLDER`` in that folder."""
+    return HumanEngineer(
+        model or "engineer-desk",
+        timeout=timeout,
+        poll=poll,
+        context=context,
+        feasible=feasible,
+        max_drop=max_drop,
+        say=say,
+    )
