@@ -103,12 +103,12 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
             self._recorder.close()
 
 
-def understand_reset(options: Mapping[str, Any] | None) -> tuple[Any, LakeConfig | None]:
-    """(instance or None, config or None) of a reset's options; unknown ones are a ``LakeError``."""
+def understand_reset(options: Mapping[str, Any] | None, *, strict: bool = True) -> tuple[Any, LakeConfig | None]:
+    """(instance or None, config or None) of a reset's options; unknown ones are a ``LakeError`` if ``strict``."""
     if not options:
         return None, None
     unknown = sorted(set(options) - set(RESET_OPTIONS))
-    if unknown:
+    if unknown and strict:
         raise LakeError(f"unknown reset option {unknown[0]!r}: known are {', '.join(RESET_OPTIONS)}")
     config = options.get("config")
     return options.get("instance"), None if config is None else as_config(config)

@@ -27,7 +27,7 @@ _MODES = ("ansi", "rgb_array", "human")
 class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
     """One lake; agents ``agent_0`` … are the slots, of which an episode fills the first.
 
-    Each sees ``{"observation", "action_mask"}``. In "compact" form an agent sees all agents' rows, its own first.
+    Each sees ``{"observation", "action_mask"}``. In "compact" form an agent sees all agents' rows in one vector, its own first.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -45,7 +45,7 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
         self.agents: list[str] = []
         shape = self.batch.observation.shape[2:]
         if self.batch.observation_name == "compact":
-            shape = (self.batch.max_agents, *shape)
+            shape = (self.batch.max_agents * shape[0],)
         one = spaces.Dict(
             {
                 "observation": space_of(self.batch.observation_name, shape, self.batch.dtype),
@@ -68,7 +68,7 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
         if seed is not None:
             self.batch.seed([seed])
             self.np_random, self.np_random_seed = seeding.np_random(seed)
-        instance, config = understand_reset(options)
+        instance, config = understand_reset(options, strict=False)  # PettingZoo lets wrappers add their own
         if config is not None:
             self.batch.set_config(config)
         self.batch.reset(instances=instance)
@@ -119,7 +119,7 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
         return {
-            agent: {"observation": np.roll(rows, -i, axis=0) if whole else rows[i].copy(), "action_mask": masks[i]}
+            agent: {"observation": np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy(), "action_mask": masks[i]}
             for i, agent in enumerate(self.agents)
         }
 

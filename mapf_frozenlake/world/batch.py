@@ -279,6 +279,11 @@ class LakeBatch:
         return self._observation
 
     @property
+    def rewards(self) -> NDArray[np.float64]:
+        """[n, A]: of the last step; 0 in empty slots."""
+        return self._state.rewards
+
+    @property
     def episode(self) -> NDArray:
         """[n]: every env's scalars, see ``state.EPISODE``."""
         return self._state.episode

@@ -1,0 +1,104 @@
+"""The agents of many lakes as one batch: to a trainer with shared parameters, every agent slot is an env of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
+from mapf_frozenlake.types import NUM_ACTIONS
+from mapf_frozenlake.world.layout import space_of
+
+
+class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
+    """``num_lakes`` lakes of A slots as ``num_envs = num_lakes · A`` rows: row ``lake · A + slot``.
+
+    The agents of a lake begin and end together. ``info["active"]`` is False in the rows of empty slots, which see zeros,
+    are paid 0 and should be left out of means and losses; so should the rows of a lake that this step has only reset
+    (``info["moved"]`` is False).
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(self, num_lakes: int = 1, *, copy: bool = True, **kwargs: Any) -> None:
+        self._lakes = MAPFFrozenLakeVectorEnv(num_lakes, copy=copy, **kwargs)
+        self.batch = self._lakes.batch
+        self.metadata = dict(self._lakes.metadata)
+        self.num_lakes, self.num_agents = num_lakes, self.batch.max_agents
+        self.num_envs = num_lakes * self.num_agents
+        self.single_observation_space = space_of(
+            self.batch.observation_name, self.batch.observation.shape[2:], self.batch.dtype
+        )
+        self.single_action_space = spaces.Discrete(NUM_ACTIONS)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[NDArray, dict[str, Any]]:
+        """Begin an episode in every lake, or in those with a True row in ``options["reset_mask"]`` (bool[num_envs]).
+
+        Lake i gets seed + i, or ``seed[i]`` of one seed per lake. Other options are the vector env's.
+        """
+        rest = dict(options or {})
+        if rest.get("reset_mask") is not None:
+            rest["reset_mask"] = np.asarray(rest["reset_mask"]).reshape(self.num_lakes, self.num_agents).any(axis=1)
+        observation, _ = self._lakes.reset(seed=seed, options=rest)
+        moved = np.ones(self.num_envs, np.bool_)
+        return self._rows(observation), {"active": self.batch.active.reshape(-1), "moved": moved}
+
+    def step(self, actions: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, Any]]:
+        joint = np.asarray(actions).reshape(self.num_lakes, self.num_agents)
+        moved = ~self.batch.finished
+        observation, _, terminated, truncated, info = self._lakes.step(joint)
+        rows = self._info_rows(info) | {
+            "active": self.batch.active.reshape(-1),
+            "moved": np.repeat(moved, self.num_agents),
+        }
+        return (
+            self._rows(observation),
+            self.batch.rewards.reshape(-1).copy(),
+            np.repeat(terminated, self.num_agents),
+            np.repeat(truncated, self.num_agents),
+            rows,
+        )
+
+    def _rows(self, by_lake: NDArray) -> NDArray:
+        return by_lake.reshape(self.num_envs, *by_lake.shape[2:])
+
+    def _info_rows(self, info: Mapping[str, Any]) -> dict[str, Any]:
+        """What the lakes' infos say, row by row."""
+        rows: dict[str, Any] = {}
+        for key, column in info.items():
+            if isinstance(column, dict):
+                rows[key] = self._info_rows(column)
+            elif key == "events":
+                rows[key] = column.reshape(-1)
+            elif key == "final_obs":
+                rows[key] = np.full(self.num_envs, None, dtype=object)
+                for lake in np.flatnonzero(info["_final_obs"]):
+                    for slot in range(self.num_agents):
+                        rows[key][lake * self.num_agents + slot] = column[lake][slot]
+            else:
+                rows[key] = np.repeat(column, self.num_agents)
+        return rows
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool[num_envs, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
+        return self._rows(self.batch.action_masks()).copy()
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from each lake's next reset on; the spaces stay."""
+        self._lakes.set_config(config)
+
+    def get_config(self) -> LakeConfig:
+        return self._lakes.get_config()
+
+    set_task, get_task = set_config, get_config  # RLlib's names
