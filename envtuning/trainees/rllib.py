@@ -51,7 +51,7 @@ class RLlibOptions(BaseModel):
     encoder: Literal["conv", "mlp"] = Field("mlp", description="How the view is read.")
     channels: tuple[int, ...] = Field((16, 32), description="Of the convolutions, 3×3 each.")
     hidden: tuple[int, ...] = Field((128, 128), min_length=1, description="Widths of the dense layers.")
-    separate_value: bool = Field(True, description="Whether the value has dense layers of its own.")
+    separate_value: bool = Field(False, description="Whether the value has dense layers of its own.")
 
     num_envs: int = Field(128, ge=1, description="Lakes per EnvRunner, moved by one kernel call.")
     rollout: int = Field(32, ge=1, description="Steps in each lake per iteration.")
@@ -69,7 +69,9 @@ class RLlibOptions(BaseModel):
     value_weight: float = Field(0.5, ge=0, description="Weight of the value's loss.")
     grad_clip: float = Field(0.5, gt=0, description="Largest global norm of a gradient.")
 
-    act: Literal["greedy", "sampled"] = Field("greedy", description="How policy() acts.")
+    temperature: float = Field(
+        0.5, ge=0, description="At which policy() draws its actions; 0: the likeliest, 1: as trained."
+    )
 
     num_env_runners: int = Field(0, ge=0, description="Remote EnvRunners; 0: sample in this process.")
     num_learners: int = Field(0, ge=0, description="Remote Learners; 0: learn in this process.")
@@ -152,10 +154,10 @@ class RLlibTrainee:
             )
 
     def policy(self) -> SharedPolicy:
-        """The policy as it is now, a copy; acts as ``options.act`` says."""
-        network = self.algorithm.config.rl_module_spec.build()
+        """The policy as it is now, a copy; acts at ``options.temperature``."""
+        network = network_spec(self.options, self.env_kwargs).build()
         network.set_state(self.algorithm.learner_group.get_weights()[DEFAULT_MODULE_ID])
-        return SharedPolicy(network, self.env_kwargs, greedy=self.options.act == "greedy")
+        return SharedPolicy(network, self.env_kwargs, temperature=self.options.temperature)
 
     def save(self, folder: Path) -> None:
         state = self.algorithm.learner_group.get_state(components=list(_LEARNER))
@@ -183,15 +185,15 @@ def algorithm_config(
     options: RLlibOptions, env_kwargs: dict[str, Any], exclude: InstanceSet | None, seed: int
 ) -> PPOConfig:
     """The AlgorithmConfig of ``LakePPO``: RLlib's PPO over ``LakeEnvRunner`` with ``LakeNetwork``."""
-    layout = EgoLayout(env_kwargs["window"], env_kwargs["hints"])
+    spec = network_spec(options, env_kwargs)
     first = LakeConfig.single(env_kwargs["max_size"], num_agents=1)  # until the first stage's config arrives
     return (
         PPOConfig(algo_class=LakePPO)
         .environment(
             env="MAPFFrozenLake-v0",
             env_config=env_kwargs | {"config": first, "exclude": exclude, "pool_size": options.pool_size},
-            observation_space=spaces.Box(-1.0, 1.0, (layout.size,), np.float32),
-            action_space=spaces.Discrete(NUM_ACTIONS),
+            observation_space=spec.observation_space,
+            action_space=spec.action_space,
         )
         .env_runners(
             env_runner_cls=LakeEnvRunner,
@@ -206,13 +208,7 @@ def algorithm_config(
             num_cpus_per_learner=options.cpus_per_learner,
             num_gpus_per_learner=options.gpus_per_learner,
         )
-        .rl_module(
-            rl_module_spec=RLModuleSpec(
-                module_class=LakeNetwork,
-                model_config=env_kwargs
-                | options.model_dump(include={"encoder", "channels", "hidden", "separate_value"}),
-            )
-        )
+        .rl_module(rl_module_spec=spec)
         .training(
             lr=options.lr,
             gamma=options.gamma,
@@ -237,6 +233,21 @@ def algorithm_config(
     )
 
 
+def network_spec(options: RLlibOptions, env_kwargs: dict[str, Any]) -> RLModuleSpec:
+    """How to build the network for these options and observations."""
+    layout = EgoLayout(env_kwargs["window"], env_kwargs["hints"])
+    return RLModuleSpec(
+        module_class=LakeNetwork,
+        observation_space=spaces.Box(-1.0, 1.0, (layout.size,), np.float32),
+        action_space=spaces.Discrete(NUM_ACTIONS),
+        model_config={
+            "window": layout.window,
+            "hints": layout.hints,
+            **options.model_dump(include={"encoder", "channels", "hidden", "separate_value"}),
+        },
+    )
+
+
 def _summary(history: list[Metrics]) -> Metrics:
     """A call's metrics: sums of what is counted, rates over its last iterations, the gradient smoothed."""
     late = history[-_LATELY:]
@@ -254,13 +265,13 @@ def _summary(history: list[Metrics]) -> Metrics:
 @contextmanager
 def _global_randomness(seed: int) -> Iterator[None]:
     """RLlib shuffles by NumPy's global state and PyTorch draws weights from its own: seed both, and put them back."""
-    before = np.random.get_state(), torch.get_rng_state(), random.getstate()
-    np.random.seed(seed)
+    before = np.random.get_state(), torch.get_rng_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
     torch.manual_seed(seed)
     try:
         yield
     finally:
-        np.random.set_state(before[0])
+        np.random.set_state(before[0])  # noqa: NPY002
         torch.set_rng_state(before[1])
         random.setstate(before[2])
 
@@ -275,7 +286,7 @@ def _set_state(env_runner: Any, *, state: dict[str, Any]) -> None:
 
 
 def _seed_shuffling(learner: Any, *, seed: int) -> None:
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
 
 
 def _has_finite_weights(learner: Any) -> bool:

@@ -14,15 +14,17 @@ from mapf_frozenlake.types import Action
 
 
 class SharedPolicy:
-    """Acts for every agent of every lake by one network: the likeliest action, or one drawn by its chance.
+    """Acts for every agent of every lake by one network, at a temperature: 0 takes the likeliest action, 1 draws as trained.
 
-    Drawn actions are the same for the same sequence of observations after construction.
+    What is drawn is the same for the same sequence of observations after construction.
     """
 
-    def __init__(self, network: LakeNetwork, env_kwargs: dict[str, Any], *, greedy: bool = True, seed: int = 0) -> None:
+    def __init__(
+        self, network: LakeNetwork, env_kwargs: dict[str, Any], *, temperature: float = 0.0, seed: int = 0
+    ) -> None:
         self.network = network.eval()
-        self.env_kwargs = env_kwargs  # the environments whose observations it understands
-        self.greedy = greedy
+        self.env_kwargs = env_kwargs  # of environments whose observations it understands
+        self.temperature = temperature
         self._random = np.random.default_rng(seed)
 
     def act(self, observation: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -31,11 +33,11 @@ class SharedPolicy:
         agents = observation.any(axis=2)  # an empty slot sees zeros
         with torch.inference_mode():
             logits = self.network.policy_and_value(torch.from_numpy(observation[agents]))[0].numpy()
-        actions[agents] = logits.argmax(axis=1) if self.greedy else self._draw(logits)
+        actions[agents] = self._draw(logits) if self.temperature > 0 else logits.argmax(axis=1)
         return actions
 
     def _draw(self, logits: NDArray[np.float32]) -> NDArray[np.int64]:
         actions = np.empty(len(logits), np.int64)
         draws = self._random.random(len(logits), dtype=np.float32)
-        draw_actions(logits, draws, actions, np.empty(len(logits), np.float32))
+        draw_actions(logits / np.float32(self.temperature), draws, actions, np.empty(len(logits), np.float32))
         return actions

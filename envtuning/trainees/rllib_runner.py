@@ -71,7 +71,8 @@ class LakeEnvRunner(SingleAgentEnvRunner):
         if self._rollout is None:
             self.begin(self.config.seed or 0)
         rollout, env = self._rollout, self.env
-        assert rollout is not None and env is not None
+        assert rollout is not None
+        assert env is not None
         self.outcomes.clear()
         ended = rollout.ended[-1].copy()
         rollout.rows[0] = rollout.rows[-1]
