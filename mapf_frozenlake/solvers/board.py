@@ -13,6 +13,7 @@ from numba import njit
 
 from mapf_frozenlake.solvers import bits
 
+ANYWHERE, GOALS_ONLY = np.bool_(True), np.bool_(False)  # `may_wait`; numba compiles plain True and False apart
 UNREACHABLE = np.int16(32767)
 
 

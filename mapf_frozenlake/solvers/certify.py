@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.solvers.batch import in_threads
-from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
+from mapf_frozenlake.solvers.board import ANYWHERE, GOALS_ONLY, UNREACHABLE, make_problem
 from mapf_frozenlake.solvers.decide import decide
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.pairs import pair_distance
@@ -55,9 +55,10 @@ def certify_problem(problem, budget):
         return INFEASIBLE, UNKNOWN, UNKNOWN
     pairs_known, solvable_known = agents == 1, agents <= 2
     while True:
-        deadlines = np.full(agents, makespan)
+        deadlines = np.empty(agents, np.int64)
+        deadlines[:] = makespan
         paths = np.empty((agents, makespan + 1), np.int16)
-        if plan_in_turn(problem, deadlines, False, paths, agents + 2):
+        if plan_in_turn(problem, deadlines, GOALS_ONLY, paths):
             return FEASIBLE, makespan, 0
         if not pairs_known:
             pairs_known = True
@@ -68,10 +69,10 @@ def certify_problem(problem, budget):
                 makespan = pairwise
                 continue
         status = FOUND
-        if not plan_in_turn(problem, deadlines, True, paths, agents + 2):
-            status = decide(problem, deadlines, True, budget, paths)
+        if not plan_in_turn(problem, deadlines, ANYWHERE, paths):
+            status = decide(problem, deadlines, ANYWHERE, budget, paths)
         if status == FOUND:
-            status = decide(problem, deadlines, False, budget, paths)
+            status = decide(problem, deadlines, GOALS_ONLY, budget, paths)
             if status == OUT_OF_BUDGET:
                 return OUT_OF_BUDGET, UNKNOWN, UNKNOWN
             return FEASIBLE, makespan, 0 if status == FOUND else 1
@@ -92,7 +93,8 @@ def certify_one(holes, height, width, starts, goals, num_agents, budget):
     ``holes[height.., width..]`` and ``starts[num_agents..]`` may be padding. The status is FEASIBLE, INFEASIBLE or
     OUT_OF_BUDGET; the other two are -1 unless it is FEASIBLE. Exact within ``budget`` expansions.
     """
-    left = np.array([budget])
+    left = np.empty(1, np.int64)
+    left[0] = budget
     return certify_problem(make_problem(holes, height, width, starts, goals, num_agents), left)
 
 

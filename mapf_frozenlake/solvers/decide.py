@@ -1,10 +1,12 @@
 """Can all agents make their deadlines? Exact, and only as much joint search as the conflicts ask for.
 
-Agents start on ways of their own; where two ways collide one of them goes round the other if it can, else their groups
+Agents start on ways of their own; where two ways collide one of them goes round the others if it can, else their groups
 are merged and searched jointly (independence detection).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,6 +14,66 @@ from numba import njit
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET, fits_joint_search, joint_search
 from mapf_frozenlake.solvers.pairs import fill_table, in_time
 from mapf_frozenlake.solvers.routes import by_slack, occupy, route
+
+EXPANSIONS_TO_GO_ROUND = 100
+MOST_TABLE_WORDS = 1 << 27  # a gigabyte
+
+
+class Room(NamedTuple):
+    """What a decision keeps between merges."""
+
+    occupied: np.ndarray  # uint8[steps, cells]: 1 + the agent there, 0 if none
+    reach: np.ndarray  # uint64[agents, steps, words]: where each agent can be in time
+    reach_known: np.ndarray  # bool[agents]
+    slot_of: np.ndarray  # int64[agents, agents]: which table a pair a < b has, -1 if none yet
+    tables: np.ndarray  # uint64[tables, steps, cells, words]
+    ready: np.ndarray  # uint64[cells, words]
+
+
+@njit(cache=True)
+def make_room(agents, steps, cells, words):
+    pairs = agents * (agents - 1) // 2
+    slot_of = np.empty((agents, agents), np.int64)
+    slot_of[:] = -1
+    return Room(
+        np.zeros((steps, cells), np.uint8),
+        np.empty((agents, steps, words), np.uint64),
+        np.zeros(agents, np.bool_),
+        slot_of,
+        np.empty((max(1, min(pairs, MOST_TABLE_WORDS // (steps * cells * words))), steps, cells, words), np.uint64),
+        np.empty((cells, words), np.uint64),
+    )
+
+
+@njit(cache=True)
+def decide(problem, deadlines, may_wait, budget, paths):
+    """FOUND with ``paths`` filled, NONE if no plan meets the deadlines, OUT_OF_BUDGET."""
+    agents, steps = paths.shape
+    room = make_room(agents, steps, len(problem.board.degree), len(problem.board.free))
+    order = by_slack(problem, deadlines)
+    group = np.empty(agents, np.int64)
+    for agent in order:
+        group[agent] = agent
+        if not route(problem, agent, deadlines[agent], may_wait, room.occupied, paths[agent]):
+            nobody = np.zeros(room.occupied.shape, np.uint8)
+            if not route(problem, agent, deadlines[agent], may_wait, nobody, paths[agent]):
+                return NONE
+        occupy(room.occupied, paths[agent], agent)
+    while True:
+        a, b = first_conflict(paths, group)
+        if a < 0:
+            return FOUND
+        if _goes_round(problem, a, group, deadlines, may_wait, room.occupied, paths):
+            continue
+        if _goes_round(problem, b, group, deadlines, may_wait, room.occupied, paths):
+            continue
+        joined, absorbed = group[a], group[b]
+        for agent in range(agents):
+            if group[agent] == absorbed:
+                group[agent] = joined
+        status = _plan_group(problem, joined, group, order, deadlines, may_wait, room, budget, paths)
+        if status != FOUND:
+            return status
 
 
 @njit(cache=True)
@@ -31,92 +93,84 @@ def first_conflict(paths, group):
 
 
 @njit(cache=True)
-def decide(problem, deadlines, may_wait, budget, paths):
-    """FOUND with ``paths`` filled, NONE if no plan meets the deadlines, OUT_OF_BUDGET."""
-    agents, steps = paths.shape
-    cells, words = len(problem.board.degree), len(problem.board.free)
-    occupied = np.zeros((steps, cells), np.uint8)
-    seen = np.empty((steps, cells), np.bool_)
-    tried = np.empty(steps, np.int8)
-    reach = np.empty((agents, steps, words), np.uint64)
-    reach_known = np.zeros(agents, np.bool_)
-    slot_of = np.full((agents, agents), -1)
-    tables = np.empty((1, steps, cells, words), np.uint64)
-    num_tables = 0
-    ready = np.empty((cells, words), np.uint64)
-    group = np.arange(agents)
-    order = by_slack(problem, deadlines)
-
-    nobody = np.zeros((1, 1), np.uint8)
-    for agent in order:
-        if not route(problem, agent, deadlines[agent], may_wait, occupied, seen, tried, paths[agent]):
-            nobody = np.zeros((steps, cells), np.uint8)
-            if not route(problem, agent, deadlines[agent], may_wait, nobody, seen, tried, paths[agent]):
-                return NONE
-        else:
-            occupy(occupied, paths[agent], agent)
-
-    while True:
-        a, b = first_conflict(paths, group)
-        if a < 0:
-            return FOUND
-        if _goes_round(problem, a, group, deadlines, may_wait, occupied, seen, tried, paths):
-            continue
-        if _goes_round(problem, b, group, deadlines, may_wait, occupied, seen, tried, paths):
-            continue
-        joined, absorbed = group[a], group[b]
-        for agent in range(agents):
-            if group[agent] == absorbed:
-                group[agent] = joined
-        members = order[np.array([group[agent] == joined for agent in order])]
-        if not fits_joint_search(cells, len(members)):
-            return OUT_OF_BUDGET
-        for first in members:
-            if not reach_known[first]:
-                in_time(problem, first, deadlines[first], may_wait, reach[first])
-                reach_known[first] = True
-        for first in members:
-            for second in members:
-                if first < second and slot_of[first, second] < 0:
-                    if num_tables == len(tables):
-                        larger = np.empty((2 * num_tables + 1, steps, cells, words), np.uint64)
-                        larger[:num_tables] = tables
-                        tables = larger
-                    slot_of[first, second] = num_tables
-                    table = tables[num_tables]
-                    num_tables += 1
-                    if not fill_table(problem, first, second, may_wait, reach[first], reach[second], table, ready):
-                        return NONE
-        occupied[:] = 0
-        for agent in range(agents):
-            if group[agent] != joined:
-                occupy(occupied, paths[agent], agent)
-        around = np.array([min(budget[0], 100)])
-        if joint_search(
-            problem, members, deadlines, may_wait, slot_of, tables, occupied, True, around, paths
-        ) != FOUND:  # fmt: skip
-            status = joint_search(
-                problem, members, deadlines, may_wait, slot_of, tables, occupied, False, budget, paths
-            )  # fmt: skip
-            if status != FOUND:
-                return status
-
-
-@njit(cache=True)
-def _goes_round(problem, agent, group, deadlines, may_wait, occupied, seen, tried, paths):
+def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
     """Whether an agent that is alone in its group finds a way clear of everybody else's; then ``paths`` has it."""
     for other in range(len(group)):
         if other != agent and group[other] == group[agent]:
             return False
-    occupied[:] = 0
-    for other in range(len(group)):
-        if other != agent:
-            occupy(occupied, paths[other], other)
-    before = paths[agent].copy()
-    if route(problem, agent, deadlines[agent], may_wait, occupied, seen, tried, paths[agent]):
+    _occupy_others(paths, group, group[agent], occupied)
+    before = np.empty(paths.shape[1], np.int16)
+    _copy(paths[agent], before)
+    if route(problem, agent, deadlines[agent], may_wait, occupied, paths[agent]):
         alone = np.zeros(len(group), np.int64)
         alone[agent] = 1  # where others' ways overlap, `occupied` knows only one of them: look at all
         if first_conflict(paths, alone)[0] < 0:
             return True
-    paths[agent] = before
+    _copy(before, paths[agent])
     return False
+
+
+@njit(cache=True)
+def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget, paths):
+    """Ways for a group that do not conflict with each other, and with the others' where that is cheap to have."""
+    members = np.empty(len(order), np.int64)
+    size = 0
+    for agent in order:
+        if group[agent] == label:
+            members[size] = agent
+            size += 1
+    members = members[:size]
+    if not fits_joint_search(len(problem.board.degree), size):
+        return OUT_OF_BUDGET
+    status = _know_pairs(problem, members, deadlines, may_wait, room)
+    if status != FOUND:
+        return status
+    _occupy_others(paths, group, label, room.occupied)
+    allowance = np.empty(1, np.int64)
+    allowance[0] = EXPANSIONS_TO_GO_ROUND
+    status = joint_search(
+        problem, members, deadlines, may_wait, room.slot_of, room.tables, room.occupied, allowance, paths
+    )
+    if status != FOUND:
+        room.occupied[:] = 0
+        status = joint_search(
+            problem, members, deadlines, may_wait, room.slot_of, room.tables, room.occupied, budget, paths
+        )
+    return status
+
+
+@njit(cache=True)
+def _know_pairs(problem, members, deadlines, may_wait, room):
+    """Fill the tables of the members' pairs; NONE if some pair alone cannot make its deadlines."""
+    for agent in members:
+        if not room.reach_known[agent]:
+            in_time(problem, agent, deadlines[agent], may_wait, room.reach[agent])
+            room.reach_known[agent] = True
+    used = 0
+    for a in range(len(room.slot_of)):
+        for b in range(a):
+            used = max(used, room.slot_of[b, a] + 1)
+    for a in members:
+        for b in members:
+            if a < b and room.slot_of[a, b] < 0:
+                if used == len(room.tables):
+                    return OUT_OF_BUDGET
+                room.slot_of[a, b] = used
+                if not fill_table(problem, a, b, may_wait, room.reach[a], room.reach[b], room.tables[used], room.ready):
+                    return NONE
+                used += 1
+    return FOUND
+
+
+@njit(cache=True)
+def _occupy_others(paths, group, label, occupied):
+    occupied[:] = 0
+    for agent in range(len(group)):
+        if group[agent] != label:
+            occupy(occupied, paths[agent], agent)
+
+
+@njit(cache=True)
+def _copy(path, out):
+    for t in range(len(path)):
+        out[t] = path[t]

@@ -64,11 +64,11 @@ def grown(keys):
 
 
 @njit(cache=True)
-def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupied, avoid, budget, paths):
+def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupied, budget, paths):
     """Ways for the group ``members`` that meet the deadlines, written to ``paths``; exact.
 
-    ``tables[slot_of[a, b]]`` is the pair table of a < b. With ``avoid`` the cells in ``occupied`` (others' ways, none of
-    the members') are out of bounds; NONE then says nothing about the group alone. ``budget[0]`` counts down expansions.
+    ``tables[slot_of[a, b]]`` is the pair table of a < b. Cells that are ``occupied`` are out of bounds: with any, NONE says
+    nothing about the group alone. ``budget[0]`` counts down expansions.
     """
     board = problem.board
     size, horizon = len(members), paths.shape[1] - 1
@@ -105,9 +105,9 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
             tried[t, place] += 1
             if there < 0 or distance[there] > time_left:
                 continue
-            if avoid and occupied[t + 1, there] != 0:
-                continue
-            if avoid and occupied[t, there] != 0 and occupied[t + 1, here] == occupied[t, there]:
+            if occupied[t + 1, there] != 0 or (
+                occupied[t, there] != 0 and occupied[t + 1, here] == occupied[t, there]
+            ):  # fmt: skip
                 continue
             placed = True
             for before in range(place):

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from mapf_frozenlake.solvers import bits
+from mapf_frozenlake.solvers.board import ANYWHERE
 from mapf_frozenlake.solvers.bits import ONE, lowest_bit
 
 
@@ -108,6 +109,15 @@ def fill_table(problem, first, second, may_wait, reach_first, reach_second, tabl
 
 
 @njit(cache=True)
+def _equal(one, other):
+    for cell in range(one.shape[0]):
+        for w in range(one.shape[1]):
+            if one[cell, w] != other[cell, w]:
+                return False
+    return True
+
+
+@njit(cache=True)
 def pair_distance(problem, first, second):
     """The least makespan of two agents alone on the board, waits anywhere; -1 if they cannot both get there."""
     board = problem.board
@@ -120,7 +130,7 @@ def pair_distance(problem, first, second):
         after, before = layers[steps & 1], layers[1 - (steps & 1)]
         if bits.has(after[problem.starts[first]], problem.starts[second]):
             return steps
-        step_back(problem, first, second, True, board.free, board.free, board.free, after, before, ready)
-        if np.array_equal(before, after):
+        step_back(problem, first, second, ANYWHERE, board.free, board.free, board.free, after, before, ready)
+        if _equal(before, after):
             return -1
         steps += 1

@@ -12,7 +12,7 @@ from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 
 
 @njit(cache=True)
-def route(problem, agent, deadline, may_wait, occupied, seen, tried, path):
+def route(problem, agent, deadline, may_wait, occupied, path):
     """Depth-first in time for a way on which the agent stays on its goal from ``deadline`` on; fills ``path``.
 
     ``occupied[t, cell]`` is 1 + the agent that is there, 0 if none. Exact for one agent among fixed others.
@@ -21,7 +21,8 @@ def route(problem, agent, deadline, may_wait, occupied, seen, tried, path):
     horizon = len(path) - 1
     if distance[problem.starts[agent]] > deadline:
         return False
-    seen[:] = False
+    seen = np.zeros(occupied.shape, np.bool_)
+    tried = np.empty(len(path), np.int8)
     path[0] = problem.starts[agent]
     tried[0] = 0
     t = 0
@@ -69,19 +70,17 @@ def by_slack(problem, deadlines):
 
 
 @njit(cache=True)
-def plan_in_turn(problem, deadlines, may_wait, paths, attempts):
+def plan_in_turn(problem, deadlines, may_wait, paths):
     """Routes for all agents, the most pressed first; whoever finds no way goes first in the next attempt."""
     agents, steps = paths.shape
     order = by_slack(problem, deadlines)
     cells = len(problem.board.degree)
     occupied = np.zeros((steps, cells), np.uint8)
-    seen = np.empty((steps, cells), np.bool_)
-    tried = np.empty(steps, np.int8)
-    for _ in range(attempts):
+    for _ in range(agents + 2):
         stuck = -1
         for place in range(agents):
             agent = order[place]
-            if not route(problem, agent, deadlines[agent], may_wait, occupied, seen, tried, paths[agent]):
+            if not route(problem, agent, deadlines[agent], may_wait, occupied, paths[agent]):
                 stuck = place
                 break
             occupy(occupied, paths[agent], agent)

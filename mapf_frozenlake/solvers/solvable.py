@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mapf_frozenlake.solvers.board import UNREACHABLE
+from mapf_frozenlake.solvers.board import ANYWHERE, UNREACHABLE
 from mapf_frozenlake.solvers.joint import (
     FOUND,
     NONE,
@@ -40,16 +40,17 @@ def joinable(problem, members, budget):
         for cell in range(len(board.degree)):
             if problem.distance[agent, cell] != UNREACHABLE:
                 far = max(far, problem.distance[agent, cell])
-    top = np.full(size * far + 1, -1)
+    top = np.empty(size * far + 1, np.int64)
+    top[:] = -1
     state = np.empty(size, np.int16)
-    agent_at = np.full(len(board.degree), -1, np.int16)
+    agent_at = np.empty(len(board.degree), np.int16)
+    agent_at[:] = -1
     cycle = np.empty(size + 1, np.int64)
     tried = np.empty(size + 1, np.int64)
     for place in range(size):
         state[place] = problem.starts[members[place]]
-    count, nearest = 0, size * far
+    count, nearest = 0, 0
     count, states, below, known = _push(problem, members, state, width, key, states, below, top, known, count)
-    nearest = 0
     while True:
         while nearest < len(top) and top[nearest] < 0:
             nearest += 1
@@ -62,8 +63,8 @@ def joinable(problem, members, budget):
         budget[0] -= 1
         current = top[nearest]
         top[nearest] = below[current]
-        state[:] = states[current]
         for place in range(size):
+            state[place] = states[current, place]
             agent_at[state[place]] = place
         closest = nearest
         for place in range(size):
@@ -133,12 +134,16 @@ def _push(problem, members, state, width, key, states, below, top, known, count)
     known[slot, 0], known[slot, 1] = key[0], key[1]
     if count == len(states):
         more_states = np.empty((2 * count, states.shape[1]), np.int16)
-        more_states[:count] = states
+        for old in range(count):
+            for place in range(len(state)):
+                more_states[old, place] = states[old, place]
         states = more_states
         more_below = np.empty(2 * count, np.int64)
-        more_below[:count] = below
+        for old in range(count):
+            more_below[old] = below[old]
         below = more_below
-    states[count] = state
+    for place in range(len(state)):
+        states[count, place] = state[place]
     total = _total(problem, members, state)
     below[count] = top[total]
     top[total] = count
@@ -153,9 +158,10 @@ def solvable(problem, makespan, budget):
     """Whether all agents can be brought to their goals; ``makespan`` is a lower bound, from which cheap tries start."""
     agents = len(problem.starts)
     for extra in (1, 4, 12):
-        deadlines = np.full(agents, makespan + extra)
+        deadlines = np.empty(agents, np.int64)
+        deadlines[:] = makespan + extra
         paths = np.empty((agents, makespan + extra + 1), np.int16)
-        if plan_in_turn(problem, deadlines, True, paths, agents + 2):
+        if plan_in_turn(problem, deadlines, ANYWHERE, paths):
             return FOUND
     members = np.empty(3, np.int64)
     if agents > 3:  # most often three agents are enough to see it
@@ -165,4 +171,7 @@ def solvable(problem, makespan, budget):
                     members[0], members[1], members[2] = a, b, c
                     if joinable(problem, members, budget) == NONE:
                         return NONE
-    return joinable(problem, np.arange(agents), budget)
+    everyone = np.empty(agents, np.int64)
+    for agent in range(agents):
+        everyone[agent] = agent
+    return joinable(problem, everyone, budget)
