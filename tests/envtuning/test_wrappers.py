@@ -1,0 +1,250 @@
+"""The rule: a new config goes into force at an environment's next reset, and nothing else about the environment changes."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+from hypothesis import given
+from hypothesis import strategies as st
+from pettingzoo.test import parallel_api_test
+
+import mapf_frozenlake as mfl
+from envtuning.wrappers import (
+    CurriculumEnv,
+    CurriculumParallelEnv,
+    CurriculumVectorEnv,
+    Ladder,
+    SpacesChanged,
+    apply_config,
+)
+
+EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=5)
+HARD = mfl.LakeConfig.single(6, num_agents=2, hole_ratio=0.2, horizon=7)
+ROOM = {"max_size": 6, "max_agents": 2}
+
+
+class Counter(gym.Env):
+    """Somebody else's environment: an episode of ``length`` steps, told apart by its observation; knows no configs."""
+
+    observation_space = gym.spaces.Box(0, 100, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self):
+        self.length = 2
+        self.left = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.left = self.length
+        return np.array([self.length], np.float32), {}
+
+    def step(self, action):
+        self.left -= 1
+        return np.array([self.length], np.float32), float(action), self.left == 0, False, {}
+
+
+def set_length(env, length):
+    env.unwrapped.length = length
+
+
+def wait(env):
+    return np.full(env.action_space.shape, 4)
+
+
+def steps_until_over(env):
+    for steps in range(1, 100):
+        *_, terminated, truncated, _ = env.step(wait(env))
+        if terminated or truncated:
+            return steps
+    raise AssertionError("the episode did not end")
+
+
+def test_running_episode_keeps_its_config():
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM))
+    env.reset(seed=0)
+    env.set_config(HARD)
+    assert env.unwrapped.get_config() == EASY
+    assert env.get_config() is None
+    assert steps_until_over(env) == EASY.horizon
+    env.reset()
+    assert env.unwrapped.get_config() == HARD
+    assert env.get_config() == HARD
+    assert steps_until_over(env) == HARD.horizon
+
+
+def test_a_function_serves_environments_without_set_config():
+    env = CurriculumEnv(Counter(), apply=set_length)
+    env.reset()
+    env.set_config(5)
+    assert env.step(0)[0] == 2
+    assert env.reset()[0] == 5
+
+
+def test_without_either_it_says_what_to_give():
+    env = CurriculumEnv(Counter())
+    env.set_config(5)
+    with pytest.raises(TypeError, match="give apply="):
+        env.reset()
+
+
+def test_config_beyond_the_spaces_is_refused():
+    def widen(env, config):
+        env.unwrapped.observation_space = gym.spaces.Box(0, 100, (config,), np.float32)
+
+    env = CurriculumEnv(Counter(), apply=widen)
+    env.set_config(3)
+    with pytest.raises(SpacesChanged, match="max_size"):
+        env.reset()
+
+
+def test_lake_beyond_its_room_is_refused_by_name():
+    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM))
+    env.set_config(mfl.LakeConfig.single(7))
+    with pytest.raises(mfl.LakeError, match="max_size"):
+        env.reset()
+
+
+def test_wrapped_and_bare_play_the_same_episodes():
+    def episode(env):
+        rng = np.random.default_rng(0)
+        frames = [env.reset(seed=3)[0]]
+        for _ in range(50):
+            observation, reward, terminated, truncated, _ = env.step(rng.integers(0, 5, 2))
+            frames += [observation, np.array([reward, terminated, truncated])]
+            if terminated or truncated:
+                frames.append(env.reset()[0])
+        return frames
+
+    bare = gym.make("MAPFFrozenLake-v0", config=HARD, **ROOM)
+    wrapped = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM))
+    wrapped.set_config(HARD)
+    for one, other in zip(episode(bare), episode(wrapped), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_ladder_climbs_under_a_running_trainer():
+    env = CurriculumEnv(Counter(), curriculum=Ladder([2, 3, 4], threshold=1.0, window=2), apply=set_length)
+    lengths = []
+    for _ in range(7):
+        env.reset()
+        lengths.append(env.unwrapped.length)
+        while not env.step(1)[2]:
+            pass
+    assert lengths == [2, 2, 3, 3, 4, 4, 4]
+
+
+def test_ladder_stays_without_success():
+    env = CurriculumEnv(Counter(), curriculum=Ladder([2, 3], threshold=0.5, window=2), apply=set_length)
+    for _ in range(6):
+        env.reset()
+        while not env.step(0)[2]:  # rewards of 0 are no success
+            pass
+    assert env.unwrapped.length == 2
+
+
+@given(st.lists(st.booleans(), max_size=60), st.integers(1, 6), st.floats(0.1, 1.0))
+def test_ladder_climbs_exactly_when_the_window_is_full_and_good(successes, window, threshold):
+    ladder = Ladder(range(5), threshold=threshold, window=window)
+    rung, since = 0, []
+    for success in successes:
+        since.append(success)
+        recent = since[-window:]
+        climbs = rung < 4 and len(since) >= window and sum(recent) >= threshold * window
+        assert ladder(success) == (rung + 1 if climbs else None)
+        if climbs:
+            rung, since = rung + 1, []
+        assert ladder.config == rung
+
+
+@pytest.mark.parametrize("bad", [{"threshold": 0.0}, {"threshold": 1.5}, {"window": 0}])
+def test_ladder_refuses_nonsense(bad):
+    with pytest.raises(ValueError, match="threshold"):
+        Ladder([1], **bad)
+    with pytest.raises(ValueError, match="at least one"):
+        Ladder([])
+
+
+def horizons(envs):
+    return envs.unwrapped.batch.horizon.tolist()
+
+
+def test_each_copy_swaps_at_its_own_reset():
+    envs = CurriculumVectorEnv(gym.make_vec("MAPFFrozenLake-v0", num_envs=3, config=EASY, **ROOM))
+    envs.reset(seed=0)
+    envs.reset(options={"reset_mask": np.array([True, False, False]), "config": HARD})
+    envs.reset(options={"reset_mask": np.array([False, True, True]), "config": EASY})
+    envs.set_config(HARD)
+    seen = []
+    for _ in range(9):
+        seen.append(horizons(envs))
+        envs.step(np.full(envs.action_space.shape, 4))
+    assert seen[:6] == [[7, 5, 5]] * 6
+    assert seen[7] == [7, 7, 7]
+
+
+def test_vector_of_separate_copies():
+    envs = SyncVectorEnv([lambda: gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM)] * 2)
+    envs = CurriculumVectorEnv(envs)
+    envs.reset(seed=0)
+    envs.set_config(HARD)
+    assert [env.unwrapped.get_config() for env in envs.unwrapped.envs] == [HARD, HARD]
+
+
+@pytest.mark.slow
+def test_vector_of_copies_in_other_processes():
+    make = lambda: gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM)  # noqa: E731
+    envs = CurriculumVectorEnv(gym.vector.AsyncVectorEnv([make] * 2))
+    try:
+        envs.reset(seed=0)
+        envs.set_config(HARD)
+        assert [config == HARD for config in envs.env.call("get_config")] == [True, True]
+    finally:
+        envs.close()
+
+
+def test_vector_ladder_hears_of_every_copy():
+    start = mfl.Instance(holes=np.zeros((2, 2), bool), starts=[[0, 0]], goals=[[0, 1]])
+    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=4, config=EASY, **ROOM)
+    ladder = Ladder([EASY, HARD], threshold=1.0, window=4)
+    envs = CurriculumVectorEnv(envs, curriculum=ladder)
+    envs.reset(seed=0, options={"instance": start})
+    assert envs.get_config() == EASY
+    envs.step(np.full((4, 2), mfl.Action.RIGHT))
+    assert ladder.rung == 1
+    assert envs.get_config() == HARD
+    assert envs.unwrapped.get_config() == HARD
+
+
+def test_parallel_form():
+    env = CurriculumParallelEnv(mfl.parallel_env(config=EASY, **ROOM))
+    env.reset(seed=0)
+    assert env.agents == ["agent_0"]
+    env.set_config(HARD)
+    assert env.unwrapped.get_config() == EASY
+    while env.agents:
+        env.step({agent: 4 for agent in env.agents})
+    env.reset()
+    assert env.agents == ["agent_0", "agent_1"]
+    assert env.get_config() == HARD
+
+
+def test_parallel_ladder():
+    start = mfl.Instance(holes=np.zeros((2, 2), bool), starts=[[0, 0]], goals=[[0, 1]])
+    env = CurriculumParallelEnv(mfl.parallel_env(config=EASY, **ROOM), Ladder([EASY, HARD], threshold=1.0, window=1))
+    env.reset(seed=0, options={"instance": start})
+    env.step({"agent_0": mfl.Action.RIGHT})
+    env.reset()
+    assert env.get_config() == HARD
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_parallel_form_keeps_pettingzoos_rules():
+    parallel_api_test(CurriculumParallelEnv(mfl.parallel_env(config=HARD, **ROOM)), num_cycles=50)
+
+
+def test_config_goes_through_any_wrappers():
+    env = gym.wrappers.TimeLimit(CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM)), 100)
+    apply_config(env, HARD)
+    env.reset(seed=0)
+    assert env.unwrapped.get_config() == HARD
