@@ -1,0 +1,50 @@
+"""Engineers against each other on equal budgets: ``python -m benchmarks.engineers --engineers fixed,rules --seeds 5``.
+
+Thin over ``envtuning.compare``. Engineers that need a key join when the key is set, and are named as left out when not.
+Interrupted, the same command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks._record import record
+from envtuning.cli import adjusted, parse_seeds
+from envtuning.compare import compare, table, with_keys
+from envtuning.console import ConsoleObserver
+from envtuning.spec import load_spec
+
+ENGINEERS = "fixed,random,uniform,rules,learnability,bandit"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--engineers", default=ENGINEERS, help="names, separated by commas (default: %(default)s)")
+    parser.add_argument(
+        "--seeds", default="5", help="a number of seeds, or a list such as 0,4,7 (default: %(default)s)"
+    )
+    parser.add_argument("--preset", default="engineer", help="the preset or file that all of them run")
+    parser.add_argument("--stages", type=int, help="only so many stages, or more")
+    parser.add_argument("--out", type=Path, default=Path("runs/engineers"), help="folder of all runs")
+    parser.add_argument("--name", default="engineers", help="name of the result in benchmarks/results")
+    arguments = parser.parse_args()
+
+    console = Console()
+    asked = [name.strip() for name in arguments.engineers.split(",") if name.strip()]
+    able, missing = with_keys(asked, os.environ.get)
+    for name, key in missing.items():
+        console.print(f"{name} is left out: {key} is not set")
+    spec = adjusted(load_spec(arguments.preset), stages=arguments.stages)
+    result = compare(spec, able, parse_seeds(arguments.seeds), arguments.out, ConsoleObserver(console))
+    console.print(table(result))
+    path = record(arguments.name, asdict(result) | {"left_out": missing})
+    console.print(f"figures: {path}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Transitions are pure functions of the history: what they decide, why, and that they stay in step with brute arithmetic."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from envtuning.transitions import (
+    CONVERGED_AND_STABLE,
+    All,
+    AnyOf,
+    Converged,
+    GradNormStable,
+    History,
+    Reached,
+    Rule,
+    StepsSpent,
+)
+
+
+def history(*, valid=(), norms=(), steps=0) -> History:
+    return History(
+        iterations=[{"grad_norm": value} for value in norms],
+        validations=[{"valid_rate": value} for value in valid],
+        env_steps=steps,
+    )
+
+
+@pytest.mark.parametrize(
+    ("valid", "advance"),
+    [
+        ([], False),
+        ([0.5], False),  # one window is no comparison
+        ([0.5, 0.5, 0.5], False),
+        ([0.2, 0.3, 0.5, 0.6], False),
+        ([0.5, 0.6, 0.55, 0.56], True),
+        ([0.9, 0.9, 0.1, 0.1], True),  # falling is not rising
+        ([0.0, 0.1, 0.5, 0.5, 0.5, 0.5], True),  # only the last two windows count
+    ],
+)
+def test_validation_has_converged_when_the_last_window_is_hardly_above_the_one_before(valid, advance):
+    decision = Converged(window=2, min_gain=0.02).decide(history(valid=valid))
+    assert decision.advance is advance
+    assert "valid_rate" in decision.reason
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.integers(1, 4), st.floats(0, 0.5))
+def test_converged_agrees_with_the_means_of_the_two_windows(values, window, min_gain):
+    decision = Converged(window=window, min_gain=min_gain).decide(history(valid=values))
+    if len(values) < 2 * window:
+        assert not decision.advance
+    else:
+        tail = values[len(values) - 2 * window :]
+        gain = sum(tail[window:]) / window - sum(tail[:window]) / window
+        if abs(gain - min_gain) > 1e-9:
+            assert decision.advance == (gain < min_gain)
+
+
+def test_healthy_gradient_norms_are_stable_and_spikes_trends_and_short_histories_are_not():
+    healthy = [1.0, 1.2, 0.8, 1.1, 0.9, 1.25, 0.75, 1.0, 1.15, 0.85]  # variation 0.16
+    assert GradNormStable().decide(history(norms=healthy)).advance
+    assert not GradNormStable().decide(history(norms=healthy[:9])).advance
+    assert not GradNormStable().decide(history(norms=[*healthy[:9], 8.0])).advance
+    falling = [2.0, 1.9, 1.8, 1.7, 1.6, 1.2, 1.1, 1.0, 0.9, 0.8]  # little scatter, much drift
+    assert statistics.pstdev(falling) / statistics.fmean(falling) < 0.35
+    assert not GradNormStable().decide(history(norms=falling)).advance
+
+
+@given(st.lists(st.floats(0.5, 2), min_size=10, max_size=30), st.integers(-8, 8))
+def test_gradient_stability_does_not_depend_on_the_unit(norms, exponent):
+    plain = GradNormStable().decide(history(norms=norms))
+    scaled = GradNormStable().decide(history(norms=[value * 2.0**exponent for value in norms]))  # exact in floats
+    assert plain == scaled
+
+
+def test_a_gradient_of_zero_is_stable_and_says_that_nothing_is_left():
+    decision = GradNormStable().decide(history(norms=[0.0] * 10))
+    assert decision.advance
+    assert "nothing is left to learn" in decision.reason
+
+
+def test_iterations_without_a_norm_are_left_out():
+    entries = History(iterations=[{"success_rate": 0.5}] * 20 + [{"grad_norm": 1.0}] * 9)
+    assert not GradNormStable().decide(entries).advance
+
+
+def test_environment_tunings_rule_needs_both_and_names_what_holds_it_back():
+    stable, rising = [1.0] * 10, [0.1, 0.1, 0.6, 0.6]
+    decision = CONVERGED_AND_STABLE.decide(history(valid=rising, norms=stable))
+    assert not decision.advance
+    assert "still rises" in decision.reason
+    assert "gradient" not in decision.reason
+    assert CONVERGED_AND_STABLE.decide(history(valid=[0.6] * 4, norms=stable)).advance
+
+
+@given(st.booleans(), st.booleans())
+def test_all_and_any_are_conjunction_and_disjunction(first, second):
+    entries = history(valid=[0.5], steps=100)
+    rules = (Reached(value=0.4 if first else 0.6), StepsSpent(env_steps=100 if second else 101))
+    assert All(rules=rules).decide(entries).advance == (first and second)
+    assert AnyOf(rules=rules).decide(entries).advance == (first or second)
+
+
+def test_reached_looks_at_the_latest_validation_only():
+    assert not Reached(value=0.5).decide(history(valid=[0.9, 0.4])).advance
+    assert Reached(value=0.5).decide(history(valid=[0.4, 0.5])).advance
+    assert not Reached(value=0.0).decide(history()).advance
+
+
+def test_deciding_changes_nothing_and_repeats():
+    entries = history(valid=[0.5] * 4, norms=[1.0] * 10, steps=7)
+    before = repr(entries)
+    assert CONVERGED_AND_STABLE.decide(entries) == CONVERGED_AND_STABLE.decide(entries)
+    assert repr(entries) == before
+
+
+def test_rules_survive_json_and_unknown_ones_are_refused():
+    adapter = TypeAdapter(Rule)
+    rule = AnyOf(rules=(CONVERGED_AND_STABLE, Reached(metric="optimal_rate", value=0.9), StepsSpent(env_steps=10)))
+    assert adapter.validate_json(adapter.dump_json(rule)) == rule
+    with pytest.raises(ValidationError, match="rule"):
+        adapter.validate_python({"rule": "moonphase"})
