@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from mapf_frozenlake.config import LakeConfig, Slice
 from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
+from mapf_frozenlake.evaluation import EvaluationTable, evaluate
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import judge, judge_batch
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Action",
+    "EvaluationTable",
     "Event",
     "FailureKind",
     "GenerationError",
@@ -37,6 +39,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "check_config",
+    "evaluate",
     "format_plan",
     "from_text",
     "generate",

@@ -1,0 +1,166 @@
+"""What a policy may be, and how each form is asked: solver, text, neural. Whatever the form, an answer is JSON."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.types import Instance, Plan, Solution
+
+Form = Literal["solver", "text", "neural"]
+Answer = str | list[list[int]] | None  # a reply; or a plan; or no plan was found
+Prompt = Callable[[Instance], str]
+NEURAL_BATCH = 1024  # boards at once
+
+
+@runtime_checkable
+class NeuralPolicy(Protocol):
+    """Acts on ``LakeBatch`` observations, all boards at once."""
+
+    env_kwargs: dict[str, Any]  # of the LakeBatch whose observations it understands: observation, max_size, window, …
+
+    def act(self, observation: NDArray) -> NDArray[np.int64]:
+        """[n, A, …] -> int64[n, A]: one action for each board and agent slot."""
+        ...
+
+
+def form_of(policy: Any) -> Form:
+    """The form, by ``act`` and ``env_kwargs``, or by the annotation of a callable's first argument."""
+    if isinstance(policy, NeuralPolicy):
+        return "neural"
+    if callable(policy):
+        parameters = list(inspect.signature(policy).parameters.values())
+        wants = str(getattr(parameters[0].annotation, "__name__", parameters[0].annotation)) if parameters else ""
+        if wants.rpartition(".")[2] == "Instance":
+            return "solver"
+        if wants in ("str", "list[str]", "Sequence[str]", "list", "Sequence"):
+            return "text"
+    raise LakeError(
+        f"cannot tell which form of policy {policy!r} is: pass form='solver' (an Instance to a plan), form='text' (a string "
+        "to a string) or form='neural' (an object with act and env_kwargs)"
+    )
+
+
+def checked_form(policy: Any, form: Form | None) -> Form:
+    if form is None:
+        return form_of(policy)
+    if form not in get_args(Form):
+        raise LakeError(f"form={form!r}: give one of {', '.join(map(repr, get_args(Form)))}")
+    if form == "neural" and not isinstance(policy, NeuralPolicy):
+        raise LakeError(f"form='neural' needs an object with act(observation) and env_kwargs, not {policy!r}")
+    return form
+
+
+def solver_answers(
+    solver: Callable[[Instance], Solution | Plan | None], suite: InstanceSet, wanted: Sequence[int], max_workers: int
+) -> Iterator[tuple[int, Answer]]:
+    """Plans of a callable from an instance to a plan or solution, each as soon as it is there."""
+
+    def ask(index: int) -> Answer:
+        try:
+            found = solver(suite[index])
+        except SolverBudgetExceeded:
+            return None
+        plan = found.plan if isinstance(found, Solution) else found
+        return None if plan is None else [[int(action) for action in actions] for actions in plan]
+
+    return _concurrently(ask, wanted, max_workers)
+
+
+def text_answers(
+    policy: Callable[[Any], Any],
+    suite: InstanceSet,
+    wanted: Sequence[int],
+    prompt: Prompt,
+    batch_size: int | None,
+    max_workers: int,
+) -> Iterator[tuple[int, Answer]]:
+    """Replies of a callable from a prompt to a reply; with ``batch_size``, from a list of prompts to a list of replies."""
+    if batch_size is None:
+        yield from _concurrently(lambda index: _reply(policy(prompt(suite[index]))), wanted, max_workers)
+        return
+    batches = [wanted[begin : begin + batch_size] for begin in range(0, len(wanted), batch_size)]
+
+    def ask(batch: Sequence[int]) -> list[Answer]:
+        replies = list(policy([prompt(suite[index]) for index in batch]))
+        if len(replies) != len(batch):
+            raise LakeError(
+                f"the policy gave {len(replies)} replies to {len(batch)} prompts: it must give one for each"
+            )
+        return [_reply(reply) for reply in replies]
+
+    for batch, replies in _concurrently(ask, batches, max_workers):
+        yield from zip(batch, replies)
+
+
+def neural_answers(
+    policy: NeuralPolicy, suite: InstanceSet, wanted: Sequence[int], config: LakeConfig | None
+) -> Iterator[tuple[int, Answer]]:
+    """The actions that a network takes on each board, until its episode ends by success, a fall or the horizon."""
+    for begin in range(0, len(wanted), NEURAL_BATCH):
+        chunk = wanted[begin : begin + NEURAL_BATCH]
+        yield from zip(chunk, _actions_taken(policy, suite[np.asarray(chunk)], config))
+
+
+def _actions_taken(policy: NeuralPolicy, boards: InstanceSet, config: LakeConfig | None) -> list[Answer]:
+    from mapf_frozenlake.world.batch import LakeBatch
+
+    side, agents = max(boards.holes.shape[1:]), boards.starts.shape[1]
+    shapes = {"max_size": side, "max_agents": agents} | policy.env_kwargs
+    rules = config if config is not None else LakeConfig.single(side, num_agents=1)
+    batch = LakeBatch(rules, len(boards), **shapes | {"autoreset": "disabled"})
+    batch.seed(np.zeros(len(boards), np.int64))
+    observation = batch.reset(instances=boards)
+    taken: list[NDArray[np.int64]] = []  # per step, [n, A]
+    lengths = np.zeros(len(boards), np.int64)  # of each episode; 0 while it goes on
+    while True:
+        actions = np.array(policy.act(observation), dtype=np.int64)
+        taken.append(actions)
+        result = batch.step(actions)
+        over = result.terminated | result.truncated
+        lengths[over & (lengths == 0)] = len(taken)
+        if lengths.all():
+            break
+        observation = result.observation
+        if over.any():  # their result stands; the batch asks that they be reset before the next step
+            observation = batch.reset(over, instances=boards[np.flatnonzero(over)])
+    moves = np.stack(taken)  # [steps, n, A]
+    return [moves[: lengths[row], row, : boards.num_agents[row]].T.tolist() for row in range(len(boards))]
+
+
+def _reply(reply: Any) -> str:
+    if reply is None:  # a model that answered nothing
+        return ""
+    if not isinstance(reply, str):
+        raise LakeError(
+            f"a text policy replied with {type(reply).__name__}: it must give a string, or form= is another"
+        )
+    return reply
+
+
+def _concurrently(ask: Callable[[Any], Any], wanted: Sequence[Any], max_workers: int) -> Iterator[tuple[Any, Any]]:
+    """(question, answer) in the order in which answers come; after an exception nothing more is asked."""
+    if max_workers == 1:
+        for question in wanted:
+            yield question, ask(question)
+        return
+    questions = iter(wanted)
+    with ThreadPoolExecutor(max_workers) as pool:
+        running: dict[Future, Any] = {
+            pool.submit(ask, question): question for question in islice(questions, max_workers)
+        }
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield running.pop(future), future.result()
+                for question in islice(questions, 1):
+                    running[pool.submit(ask, question)] = question

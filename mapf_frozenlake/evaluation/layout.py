@@ -1,0 +1,110 @@
+"""How a table looks: the same cells as plain text or as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mapf_frozenlake.evaluation.table import EvaluationTable, Row
+
+REPORTED = "†"
+FOOTNOTE = (
+    f'{REPORTED} as published by the authors of "From Trainee to Trainer" (arXiv 2606.17682), on their own instances, 150 a '
+    "cell: not measured here"
+)
+FAILURE_TITLES = {
+    "parse_error": "parse error",
+    "illegal_move": "illegal move",
+    "hole": "hole",
+    "conflict": "conflict",
+    "goal_missed": "goal missed",
+}
+
+
+def interleaved(rows: Iterable[Row], reference: Iterable[Row]) -> list[Row]:
+    """Each row, then the reference's rows of the same group."""
+    published = list(reference)
+    together: list[Row] = []
+    for row in rows:
+        together += [row, *(other for other in published if other.group == row.group)]
+    return together
+
+
+def plain(table: EvaluationTable) -> str:
+    """Sections of aligned columns, a headline above them."""
+    parts = [headline(table)]
+    for title, rows in table.sections():
+        header, cells = grid(rows)
+        widths = [max(len(line[column]) for line in (header, *cells)) for column in range(len(header))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if column == 0 else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(line, widths))
+            )
+            for line in (header, *cells)
+        ]
+        rule = "  ".join("-" * width for width in widths)
+        parts.append("\n".join([f"by {title}", lines[0].rstrip(), rule, *(line.rstrip() for line in lines[1:])]))
+    return "\n\n".join([*parts, *([FOOTNOTE] if table.reference else [])])
+
+
+def markdown(table: EvaluationTable) -> str:
+    parts = [headline(table)]
+    for title, rows in table.sections():
+        header, cells = grid(rows)
+        marks = ["---", *["---:"] * (len(header) - 1)]
+        body = "\n".join("| " + " | ".join(line) + " |" for line in (header, marks, *cells))
+        parts.append(f"**By {title}**\n\n{body}")
+    return "\n\n".join([*parts, *([FOOTNOTE] if table.reference else [])])
+
+
+def headline(table: EvaluationTable) -> str:
+    row = table.overall
+    optimal = (
+        "optimum unknown" if row.optimal is None else f"{row.optimal:.2f} % optimal {_interval(row.optimal_interval)}"
+    )
+    return f"{table.name}: {row.valid:.2f} % valid {_interval(row.valid_interval)}, {optimal}, {row.n} instances"
+
+
+def grid(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Header and cells; failure kinds that never happened have no column."""
+    kinds = [kind for kind in FAILURE_TITLES if any(row.failures.get(kind) for row in rows)]
+    groups = list(dict.fromkeys(name for row in rows for name in row.group))
+    several = len({row.who for row in rows}) > 1
+    header = [
+        *(name.replace("_", " ") for name in groups),
+        *(["policy"] if several else []),
+        "n", "valid %", "95 %", "optimal %", "95 %", "regret", "sum of costs",
+        *(FAILURE_TITLES[kind] for kind in kinds),
+    ]  # fmt: skip
+    cells = [
+        [
+            *(_label(row.group.get(name, "all")) for name in groups),
+            *([row.who + (f" {REPORTED}" if row.reported else "")] if several else []),
+            str(row.n),
+            f"{row.valid:.2f}",
+            _interval(row.valid_interval),
+            _number(row.optimal, 2),
+            _interval(row.optimal_interval),
+            _number(row.regret, 2),
+            _number(row.sum_of_costs, 1),
+            *("" if row.reported else str(row.failures.get(kind, 0)) for kind in kinds),
+        ]
+        for row in rows
+    ]
+    return header, cells
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _interval(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

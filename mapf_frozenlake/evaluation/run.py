@@ -1,0 +1,105 @@
+"""``evaluate``: ask a policy for every instance of a suite, judge what it says, make the table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.evaluation.answers import AnswersFile
+from mapf_frozenlake.evaluation.forms import (
+    Answer,
+    Form,
+    Prompt,
+    checked_form,
+    neural_answers,
+    solver_answers,
+    text_answers,
+)
+from mapf_frozenlake.evaluation.record import record_of
+from mapf_frozenlake.evaluation.table import EvaluationTable
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.text import plan_prompt
+from mapf_frozenlake.types import Instance
+
+Progress = Callable[[int, int], None]
+
+
+def evaluate(
+    policy: Any,
+    suite: InstanceSet | Iterable[Instance] | str,
+    *,
+    form: Form | None = None,
+    name: str | None = None,
+    prompt: Prompt = plan_prompt,
+    batch_size: int | None = None,
+    max_workers: int = 1,
+    config: LakeConfig | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> EvaluationTable:
+    """How a policy does on a suite: every instance is asked once, and every answer judged by the same judge.
+
+    policy       a solver (Instance to Solution or plan), a text policy (string to string), or a neural policy (an object
+                 with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); ``form`` says which where
+                 that cannot be seen
+    suite        an InstanceSet, instances, or the name of a shipped suite
+    prompt       what a text policy is shown for an instance
+    batch_size   give a text policy lists of so many prompts, and take lists of replies
+    max_workers  ask a solver or text policy from so many threads
+    config       the rules of a neural policy's episodes (horizon, hints); its sizes do not matter
+    resume       a file that keeps the answers: what it holds is not asked again
+    progress     called with (answers there, instances) after each answer
+
+    An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
+    """
+    suite = _instances(suite)
+    form = checked_form(policy, form)
+    if max_workers < 1 or (batch_size is not None and batch_size < 1):
+        raise LakeError(f"max_workers={max_workers}, batch_size={batch_size}: give at least 1")
+    name = name if name is not None else _name_of(policy)
+    kept = AnswersFile(resume, suite, form, name) if resume is not None else None
+    answers: dict[int, Answer] = dict(kept.answers) if kept is not None else {}
+    missing = [index for index in range(len(suite)) if index not in answers]
+    try:
+        for index, answer in _ask(policy, form, suite, missing, prompt, batch_size, max_workers, config):
+            answers[index] = answer
+            if kept is not None:
+                kept.add(index, answer)
+            if progress is not None:
+                progress(len(answers), len(suite))
+    finally:
+        if kept is not None:
+            kept.close()
+    return EvaluationTable(name, tuple(record_of(suite, index, answers[index]) for index in range(len(suite))))
+
+
+def _ask(
+    policy: Any,
+    form: Form,
+    suite: InstanceSet,
+    missing: list[int],
+    prompt: Prompt,
+    batch_size: int | None,
+    max_workers: int,
+    config: LakeConfig | None,
+) -> Iterator[tuple[int, Answer]]:
+    if form == "neural":
+        return neural_answers(policy, suite, missing, config)
+    if form == "text":
+        return text_answers(policy, suite, missing, prompt, batch_size, max_workers)
+    return solver_answers(policy, suite, missing, max_workers)
+
+
+def _instances(suite: InstanceSet | Iterable[Instance] | str) -> InstanceSet:
+    if isinstance(suite, str):
+        from mapf_frozenlake.suite import load_suite
+
+        return load_suite(suite)
+    return suite if isinstance(suite, InstanceSet) else InstanceSet.from_instances(suite)
+
+
+def _name_of(policy: Any) -> str:
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)
