@@ -31,6 +31,7 @@ class AnswersFile:
 
     def __init__(self, path: str | os.PathLike[str], suite: InstanceSet, form: Form, name: str) -> None:
         self.path = Path(path)
+        self.count = len(suite)
         self.header = {
             "answers": VERSION,
             "suite": digest_of(suite),
