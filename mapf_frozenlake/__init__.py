@@ -9,6 +9,7 @@ from mapf_frozenlake.evaluation import EvaluationTable, evaluate
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import judge, judge_batch
+from mapf_frozenlake.suite import load_suite, validation_suite
 from mapf_frozenlake.text import ParseError, format_plan, from_text, parse_plan, plan_prompt, to_text
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
 from mapf_frozenlake.world.batch import LakeBatch
@@ -46,10 +47,12 @@ __all__ = [
     "joint_move",
     "judge",
     "judge_batch",
+    "load_suite",
     "parallel_env",
     "parse_plan",
     "plan_prompt",
     "to_text",
+    "validation_suite",
 ]
 
 register_envs()

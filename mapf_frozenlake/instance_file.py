@@ -3,8 +3,8 @@
 ::
 
     mapf-frozenlake instances 1
-    <SHA-256 of the rest, 64 hex digits>
-    zlib( uint32 length of the header | header, JSON | the arrays, in the header's order, little endian )
+    <SHA-256 of what was compressed, 64 hex digits>
+    zlib( uint32 length of the header | header, JSON | the arrays, in the order of ARRAYS, then the labels; little endian )
 
 Nothing in it is ever executed, and nothing is allocated before its size was checked.
 """
@@ -37,9 +37,10 @@ LABEL_DTYPES = {"int64": np.int64, "float64": np.float64}
 
 
 def write(these: InstanceSet, path: Path) -> Path:
-    """Equal sets give equal bytes. The file appears whole or not at all."""
-    body = zlib.compress(_payload(these), 9)
-    first_lines = MAGIC + b"%d\n" % VERSION + hashlib.sha256(body).hexdigest().encode() + b"\n"
+    """The file appears whole or not at all; equal sets have equal checksums."""
+    payload = _payload(these)
+    first_lines = MAGIC + b"%d\n" % VERSION + hashlib.sha256(payload).hexdigest().encode() + b"\n"
+    body = zlib.compress(payload, 9)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, half_written = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
@@ -51,6 +52,11 @@ def write(these: InstanceSet, path: Path) -> Path:
         os.unlink(half_written)
         raise
     return path
+
+
+def checksum(these: InstanceSet) -> str:
+    """SHA-256 of the content, as the file's second line has it."""
+    return hashlib.sha256(_payload(these)).hexdigest()
 
 
 def _payload(these: InstanceSet) -> bytes:
@@ -82,7 +88,8 @@ def read(path: Path) -> InstanceSet:
 
 def parse(data: bytes) -> InstanceSet:
     """The set in these bytes; ``LakeError`` for anything else."""
-    stream = _Inflated(_checked_body(data))
+    expected, body = _checksum_and_body(data)
+    stream = _Inflated(body)
     length = int(np.frombuffer(stream.take(4, "the header's length"), "<u4")[0])
     if length > MAX_HEADER_BYTES:
         raise LakeError(f"the header claims {length} bytes, at most {MAX_HEADER_BYTES} are allowed: not our file")
@@ -99,6 +106,8 @@ def parse(data: bytes) -> InstanceSet:
         columns[name] = _column(stream, name, DTYPES[name], shapes[name])
     labels = {name: _column(stream, name, LABEL_DTYPES[dtype], (n,)) for name, dtype in header["labels"].items()}
     stream.expect_end()
+    if stream.digest() != expected:
+        raise LakeError("line 2: the checksum does not fit what follows; fetch or write the file again")
     ids = header["sample_ids"]
     return InstanceSet(
         **columns,
@@ -109,7 +118,7 @@ def parse(data: bytes) -> InstanceSet:
     )
 
 
-def _checked_body(data: bytes) -> bytes:
+def _checksum_and_body(data: bytes) -> tuple[bytes, bytes]:
     first_line, _, rest = data.partition(b"\n") if b"\n" in data[:64] else (data[:64], b"", b"")
     if not first_line.startswith(MAGIC):
         raise LakeError(f"byte 0: not an instance file, which starts with {MAGIC.decode().strip()!r}")
@@ -122,12 +131,7 @@ def _checked_body(data: bytes) -> bytes:
         raise LakeError(
             f"line 2: the checksum must be {DIGEST_LENGTH} hex digits and a newline; the file was cut or edited"
         )
-    body = rest[DIGEST_LENGTH + 1 :]
-    if hashlib.sha256(body).hexdigest().encode() != rest[:DIGEST_LENGTH]:
-        raise LakeError(
-            f"line 2: the checksum does not fit the {len(body)} bytes after it; fetch or write the file again"
-        )
-    return body
+    return rest[:DIGEST_LENGTH], rest[DIGEST_LENGTH + 1 :]
 
 
 class _Inflated:
@@ -137,6 +141,10 @@ class _Inflated:
         self._engine = zlib.decompressobj()
         self._rest = body
         self._taken = 0
+        self._hash = hashlib.sha256()
+
+    def digest(self) -> bytes:
+        return self._hash.hexdigest().encode()
 
     def take(self, size: int, what: str) -> bytes:
         pieces, missing = [], size
@@ -153,7 +161,9 @@ class _Inflated:
         if missing:
             raise LakeError(f"byte {self._taken} of the payload: {what} needs {size} bytes, {size - missing} are there")
         self._taken += size
-        return b"".join(pieces)
+        taken = b"".join(pieces)
+        self._hash.update(taken)
+        return taken
 
     def expect_end(self) -> None:
         try:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class InstanceSet:
             raise LakeError("nothing to concatenate: give at least one InstanceSet")
         height, width = max(one.holes.shape[1] for one in sets), max(one.holes.shape[2] for one in sets)
         padded = [one.padded(height, width, max(each.starts.shape[1] for each in sets)) for one in sets]
-        columns = {name: np.concatenate([getattr(one, name) for one in padded]) for name in ARRAYS}
+        columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in padded]) for name in ARRAYS}
         shared = [name for name in padded[0].labels if all(name in one.labels for one in padded)]
         ids: list[str] = []
         for one in padded:
@@ -165,8 +165,15 @@ class InstanceSet:
             f"InstanceSet({n} instances up to {height}×{width}, up to {self.starts.shape[1]} agents, seed={self.seed})"
         )
 
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the content, 64 hex digits: equal for equal sets, on any machine."""
+        from mapf_frozenlake.instance_file import checksum
+
+        return checksum(self)
+
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write one compressed file, checksum and config inside; equal sets give equal bytes."""
+        """Write one compressed file, checksum and config inside."""
         from mapf_frozenlake.instance_file import write
 
         return write(self, Path(path))
@@ -200,7 +207,7 @@ def raise_on_broken_arrays(these: InstanceSet) -> None:
     n, height, width = these.holes.shape
     slots = these.starts.shape[1]
 
-    def refuse(broken: NDArray[np.bool_], why: str) -> None:
+    def refuse(broken: Any, why: str) -> None:
         if broken.any():
             raise LakeError(f"instance {int(np.flatnonzero(broken)[0])} of {n}: {why}")
 
@@ -223,7 +230,7 @@ def raise_on_broken_arrays(these: InstanceSet) -> None:
     limit = np.stack([these.heights, these.widths], axis=1)[:, None, :]
     refuse((((cells < 0) | (cells >= limit)).any(axis=2) & used).any(axis=1), "a start or goal is off the board")
     flat = np.where(used, cells[..., 0] * width + cells[..., 1], 0)
-    on_hole = np.take_along_axis(these.holes.reshape(n, -1), flat, axis=1) & used
+    on_hole = np.take_along_axis(these.holes.reshape(n, height * width), flat, axis=1) & used
     refuse(on_hole.any(axis=1), "a start or goal is a hole")
     ordered = np.sort(np.where(used, flat, -1 - np.arange(2 * slots)), axis=1)  # empty slots differ from all
     refuse((np.diff(ordered, axis=1) == 0).any(axis=1), "a cell is used by two starts or goals")

@@ -1,15 +1,13 @@
 """Which kind of instance comes j-th: quotas that hold in every prefix, not only at the end.
 
-Three nested questions, each answered so that no quota is ever off by more than one:
+A map size of share s is due ``s · t`` times in the first t instances. Its k-th turn has a window: it may come once
+``s · t > k − 1`` and must have come when ``s · t ≥ k``. Taking, of those whose window is open, the one whose window closes
+first meets every window (earliest deadline first: Liu and Layland), so a size is never more than one off its due. Agent
+counts have windows of the same kind. Of the first k instances of one size, ``wait_ratio · k``, rounded half up, need a wait.
 
-1. *Which map size?* Size s is due ``share_s · t`` times in the first t instances. Each of its turns has a window: the
-   k-th may come once ``share_s · t > k − 1`` and must have come when ``share_s · t ≥ k``. Among the sizes whose window is
-   open, the one whose window closes first has its turn (earliest deadline first, which meets every window: Liu and
-   Layland). So a size is always within one of its due.
-2. *Does it need a wait?* Of the first k instances of a size, ``wait_ratio · k``, rounded half up, do.
-3. *How many agents?* Counts have windows as sizes do, over the whole sequence; among the counts that may be taken
-   without anybody missing a deadline, the one that lags most within its (size, label) group is taken. So sizes, labels
-   and counts do not march in step: every combination gets close to the product of its shares.
+Windows leave some freedom, and it is used to keep sizes, labels and counts from marching in step: of all sizes and
+counts that may come next without anybody missing a deadline later, the combination (size, its next label, count) that
+lags most behind the product of its shares comes next.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 
 ANY, NO_WAIT, WAIT = -1, 0, 1  # the wait label of an instance, as in InstanceSet.needs_wait
 _EPSILON = 1e-9  # what floating point may add to a quota that is a whole number
-_LOOKAHEAD = 1024  # turns; where a window reaches further, the earliest deadline decides
+_LOOKAHEAD = 256  # turns; where a window reaches further, the earliest deadline decides
 
 
 @njit(cache=True, nogil=True)
@@ -32,18 +30,24 @@ def apportion(shares, wait_ratios, weights, n):
     ``shares`` float64[S] and ``weights`` float64[C] are positive and sum to 1; ``wait_ratios`` float64[S], NaN for any.
     """
     slices, labels, counts = np.empty(n, np.int16), np.empty(n, np.int8), np.empty(n, np.int16)
-    slices_taken = np.zeros(shares.size, np.int64)
-    counts_taken = np.zeros(weights.size, np.int64)
-    group_taken = np.zeros((shares.size, 3, weights.size), np.int64)
+    slices_taken, counts_taken = np.zeros(shares.size, np.int64), np.zeros(weights.size, np.int64)
+    taken = np.zeros((shares.size, 3, weights.size), np.int64)
+    may_slice, may_count = np.empty(shares.size, np.bool_), np.empty(weights.size, np.bool_)
     for j in range(n):
-        piece = _first_due(shares, slices_taken, j + 1)
-        label = _label(wait_ratios[piece], slices_taken[piece])
-        slices_taken[piece] += 1
-        group = group_taken[piece, label + 1]
-        count = _count(weights, counts_taken, group, j + 1)
-        counts_taken[count] += 1
-        group[count] += 1
-        slices[j], labels[j], counts[j] = piece, label, count
+        _mark_allowed(shares, slices_taken, j + 1, may_slice)
+        _mark_allowed(weights, counts_taken, j + 1, may_count)
+        most = -np.inf
+        for piece in range(shares.size):
+            label = _label(wait_ratios[piece], slices_taken[piece])
+            due = shares[piece] * _label_share(wait_ratios[piece], label) * (j + 1)
+            for count in range(weights.size):
+                lag = due * weights[count] - taken[piece, label + 1, count]
+                if may_slice[piece] and may_count[count] and lag > most + _EPSILON:
+                    most = lag
+                    slices[j], labels[j], counts[j] = piece, label, count
+        slices_taken[slices[j]] += 1
+        counts_taken[counts[j]] += 1
+        taken[slices[j], labels[j] + 1, counts[j]] += 1
     return slices, labels, counts
 
 
@@ -56,54 +60,38 @@ def _label(wait_ratio, rank):
 
 
 @njit(cache=True, nogil=True)
-def _is_open(quota, taken, turn):
-    return quota * turn > taken + _EPSILON
+def _label_share(wait_ratio, label):
+    return 1.0 if label == ANY else wait_ratio if label == WAIT else 1.0 - wait_ratio
 
 
 @njit(cache=True, nogil=True)
-def _first_due(quotas, taken, turn):
-    """Of those whose window is open at this 1-based turn, the one whose window closes first; ties to the first."""
-    best, best_deadline = -1, np.inf
+def _mark_allowed(quotas, taken, turn, allowed):
+    """Whose window is open at this 1-based turn and whom to take makes nobody late: never nobody."""
+    first, first_deadline = -1, np.inf
     for one in range(quotas.size):
-        if _is_open(quotas[one], taken[one], turn):
+        if quotas[one] * turn > taken[one] + _EPSILON:
             deadline = math.ceil((taken[one] + 1) / quotas[one] - _EPSILON)
-            if deadline < best_deadline:
-                best, best_deadline = one, deadline
-    return best
+            if deadline < first_deadline:
+                first, first_deadline = one, deadline
+            allowed[one] = _is_safe(quotas, taken, turn, one)
+        else:
+            allowed[one] = False
+    allowed[first] = True
 
 
 @njit(cache=True, nogil=True)
-def _count(weights, taken, in_group, turn):
-    """The count that lags most in its group, of those after which every deadline can still be met."""
-    choice = _first_due(weights, taken, turn)
-    if weights.size == 1:
-        return choice
-    group_turn = in_group.sum() + 1
-    lag = weights[choice] * group_turn - in_group[choice]
-    for one in range(weights.size):
-        other_lag = weights[one] * group_turn - in_group[one]
-        if (
-            other_lag > lag + _EPSILON
-            and _is_open(weights[one], taken[one], turn)
-            and _is_safe(weights, taken, turn, one)
-        ):
-            choice, lag = one, other_lag
-    return choice
-
-
-@njit(cache=True, nogil=True)
-def _is_safe(weights, taken, turn, choice):
+def _is_safe(quotas, taken, turn, choice):
     """Whether all deadlines can be met after this choice: never are more turns due than there are until then."""
     horizon = turn
-    for one in range(weights.size):
+    for one in range(quotas.size):
         ahead = taken[one] + (1 if one == choice else 0)
-        horizon = max(horizon, math.ceil(ahead / weights[one]))  # from here on nobody is ahead of its quota
+        horizon = max(horizon, math.ceil(ahead / quotas[one]))  # from here on nobody is ahead of its quota
     if horizon - turn > _LOOKAHEAD:
         return False
     for then in range(turn, horizon + 1):
         due = 0
-        for one in range(weights.size):
-            owed = math.floor(weights[one] * then + _EPSILON) - taken[one] - (1 if one == choice else 0)
+        for one in range(quotas.size):
+            owed = math.floor(quotas[one] * then + _EPSILON) - taken[one] - (1 if one == choice else 0)
             due += max(owed, 0)
         if due > then - turn:
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -15,12 +15,12 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator import kernel
 from mapf_frozenlake.generator.explain import why_not
-from mapf_frozenlake.generator.strata import Strata, Stratum, displacements, strata_of
+from mapf_frozenlake.generator.strata import Stratum, displacements, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import CERTIFICATES, InstanceSet
 from mapf_frozenlake.types import Certificate
 
-Exclude = InstanceSet | Iterable[InstanceSet] | None
+Exclude = InstanceSet | Iterable[InstanceSet] | NDArray[np.uint64] | None  # an array: keys of `canonical_keys`
 _CHUNK = 32  # instances a thread takes at a time
 
 
@@ -67,7 +67,7 @@ def generate(
         raise LakeError(f"n={n}, first={first}: both must be 0 or more")
     strata = strata_of(config, certify)
     room = InstanceSet.empty(n, config.max_size, config.max_size, config.max_agents)
-    drawer = Drawer(strata, seed, excluded_keys(exclude), limits)
+    drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)
     drawer.fill(room, strata.sequence(first + n)[first:], np.arange(first, first + n), np.arange(n), threads)
     return replace(room, config=config, seed=seed)
 
@@ -81,7 +81,7 @@ def check_config(
     """
     strata = strata_of(config, certify)
     limits = Limits(draws=DEFAULT_LIMITS.draws // 10, decisions=DEFAULT_LIMITS.decisions // 10)
-    drawer = Drawer(strata, 0, excluded_keys(exclude), limits)
+    drawer = Drawer(strata.kinds, 0, excluded_keys(exclude), limits)
     room = InstanceSet.empty(probes, config.max_size, config.max_size, config.max_agents)
     rows = np.arange(probes)
     for kind in strata.wanted():
@@ -92,7 +92,7 @@ def check_config(
 class Drawer:
     """Draws instances of given kinds. Safe to share between threads."""
 
-    strata: Strata
+    strata: Sequence[Stratum]
     seed: int
     excluded: NDArray[np.uint64]  # sorted keys
     limits: Limits = DEFAULT_LIMITS
@@ -105,28 +105,30 @@ class Drawer:
         indices: NDArray[np.int64],
         rows: NDArray[np.int64],
         threads: int | None = None,
-    ) -> None:
-        """Instance ``indices[i]``, of stratum ``kinds[i]``, into ``room``'s row ``rows[i]``; on all cores by default."""
+    ) -> NDArray[np.int64]:
+        """Instance ``indices[i]``, of stratum ``kinds[i]``, into ``room``'s row ``rows[i]``; on all cores by default.
+
+        Returns how many draws met which fate: int64[NUM_FATES], see ``kernel``.
+        """
         jobs = []
         for kind in np.unique(kinds).tolist():
             mine = np.flatnonzero(kinds == kind)
             for chunk in np.split(mine, range(_CHUNK, mine.size, _CHUNK)):
-                jobs.append((self.strata.kinds[kind], indices[chunk], rows[chunk]))
+                jobs.append((self.strata[kind], indices[chunk], rows[chunk]))
         workers = min(threads or usable_cores(), len(jobs))
         if workers <= 1:
-            for job in jobs:
-                self._draw(room, *job)
-            return
+            return sum((self._draw(room, *job) for job in jobs), np.zeros(kernel.NUM_FATES, np.int64))
         with ThreadPoolExecutor(workers) as pool:
             running = [pool.submit(self._draw, room, *job) for job in jobs]
             try:
-                for one in running:
-                    one.result()
+                return sum((one.result() for one in running), np.zeros(kernel.NUM_FATES, np.int64))
             except GenerationError:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _draw(self, room: InstanceSet, kind: Stratum, indices: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    def _draw(
+        self, room: InstanceSet, kind: Stratum, indices: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         tally = np.zeros((indices.size, kernel.NUM_FATES), np.int64)
         common = (
             seed_key(self.seed), indices, rows, kind.size, kind.num_agents, kind.num_holes, kind.min_distance,
@@ -145,6 +147,7 @@ class Drawer:
         room.heights[rows] = room.widths[rows] = kind.size
         room.num_agents[rows] = kind.num_agents
         room.certificates[rows] = CERTIFICATES.index(kind.certificate)
+        return tally.sum(axis=0)
 
     def _displacements_of(self, kind: Stratum) -> NDArray[np.int64]:
         key = (kind.size, kind.num_agents, kind.min_distance)
@@ -155,6 +158,8 @@ class Drawer:
 
 def excluded_keys(exclude: Exclude) -> NDArray[np.uint64]:
     """The sorted keys of everything that must not be drawn."""
+    if isinstance(exclude, np.ndarray):
+        return np.unique(exclude)
     sets = [exclude] if isinstance(exclude, InstanceSet) else list(exclude or ())
     return np.unique(np.concatenate([np.empty(0, np.uint64), *(canonical_keys(one) for one in sets)]))
 

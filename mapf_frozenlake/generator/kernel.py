@@ -98,7 +98,7 @@ def has_some_plan(holes, size, starts, goals, agents):
     least = longest_distance(problem)
     for spare in (0, size // 2, 2 * size):
         paths = np.empty((agents, least + spare + 1), np.int16)
-        if plan_in_turn(problem, np.full(agents, least + spare), True, paths, agents + 2):
+        if plan_in_turn(problem, np.full(agents, least + spare), True, paths):
             return True
     return False
 

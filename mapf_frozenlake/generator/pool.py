@@ -55,11 +55,14 @@ class InstancePool:
             )
         self.config, self.size, self.seed = config, size, seed
         self.arrays = InstanceSet.empty(size, side, side, agents)  # row j is whole once `ensure` was called with j
+        self._certify = certify
         strata = strata_of(config, certify)
-        self._drawer = Drawer(strata, seed, excluded_keys(exclude), limits)
+        self._drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)
         self._sequence = strata.sequence(size)
         self._ready = np.zeros(size, np.bool_)
-        self._forget_threads()
+        self._lock = threading.Lock()
+        self._wanted: SimpleQueue[NDArray[np.int64] | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
         _POOLS.add(self)
 
     @classmethod
@@ -121,26 +124,34 @@ class InstancePool:
         if missing.size == 0:
             return
         self._wanted.put(missing)
-        if self._worker is None:
-            with self._lock:
-                if self._worker is None:
-                    self._worker = threading.Thread(
-                        target=_draw_ahead, args=(weakref.ref(self), self._wanted), daemon=True
-                    )
-                    self._worker.start()
+        with self._lock:
+            if self._worker is None:
+                self._worker = threading.Thread(target=_draw_ahead, args=(weakref.ref(self), self._wanted), daemon=True)
+                self._worker.start()
 
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_wanted", "_worker")}
+    def __reduce__(self) -> tuple:
+        """A pickle says what to draw, not what was drawn: the other process draws the same when it needs it."""
+        _, side, _ = self.arrays.holes.shape
+        arguments = (
+            self.config,
+            self.size,
+            self.seed,
+            self._drawer.excluded,
+            self._certify,
+            side,
+            self.arrays.starts.shape[1],
+        )
+        return InstancePool._from_arguments, (*arguments, self._drawer.limits)
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
-        self._forget_threads()
-        _POOLS.add(self)
+    @classmethod
+    def _from_arguments(cls, config, size, seed, exclude, certify, max_size, max_agents, limits) -> InstancePool:
+        return cls(
+            config, size=size, seed=seed, exclude=exclude, certify=certify, max_size=max_size, max_agents=max_agents,
+            limits=limits,
+        )  # fmt: skip
 
     def _forget_threads(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted: SimpleQueue[NDArray[np.int64] | None] = SimpleQueue()
-        self._worker: threading.Thread | None = None
+        self._lock, self._wanted, self._worker = threading.Lock(), SimpleQueue(), None
 
     def __del__(self) -> None:
         if getattr(self, "_worker", None) is not None:

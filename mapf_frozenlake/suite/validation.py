@@ -1,0 +1,29 @@
+"""Held-out suites of anybody's own target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.generator.generate import Exclude, generate
+from mapf_frozenlake.instance_set import InstanceSet
+
+_SEED_OFFSET = 1 << 63  # training seeds are below: the two streams never meet
+
+
+def validation_suite(config: LakeConfig, n: int, seed: int = 0, *, exclude: Exclude = None) -> InstanceSet:
+    """n instances of the target ``config`` to validate on, with labels agents, size and hole_ratio to group by.
+
+    Drawn from seeds that training does not use. Small lakes repeat all the same: give the suite as ``exclude`` to the
+    training envs, and the test suite as ``exclude`` here, and the three share no board up to symmetry.
+    """
+    drawn = generate(config, n, seed + _SEED_OFFSET, exclude=exclude)
+    ratios = np.array([config.slices[size].hole_ratio for size in drawn.heights.tolist()])
+    labels = {"agents": drawn.num_agents.astype(np.int64), "size": drawn.heights.astype(np.int64), "hole_ratio": ratios}
+    ids = tuple(
+        f"{agents}ag_{size}x{size}_hr{ratio:g}_{row:03d}"
+        for row, (agents, size, ratio) in enumerate(zip(labels["agents"], labels["size"], ratios, strict=True))
+    )
+    return replace(drawn, labels=labels, sample_ids=ids, seed=seed)
