@@ -9,12 +9,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.solvers.batch import in_threads
-from mapf_frozenlake.solvers.board import ANYWHERE, GOALS_ONLY, UNREACHABLE, make_problem
-from mapf_frozenlake.solvers.decide import decide
+from mapf_frozenlake.solvers.board import GOALS_ONLY, make_problem
+from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
-from mapf_frozenlake.solvers.pairs import pair_distance
-from mapf_frozenlake.solvers.routes import plan_in_turn
-from mapf_frozenlake.solvers.solvable import solvable
+from mapf_frozenlake.solvers.makespan import least_makespan, longest_distance, same_deadline
+
+__all__ = ["FEASIBLE", "INFEASIBLE", "OUT_OF_BUDGET", "certify_batch", "certify_one", "longest_distance"]
 
 FEASIBLE, INFEASIBLE = FOUND, NONE  # and OUT_OF_BUDGET, which is neither
 UNKNOWN = -1
@@ -22,68 +22,17 @@ DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
 
 
 @njit(cache=True)
-def longest_distance(problem):
-    """The makespan if nobody were in anybody's way; -1 if an agent cannot reach its goal even so."""
-    longest = 0
-    for agent in range(len(problem.starts)):
-        distance = problem.distance[agent, problem.starts[agent]]
-        if distance == UNREACHABLE:
-            return -1
-        longest = max(longest, np.int64(distance))
-    return longest
-
-
-@njit(cache=True)
-def longest_pair_distance(problem):
-    """The largest makespan that two agents alone would need; -1 if some two cannot both reach their goals."""
-    longest = 0
-    for a in range(len(problem.starts)):
-        for b in range(a):
-            steps = pair_distance(problem, b, a)
-            if steps < 0:
-                return -1
-            longest = max(longest, steps)
-    return longest
-
-
-@njit(cache=True)
 def certify_problem(problem, budget):
     """(status, makespan, needs_wait): exact, or OUT_OF_BUDGET. ``budget[0]`` counts down expansions."""
-    agents = len(problem.starts)
-    makespan = longest_distance(problem)
-    if makespan < 0:
-        return INFEASIBLE, UNKNOWN, UNKNOWN
-    pairs_known, solvable_known = agents == 1, agents <= 2
-    while True:
-        deadlines = np.empty(agents, np.int64)
-        deadlines[:] = makespan
-        paths = np.empty((agents, makespan + 1), np.int16)
-        if plan_in_turn(problem, deadlines, GOALS_ONLY, paths):
-            return FEASIBLE, makespan, 0
-        if not pairs_known:
-            pairs_known = True
-            pairwise = longest_pair_distance(problem)
-            if pairwise < 0:
-                return INFEASIBLE, UNKNOWN, UNKNOWN
-            if pairwise > makespan:
-                makespan = pairwise
-                continue
-        status = FOUND
-        if not plan_in_turn(problem, deadlines, ANYWHERE, paths):
-            status = decide(problem, deadlines, ANYWHERE, budget, paths)
-        if status == FOUND:
-            status = decide(problem, deadlines, GOALS_ONLY, budget, paths)
-            if status == OUT_OF_BUDGET:
-                return OUT_OF_BUDGET, UNKNOWN, UNKNOWN
+    status, makespan, restless = least_makespan(problem, budget)
+    if status == FOUND and not restless:
+        deadlines, paths = same_deadline(len(problem.starts), makespan)
+        status = decide(problem, deadlines, GOALS_ONLY, budget, paths, nobody(problem))
+        if status != OUT_OF_BUDGET:
             return FEASIBLE, makespan, 0 if status == FOUND else 1
-        if status == NONE and not solvable_known:
-            solvable_known = True
-            status = solvable(problem, makespan, budget)
-            if status == NONE:
-                return INFEASIBLE, UNKNOWN, UNKNOWN
-        if status == OUT_OF_BUDGET:
-            return OUT_OF_BUDGET, UNKNOWN, UNKNOWN
-        makespan += 1
+    if status != FOUND:
+        return status, UNKNOWN, UNKNOWN
+    return FEASIBLE, makespan, 0
 
 
 @njit(cache=True)
@@ -131,11 +80,9 @@ def certify_batch(
     widths = np.full(count, max_width, np.int16) if widths is None else widths
     num_agents = np.full(count, starts.shape[1], np.int16) if num_agents is None else num_agents
     found = Certificates(np.empty(count, np.int8), np.empty(count, np.int32), np.empty(count, np.int8))
-    in_threads(
-        lambda begin, end: _certify_range(
-            holes, heights, widths, starts, goals, num_agents, budget, begin, end, *found
-        ),  # fmt: skip
-        count,
-        threads,
-    )
+
+    def work(begin: int, end: int) -> None:
+        _certify_range(holes, heights, widths, starts, goals, num_agents, budget, begin, end, *found)
+
+    in_threads(work, count, threads)
     return found

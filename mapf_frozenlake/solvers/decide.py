@@ -46,17 +46,29 @@ def make_room(agents, steps, cells, words):
 
 
 @njit(cache=True)
-def decide(problem, deadlines, may_wait, budget, paths):
-    """FOUND with ``paths`` filled, NONE if no plan meets the deadlines, OUT_OF_BUDGET."""
+def nobody(problem):
+    return np.zeros(len(problem.starts), np.bool_)
+
+
+@njit(cache=True)
+def decide(problem, deadlines, may_wait, budget, paths, to_blame):
+    """FOUND with ``paths`` filled, NONE if no plan meets the deadlines, OUT_OF_BUDGET.
+
+    With NONE, ``to_blame`` marks agents that could not make theirs even if they were alone on the board.
+    """
     agents, steps = paths.shape
+    if budget[0] <= 0:
+        return OUT_OF_BUDGET
+    budget[0] -= 1
     room = make_room(agents, steps, len(problem.board.degree), len(problem.board.free))
     order = by_slack(problem, deadlines)
     group = np.empty(agents, np.int64)
     for agent in order:
         group[agent] = agent
         if not route(problem, agent, deadlines[agent], may_wait, room.occupied, paths[agent]):
-            nobody = np.zeros(room.occupied.shape, np.uint8)
-            if not route(problem, agent, deadlines[agent], may_wait, nobody, paths[agent]):
+            clear = np.zeros(room.occupied.shape, np.uint8)
+            if not route(problem, agent, deadlines[agent], may_wait, clear, paths[agent]):
+                to_blame[agent] = True
                 return NONE
         occupy(room.occupied, paths[agent], agent)
     while True:
@@ -73,6 +85,8 @@ def decide(problem, deadlines, may_wait, budget, paths):
                 group[agent] = joined
         status = _plan_group(problem, joined, group, order, deadlines, may_wait, room, budget, paths)
         if status != FOUND:
+            for agent in range(agents):
+                to_blame[agent] = group[agent] == joined
             return status
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 
 from mapf_frozenlake.solvers import bits
-from mapf_frozenlake.solvers.board import ANYWHERE
 from mapf_frozenlake.solvers.bits import ONE, lowest_bit
+from mapf_frozenlake.solvers.board import ANYWHERE
 
 
 @njit(cache=True)

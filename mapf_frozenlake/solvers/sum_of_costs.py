@@ -1,0 +1,156 @@
+"""The least sum of costs: deadlines for each agent of its own, raised as little as possible in sum.
+
+Agents that cannot all make the deadlines they would have alone are put together, and only their deadlines are raised
+(increasing cost tree search over independence detection). Which deadlines a pair can make is asked once and remembered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mapf_frozenlake.solvers.board import Problem
+from mapf_frozenlake.solvers.decide import decide, nobody
+from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
+from mapf_frozenlake.solvers.makespan import plan_of_least_makespan
+from mapf_frozenlake.solvers.pairs import fill_table, in_time
+
+REMEMBERED_DELAYS = 48
+
+
+@njit(cache=True)
+def plan_of_least_sum_of_costs(problem, may_wait, budget):
+    """(status, paths)."""
+    status, _, paths = plan_of_least_makespan(problem, may_wait, budget)
+    if status != FOUND:
+        return status, paths
+    agents = len(problem.starts)
+    group = np.empty(agents, np.int64)
+    deadlines = np.empty(agents, np.int64)
+    for agent in range(agents):
+        group[agent] = agent
+        deadlines[agent] = problem.distance[agent, problem.starts[agent]]
+    while True:
+        paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
+        to_blame = nobody(problem)
+        status = decide(problem, deadlines, may_wait, budget, paths, to_blame)
+        if status != NONE:
+            return status, paths
+        size = _put_together(to_blame, group)
+        members = np.empty(size, np.int64)
+        own = np.empty(size, np.int64)
+        place = 0
+        for agent in range(agents):
+            if to_blame[agent]:
+                members[place], own[place] = agent, deadlines[agent]
+                place += 1
+        status = _raise_deadlines(_part(problem, members), may_wait, budget, own)
+        if status != FOUND:
+            return status, paths
+        for place in range(size):
+            deadlines[members[place]] = own[place]
+
+
+@njit(cache=True)
+def _latest(deadlines):
+    latest = np.int64(0)
+    for deadline in deadlines:
+        latest = max(latest, deadline)
+    return latest
+
+
+@njit(cache=True)
+def _put_together(to_blame, group):
+    """Make one group of all groups with an agent to blame, and blame all of it; says how many agents it has."""
+    joined = -1
+    for agent in range(len(group)):
+        if to_blame[agent]:
+            if joined < 0:
+                joined = group[agent]
+            absorbed = group[agent]
+            for other in range(len(group)):
+                if group[other] == absorbed:
+                    group[other] = joined
+    size = 0
+    for agent in range(len(group)):
+        to_blame[agent] = group[agent] == joined
+        size += to_blame[agent]
+    return size
+
+
+@njit(cache=True)
+def _part(problem, members):
+    """The same board with these agents only."""
+    size = len(members)
+    starts, goals = np.empty(size, np.int16), np.empty(size, np.int16)
+    distance = np.empty((size, problem.distance.shape[1]), np.int16)
+    for place in range(size):
+        starts[place] = problem.starts[members[place]]
+        goals[place] = problem.goals[members[place]]
+        for cell in range(distance.shape[1]):
+            distance[place, cell] = problem.distance[members[place], cell]
+    return Problem(problem.board, starts, goals, distance)
+
+
+@njit(cache=True)
+def _raise_deadlines(problem, may_wait, budget, deadlines):
+    """The deadlines of least sum, no less than their sum now, that all agents can make together. There must be some."""
+    agents = len(deadlines)
+    alone = np.empty(agents, np.int64)
+    total = 0
+    for agent in range(agents):
+        alone[agent] = problem.distance[agent, problem.starts[agent]]
+        total += deadlines[agent] - alone[agent]
+    verdicts = np.zeros((agents, agents, REMEMBERED_DELAYS, REMEMBERED_DELAYS), np.int8)  # 0 unknown, 1 yes, -1 no
+    while True:
+        # every way to share out `total` steps of delay, depth-first
+        delay = np.empty(agents, np.int64)
+        left = np.empty(agents + 1, np.int64)
+        place = 0
+        delay[0], left[0] = -1, total
+        while place >= 0:
+            delay[place] += 1
+            if place == agents - 1:
+                delay[place] = max(delay[place], left[place])
+            if delay[place] > left[place]:
+                place -= 1
+                continue
+            deadlines[place] = alone[place] + delay[place]
+            possible = True
+            for other in range(place):
+                if not _pair_makes(problem, other, place, delay, deadlines, may_wait, verdicts):
+                    possible = False
+                    break
+            if not possible:
+                continue
+            if place + 1 < agents:
+                left[place + 1] = left[place] - delay[place]
+                place += 1
+                delay[place] = -1
+                continue
+            paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
+            status = decide(problem, deadlines, may_wait, budget, paths, nobody(problem))
+            if status != NONE:
+                return status
+        if budget[0] <= 0:
+            return OUT_OF_BUDGET
+        total += 1
+
+
+@njit(cache=True)
+def _pair_makes(problem, a, b, delay, deadlines, may_wait, verdicts):
+    """Whether two agents alone on the board can make their deadlines."""
+    remembered = delay[a] < REMEMBERED_DELAYS and delay[b] < REMEMBERED_DELAYS
+    if not remembered:
+        return True  # unknown: leave it to the decision about all
+    if verdicts[a, b, delay[a], delay[b]] == 0:
+        steps = max(deadlines[a], deadlines[b]) + 1
+        cells, words = len(problem.board.degree), len(problem.board.free)
+        reach = np.empty((2, steps, words), np.uint64)
+        in_time(problem, a, deadlines[a], may_wait, reach[0])
+        in_time(problem, b, deadlines[b], may_wait, reach[1])
+        table = np.empty((steps, cells, words), np.uint64)
+        ready = np.empty((cells, words), np.uint64)
+        makes = fill_table(problem, a, b, may_wait, reach[0], reach[1], table, ready)
+        verdicts[a, b, delay[a], delay[b]] = 1 if makes else -1
+    return verdicts[a, b, delay[a], delay[b]] > 0
