@@ -1,0 +1,192 @@
+"""Actionable words: what went wrong, where, why, and what would have been possible instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.judge import judge, play, violations_of_step
+from mapf_frozenlake.text.errors import ParseError
+from mapf_frozenlake.types import DELTAS, Action, BoolGrid, Cells, Event, Instance, Plan, Verdict, Violation
+from mapf_frozenlake.world.move import joint_move
+
+MOST_VIOLATIONS = 3  # explained one by one; later ones are mostly their consequences
+_MOVES = tuple(action for action in Action if action is not Action.WAIT)
+
+
+def explain(
+    instance: Instance, plan: Plan | ParseError, verdict: Verdict | None = None, *, most: int = MOST_VIOLATIONS
+) -> str:
+    """What came of a plan, a sentence or two for each fault: agent, cell, cause, and what would have been possible.
+
+    The first ``most`` violations are explained, the rest are counted. ``verdict`` saves judging again.
+    """
+    if isinstance(plan, ParseError):
+        return f"No plan could be read from the reply: {plan}."
+    verdict = verdict if verdict is not None else judge(instance, plan)
+    if verdict.valid:
+        return _praise(verdict)
+    if not verdict.violations:
+        return "\n".join(_goals_missed(instance, plan))
+    playback = play(instance, plan)
+    sentences = []
+    for fault in verdict.violations[:most]:
+        step = _Step(instance.holes, instance.goals, playback.positions[fault.step], playback.actions[fault.step])
+        sentences.append(f"Move {fault.step + 1}: {step.explain(fault)}")
+    rest = len(verdict.violations) - len(sentences)
+    if rest:
+        sentences.append(f"{rest} more violation{'s' if rest > 1 else ''} followed.")
+    return "\n".join(sentences)
+
+
+def explain_step(
+    holes: BoolGrid, goals: Cells, before: Cells, actions: NDArray[np.int64], events: NDArray[np.int8]
+) -> list[str]:
+    """A sentence for each agent whose move did not go as it wanted, on a board without slip; empty where all went well.
+
+    ``before`` int16[num_agents, 2] is where they stood, ``actions`` and ``events`` [num_agents] are of this step.
+    """
+    step = _Step(holes, goals, before, actions)
+    faults = {fault.agent: step.explain(fault) for fault in violations_of_step(before, actions, events, 0)}
+    blocked = {agent: step.explain_blocked(agent) for agent in np.flatnonzero(events == Event.BLOCKED).tolist()}
+    return [sentence for _, sentence in sorted((faults | blocked).items())]
+
+
+class _Step:
+    """One joint move, and what each agent could have done in it while the others did what they did."""
+
+    def __init__(self, holes: BoolGrid, goals: Cells, before: Cells, actions: NDArray[np.int64]) -> None:
+        self.holes, self.goals, self.before, self.actions = holes, goals, before, actions
+
+    def explain(self, fault: Violation) -> str:
+        agent, here, move = fault.agent, fault.cell, Action(int(self.actions[fault.agent])).name
+        if fault.event is Event.OFF_BOARD:
+            height, width = self.holes.shape
+            what = f"agent {agent} at {here} moved {move}, off the board (rows 0–{height - 1}, columns 0–{width - 1}): it stayed."
+        elif fault.event is Event.HOLE:
+            what = f"agent {agent} at {here} moved {move} into {fault.target}, a hole, and fell."
+        elif fault.event is Event.SWAP:
+            other = fault.others[0]
+            what = (
+                f"agent {agent} at {here} moved {move} and agent {other} at {fault.target} moved "
+                f"{self._move_of(other)}: they cannot exchange cells, so both had to stay."
+            )
+        else:
+            what = f"agent {agent} at {here} moved {move} to {fault.target}{self._taken_by(fault)}"
+        return f"{what[0].upper()}{what[1:]} {self._instead(agent)}"
+
+    def explain_blocked(self, agent: int) -> str:
+        here = _cell(self.before[agent])
+        wanted = _cell(self.before[agent] + DELTAS[self.actions[agent]])
+        ahead = next(other for other in range(len(self.before)) if _cell(self.before[other]) == wanted)
+        return (
+            f"Agent {agent} at {here} could not move {self._move_of(agent)} to {wanted}, because agent {ahead} was stopped "
+            "there: no fault of its own."
+        )
+
+    def _move_of(self, agent: int) -> str:
+        return Action(int(self.actions[agent])).name
+
+    def _taken_by(self, fault: Violation) -> str:
+        """Who else had the cell: one that stood there, or those that moved there at the same time."""
+        standing = [other for other in fault.others if _cell(self.before[other]) == fault.target]
+        if standing:
+            other = standing[0]
+            on_goal = ", on its goal" if _cell(self.goals[other]) == fault.target else ""
+            return f", where agent {other} stood{on_goal}: it had to stay."
+        movers = " and ".join(f"agent {other} from {_cell(self.before[other])}" for other in fault.others)
+        return f" at the same time as {movers}: {'both' if len(fault.others) == 1 else 'all'} had to stay."
+
+    def _instead(self, agent: int) -> str:
+        """Every single change of this agent's move that would have broken no rule."""
+        here = self.before[agent]
+        possible = [action for action in Action if action != self.actions[agent] and self._allowed(agent, action)]
+        moves = [f"{action.name} to {_cell(here + DELTAS[action])}" for action in possible if action in _MOVES]
+        went = f"gone {_either(moves)}" if moves else ""
+        waited = "waited" if Action.WAIT in possible else ""
+        could = ", or ".join(part for part in (went, waited) if part)
+        if could:
+            return f"From {_cell(here)} it could have {could}."
+        return f"No other move of agent {agent} alone was possible: another agent must move differently too."
+
+    def _allowed(self, agent: int, action: Action) -> bool:
+        """No fault of its own, nobody in conflict with it, and nobody newly at fault."""
+        instead = self.actions.copy()
+        instead[agent] = action
+        faults = self._faults(instead)
+        already = {fault.agent for fault in self._faults(self.actions)}
+        return all(fault.agent in already - {agent} and agent not in fault.others for fault in faults)
+
+    def _faults(self, actions: NDArray[np.int64]) -> list[Violation]:
+        _, events = joint_move(self.holes, self.before, actions)
+        return violations_of_step(self.before, actions, events, 0)
+
+
+def _praise(verdict: Verdict) -> str:
+    steps = f"all agents are on their goals after {verdict.makespan} step{'s' if verdict.makespan != 1 else ''}"
+    if verdict.optimal:
+        return f"Valid and optimal: {steps}, the fewest possible."
+    if verdict.makespan_gap is not None and verdict.makespan is not None:
+        return f"Valid but not optimal: {steps}; {verdict.makespan - verdict.makespan_gap} would have been enough."
+    return f"Valid: {steps}."
+
+
+def _goals_missed(instance: Instance, plan: Plan) -> Iterable[str]:
+    """Where each agent that is not on its goal ended, and the way it still had to go."""
+    positions = play(instance, plan).positions
+    for agent, (end, goal) in enumerate(zip(positions[-1], instance.goals)):
+        if (end == goal).all():
+            continue
+        visits = np.flatnonzero((positions[:, agent] == goal).all(axis=1))
+        made = len(plan[agent])
+        moves = f"{made} move{'s' if made != 1 else ''}"
+        if len(visits):
+            reached = int(visits[-1])
+            yield (
+                f"Agent {agent} stood on its goal {_cell(goal)} after move {reached} and left it with move {reached + 1}, to end "
+                f"at {_cell(end)}. It could have waited there."
+            )
+            continue
+        distance = distances_to(instance.holes, _cell(goal))
+        left = int(distance[tuple(end)])
+        first = [
+            f"{action.name} to {_cell(end + DELTAS[action])}"
+            for action in _MOVES
+            if _on_board(end + DELTAS[action], distance) and distance[tuple(end + DELTAS[action])] == left - 1 >= 0
+        ]
+        if not first:
+            yield f"Agent {agent} ended at {_cell(end)} after {moves}; no way over ice leads from there to its goal {_cell(goal)}."
+            continue
+        yield (
+            f"Agent {agent} ended at {_cell(end)} after {moves}, {left} step{'s' if left != 1 else ''} short of its goal "
+            f"{_cell(goal)}. From {_cell(end)} the shortest way goes {_either(first)}."
+        )
+
+
+def distances_to(holes: BoolGrid, goal: tuple[int, int]) -> NDArray[np.int64]:
+    """int64[height, width]: moves over ice to the goal; -1 where there is no way."""
+    distance = np.full(holes.shape, -1, dtype=np.int64)
+    distance[goal] = 0
+    queue = [goal]
+    for cell in queue:
+        for action in _MOVES:
+            there = (cell[0] + int(DELTAS[action][0]), cell[1] + int(DELTAS[action][1]))
+            if _on_board(there, distance) and not holes[there] and distance[there] < 0:
+                distance[there] = distance[cell] + 1
+                queue.append(there)
+    return distance
+
+
+def _on_board(cell: NDArray | tuple[int, int], grid: NDArray) -> bool:
+    return bool(0 <= cell[0] < grid.shape[0] and 0 <= cell[1] < grid.shape[1])
+
+
+def _either(options: list[str]) -> str:
+    """ "a", "a or b", "a, b or c"."""
+    return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
+
+
+def _cell(cell: NDArray) -> tuple[int, int]:
+    return int(cell[0]), int(cell[1])
