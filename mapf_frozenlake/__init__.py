@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from mapf_frozenlake.config import LakeConfig, Slice
+from mapf_frozenlake.envs.parallel_vec_env import parallel_vec_env
 from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.evaluation import EvaluationTable, evaluate
@@ -49,6 +50,7 @@ __all__ = [
     "judge_batch",
     "load_suite",
     "parallel_env",
+    "parallel_vec_env",
     "parse_plan",
     "plan_prompt",
     "to_text",

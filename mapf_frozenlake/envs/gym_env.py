@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -29,7 +29,7 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
     ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -43,7 +43,9 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
         self.observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
         self.action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[NDArray, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[NDArray, dict[str, Any]]:
         """Begin the next episode; with a seed, the first of that seed. Options: ``instance`` and ``config``, at once."""
         super().reset(seed=seed)
         if seed is not None:

@@ -17,7 +17,9 @@ from mapf_frozenlake.world.batch import LakeBatch
 DRAW = ("size", "num_agents", "hole_ratio", "wait_ratio", "min_distance")  # as LakeConfig.single takes them
 RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices", "num_agents"))
 BATCH = tuple(
-    name for name in inspect.signature(LakeBatch).parameters if name not in ("config", "num_envs", "autoreset", "reward", "instance")
+    name
+    for name in inspect.signature(LakeBatch).parameters
+    if name not in ("config", "num_envs", "autoreset", "reward", "instance")
 )
 KNOWN = ("config", "desc", "instance", *DRAW, *RULES, *BATCH)
 
@@ -69,7 +71,9 @@ def as_config(config: LakeConfig | Mapping[str, Any]) -> LakeConfig:
         raise LakeError(_one_sentence(error)) from None
 
 
-def _config_of(config: LakeConfig | Mapping[str, Any] | None, draw: Mapping[str, Any], rules: Mapping[str, Any]) -> LakeConfig:
+def _config_of(
+    config: LakeConfig | Mapping[str, Any] | None, draw: Mapping[str, Any], rules: Mapping[str, Any]
+) -> LakeConfig:
     try:
         if config is None:
             return LakeConfig.single(**draw, **rules)

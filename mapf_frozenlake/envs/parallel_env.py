@@ -52,8 +52,10 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
                 "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
             }
         )
-        self.observation_spaces = {agent: one for agent in self.possible_agents}
-        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
+        self.observation_spaces: dict[str, spaces.Space] = dict.fromkeys(self.possible_agents, one)
+        self.action_spaces: dict[str, spaces.Space] = {
+            agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents
+        }
 
     def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
@@ -79,13 +81,13 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
 
     def step(
         self, actions: Mapping[str, int]
-    ) -> tuple[
-        dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
-    ]:
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """Everybody moves at once; an agent without an action waits."""
         unknown = sorted(set(actions) - set(self.agents))
         if unknown:
-            raise LakeError(f"action for {unknown[0]!r}: live agents are {', '.join(self.agents) or 'none; call reset'}")
+            raise LakeError(
+                f"action for {unknown[0]!r}: live agents are {', '.join(self.agents) or 'none; call reset'}"
+            )
         joint = np.full((1, self.batch.max_agents), Action.WAIT, np.int64)
         for agent, action in actions.items():
             joint[0, self.possible_agents.index(agent)] = action
@@ -119,7 +121,10 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
         return {
-            agent: {"observation": np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy(), "action_mask": masks[i]}
+            agent: {
+                "observation": np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy(),
+                "action_mask": masks[i],
+            }
             for i, agent in enumerate(self.agents)
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -17,6 +17,11 @@ from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import space_of
 
 
+def parallel_vec_env(num_lakes: int = 1, **kwargs: Any) -> MAPFFrozenLakeAgentsVectorEnv:
+    """The agents of ``num_lakes`` lakes as one Gymnasium vector env; arguments are those of ``gym.make_vec``."""
+    return MAPFFrozenLakeAgentsVectorEnv(num_lakes, **kwargs)
+
+
 class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     """``num_lakes`` lakes of A slots as ``num_envs = num_lakes · A`` rows: row ``lake · A + slot``.
 
@@ -25,7 +30,7 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     (``info["moved"]`` is False).
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(self, num_lakes: int = 1, *, copy: bool = True, **kwargs: Any) -> None:
         self._lakes = MAPFFrozenLakeVectorEnv(num_lakes, copy=copy, **kwargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -35,7 +35,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     copy anyway.
     """
 
-    metadata: ClassVar[dict[str, Any]] = dict(MAPFFrozenLakeEnv.metadata)
+    metadata: dict[str, Any] = dict(MAPFFrozenLakeEnv.metadata)
+    _recorders: Sequence[Recorder] = ()  # one per env, if there is a render_mode
 
     def __init__(
         self,
@@ -56,7 +57,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
         self._team = np.zeros(num_envs, np.float64)
-        self._recorders = [] if render_mode is None else [Recorder(render_mode, 4) for _ in range(num_envs)]
+        if render_mode is not None:
+            self._recorders = [Recorder(render_mode, self.metadata["render_fps"]) for _ in range(num_envs)]
         shape = self.batch.observation.shape[1:]
         self.single_observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
         self.single_action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
@@ -99,7 +101,13 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         over = result.terminated | result.truncated
         for env, recorder in enumerate(self._recorders):
             self._record(recorder, env, actions[env], begins=not moved[env] or (over[env] and not batch.finished[env]))
-        return self._seen(), self._team.copy(), result.terminated, result.truncated, self._info(result.events, moved, over)
+        return (
+            self._seen(),
+            self._team.copy(),
+            result.terminated,
+            result.truncated,
+            self._info(result.events, moved, over),
+        )
 
     def _info(self, events: NDArray[np.int8], moved: NDArray[np.bool_], over: NDArray[np.bool_]) -> dict[str, Any]:
         """Infos as Gymnasium's sync vector env collects them: an array per key, and under ``_key`` whose it is."""
@@ -109,6 +117,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         outcome = _columns(over, success=batch.success, valid=batch.valid, optimal=_OPTIMAL[batch.optimal])
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             return _columns(moved, events=events) | outcome
+        assert batch.final_observation is not None
         final_obs = np.full(self.num_envs, None, dtype=object)
         for env in np.flatnonzero(over):
             final_obs[env] = batch.final_observation[env].copy()

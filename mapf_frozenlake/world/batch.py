@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple
@@ -15,7 +16,7 @@ from mapf_frozenlake.generator.pool import InstancePool
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS, Certificate, Instance
 from mapf_frozenlake.world import kernels, rewards
-from mapf_frozenlake.world.boards import Boards, boards_of, raise_on_unreachable, raise_on_unfit
+from mapf_frozenlake.world.boards import Boards, boards_of, raise_on_unfit, raise_on_unreachable
 from mapf_frozenlake.world.episode import first_bad_action
 from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
 from mapf_frozenlake.world.observe import see_masks
@@ -82,7 +83,9 @@ class LakeBatch:
             )
         self.layout = EgoLayout(checked_window(window, self.max_size), hints)
         self.reward = reward
-        self._pool_options = {"exclude": exclude, "certify": certify} | ({"size": pool_size} if pool_size else {})
+        self._pool_options = {"exclude": exclude, "certify": certify} | (
+            {} if pool_size is None else {"size": pool_size}
+        )
         self._threads = min(threads, num_envs)
         self._workers: ThreadPoolExecutor | None = None
         self._seeds = np.zeros(num_envs, np.int64)
@@ -182,13 +185,18 @@ class LakeBatch:
             boards = boards_of(self.pool.arrays)
         else:
             boards, rows = self._given(instances, len(envs))
-        kernels.begin_envs(
-            self._state, envs, rows, boards, self._seeds, self._numbers, self._rules, status
-        )
+        kernels.begin_envs(self._state, envs, rows, boards, self._seeds, self._numbers, self._rules, status)
         self._look_kernel(self._state, envs, *self._tail)
 
-    def _given(self, instances: Instance | InstanceSet | Sequence[Instance], count: int) -> tuple[Boards, NDArray[np.int64]]:
+    def _given(
+        self, instances: Instance | InstanceSet | Sequence[Instance], count: int
+    ) -> tuple[Boards, NDArray[np.int64]]:
         given = [instances] if isinstance(instances, Instance) else instances
+        for one in given if not isinstance(given, InstanceSet) else ():
+            if not isinstance(one, Instance):
+                raise LakeError(
+                    f"instance of type {type(one).__name__}: give an Instance, a sequence of them or an InstanceSet"
+                )
         these = given if isinstance(given, InstanceSet) else InstanceSet.from_instances(given)
         if len(these) not in (1, count):
             raise LakeError(f"{len(these)} instances for {count} envs: give one for all, or one for each")
@@ -232,13 +240,15 @@ class LakeBatch:
         bounds = [self.num_envs * t // self._threads for t in range(self._threads + 1)]
         parts = [
             self._workers.submit(self._step_kernel, self._state, actions, low, high, *self._tail)
-            for low, high in zip(bounds, bounds[1:])
+            for low, high in itertools.pairwise(bounds)
         ]
         return sum(part.result() for part in parts)
 
     def _prepare_finished(self) -> None:
         if self._unborn:
-            raise LakeError(f"step before reset: {self._unborn} of {self.num_envs} envs have no episode; call reset first")
+            raise LakeError(
+                f"step before reset: {self._unborn} of {self.num_envs} envs have no episode; call reset first"
+            )
         finished = np.flatnonzero(self.finished)
         if self.autoreset == "disabled":
             raise LakeError(f"the episode of env {finished[0]} is over: reset it before the next step")
@@ -369,18 +379,16 @@ class LakeBatch:
             raise LakeError(
                 f"actions of shape {actions.shape}: give ({self.num_envs}, {self.max_agents}), one per env and agent slot"
             )
-        if actions.dtype != np.int64:
-            if actions.dtype.kind not in "iu":
-                raise LakeError(f"actions of type {actions.dtype}: give integers from 0 to {NUM_ACTIONS - 1}")
-            actions = actions.astype(np.int64)
-        actions = np.ascontiguousarray(actions)
-        bad = first_bad_action(actions)
+        if actions.dtype != np.int64 and actions.dtype.kind not in "iu":
+            raise LakeError(f"actions of type {actions.dtype}: give integers from 0 to {NUM_ACTIONS - 1}")
+        joint = np.ascontiguousarray(actions, dtype=np.int64)
+        bad = first_bad_action(joint)
         if bad >= 0:
             env, agent = divmod(bad, self.max_agents)
             raise LakeError(
-                f"action {actions[env, agent]} of agent {agent} in env {env}: actions are 0 to {NUM_ACTIONS - 1}"
+                f"action {joint[env, agent]} of agent {agent} in env {env}: actions are 0 to {NUM_ACTIONS - 1}"
             )
-        return actions
+        return joint
 
     def _checked_mask(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         mask = np.asarray(mask)

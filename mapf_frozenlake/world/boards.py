@@ -33,7 +33,9 @@ def raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> No
     """An instance larger than the spaces is an error that names the kwarg."""
     side = max(int(instances.heights.max()), int(instances.widths.max()))
     if side > max_size:
-        raise LakeError(f"an instance {side} cells a side is beyond max_size={max_size}: make the env with max_size={side}")
+        raise LakeError(
+            f"an instance {side} cells a side is beyond max_size={max_size}: make the env with max_size={side}"
+        )
     agents = int(instances.num_agents.max())
     if agents > max_agents:
         raise LakeError(

@@ -72,7 +72,9 @@ def checked_window(window: int | None, max_size: int) -> int:
     """The window's side: as asked for, or 2·max_size − 1 up to 11, which sees the whole of a small board."""
     side = min(2 * max_size - 1, 11) if window is None else window
     if not 3 <= side <= 2 * MAX_SIZE - 1 or side % 2 == 0:
-        raise LakeError(f"window={window}: the agent stands in the middle, so give an odd side from 3 to {2 * MAX_SIZE - 1}")
+        raise LakeError(
+            f"window={window}: the agent stands in the middle, so give an odd side from 3 to {2 * MAX_SIZE - 1}"
+        )
     return side
 
 
@@ -88,4 +90,4 @@ def space_of(name: ObservationName, shape: tuple[int, ...], dtype: str) -> space
     if name == "compact":
         return spaces.Box(-1, MAX_SIZE - 1, shape, np.int16)
     one = DTYPES[dtype]
-    return spaces.Box(-one if name == "ego" else 0, one, shape, np.dtype(dtype))
+    return spaces.Box(-one if name == "ego" else 0, one, shape, np.dtype(dtype).type)

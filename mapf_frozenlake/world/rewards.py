@@ -64,7 +64,7 @@ def pay(state, e, success):
         lawful, closer = 0, 0
         for i in range(count):
             event = state.events[e, i]
-            if event == _NONE or event == _BLOCKED:
+            if event in (_NONE, _BLOCKED):
                 lawful += 1
             if kind == PROGRESS:
                 now = state.distance[e, i, state.cells[e, i]]

@@ -1,0 +1,135 @@
+"""Bad input is one sentence with the value, the bound and the remedy."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import mapf_frozenlake as mfl
+from mapf_frozenlake import Instance, LakeBatch, LakeConfig, LakeError
+
+ID = "MAPFFrozenLake-v0"
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"size": 3, "num_agents": 9}, r"num_agents=9 on a 3×3 lake needs 18 cells, there are 9: at most 4 agents, or size ≥ 5"),
+        ({"hole_ratio": 1.5}, r"hole_ratio=1\.5: .*less than or equal to 0\.9"),
+        ({"wait_ratio": -0.1}, r"wait_ratio=-0\.1: .*greater than or equal to 0"),
+        ({"size": 65}, r"65.*less than or equal to 64"),
+        ({"size": 4, "min_distance": 7}, "min_distance=7 on a 4×4 lake: cells are at most 6 apart"),
+        ({"horizon": 0}, "horizon=0: .*greater than or equal to 1"),
+        ({"collisions": "bounce"}, "collisions='bounce': .*'block' or 'end'"),
+        ({"reward": "dense"}, "reward='dense': .*'sparse'"),
+        ({"sized": 4}, "unknown argument 'sized': known are .*size.*window"),
+        ({"observation": "rgb"}, "observation='rgb': give one of 'grid', 'ego', 'compact'"),
+        ({"dtype": "float64"}, "dtype='float64': give one of 'float32', 'int8'"),
+        ({"max_size": 3}, "size 4 is beyond max_size=3"),
+        ({"max_agents": 1}, "2 agents is beyond max_agents=1"),
+        ({"max_size": 99}, "max_size=99.*2 to 64"),
+        ({"render_mode": "telepathy"}, "render_mode='telepathy': give one of"),
+        ({"config": LakeConfig(), "size": 4}, "size and config both say what is drawn"),
+        ({"config": 3}, "config of type int: give a LakeConfig or a dict"),
+        ({"desc": ["SG"], "size": 4}, "2 to 64 rows"),
+        ({"desc": ["SFG", "FFF", "FFF"], "num_agents": 1}, "num_agents and desc or instance both say what is drawn"),
+        ({"desc": ["SHG", "HHF", "FFF"]}, "no way|reach|path"),
+        ({"pool_size": 0}, "pool size 0: must be at least 1"),
+        ({"threads": 0}, "threads=0: give at least 1"),
+    ],
+)  # fmt: skip
+def test_making(kwargs: dict, message: str) -> None:
+    with pytest.raises(LakeError, match=message):
+        gym.make(ID, **kwargs).reset()
+
+
+@pytest.mark.parametrize("value", ["now", 3])
+def test_autoreset_modes_are_named(value) -> None:
+    with pytest.raises(LakeError, match=r"autoreset_mode=.*NextStep"):
+        gym.make_vec(ID, num_envs=2, autoreset_mode=value)
+
+
+def test_num_envs() -> None:
+    with pytest.raises(LakeError, match="num_envs=0: give at least 1"):
+        LakeBatch(LakeConfig(), 0)
+
+
+def forms() -> list:
+    return [
+        (gym.make(ID, size=4, num_agents=2), np.zeros(2, int)),
+        (gym.make_vec(ID, num_envs=2, size=4, num_agents=2), np.zeros((2, 2), int)),
+        (mfl.parallel_vec_env(2, size=4, num_agents=2), np.zeros(4, int)),
+    ]
+
+
+@pytest.mark.parametrize(("env", "action"), forms(), ids=["single", "vector", "agents"])
+def test_step_before_reset_and_bad_actions(env, action: np.ndarray) -> None:
+    with pytest.raises(LakeError, match=r"step before reset.*call reset first"):
+        env.step(action)
+    env.reset(seed=0)
+    for value in (5, -1, 260):
+        wrong = action.copy()
+        wrong.flat[1] = value
+        with pytest.raises(LakeError, match=rf"action {value} of agent 1 in env 0: actions are 0 to 4"):
+            env.step(wrong)
+    with pytest.raises(LakeError, match="actions of type float64: give integers"):
+        env.step(action.astype(float))
+    assert env.unwrapped.batch.step_count[0] == 0, "a refused step must not have happened"
+    env.step(action)
+
+
+@pytest.mark.parametrize("action", [np.zeros(3, int), np.zeros((2, 2), int), 0])
+def test_actions_of_the_wrong_shape(action) -> None:
+    env = gym.make(ID, size=4, num_agents=2)
+    env.reset(seed=0)
+    with pytest.raises(LakeError, match=r"actions of shape .*: give \(1, 2\)"):
+        env.step(action)
+
+
+def test_parallel_forms() -> None:
+    env = mfl.parallel_env(size=4, num_agents=2)
+    with pytest.raises(LakeError, match="action for 'agent_0': live agents are none; call reset"):
+        env.step({"agent_0": 0})
+    env.reset(seed=0)
+    with pytest.raises(LakeError, match="action for 'agent_7': live agents are agent_0, agent_1"):
+        env.step({"agent_7": 0})
+    with pytest.raises(LakeError, match="action 9 of agent 1"):
+        env.step({"agent_1": 9})
+
+
+def test_step_after_the_end() -> None:
+    env = gym.make(ID, size=4, num_agents=2, horizon=1)
+    env.reset(seed=0)
+    env.step(np.full(2, 4))
+    with pytest.raises(LakeError, match="over: reset it"):
+        env.step(np.full(2, 4))
+
+
+def test_reset_options() -> None:
+    env = gym.make(ID, size=4, num_agents=2)
+    with pytest.raises(LakeError, match="unknown reset option 'lake': known are instance, config"):
+        env.reset(options={"lake": 1})
+    walled = np.zeros((3, 3), bool)
+    walled[1] = True
+    with pytest.raises(LakeError, match=r"agent 0 has no way from \(0, 0\) to its goal \(2, 2\)"):
+        env.reset(options={"instance": Instance(holes=walled, starts=[(0, 0)], goals=[(2, 2)])})
+    with pytest.raises(LakeError, match="instance of type str: give an Instance"):
+        env.reset(options={"instance": "SFFG"})
+
+
+def test_masks_and_seeds_of_the_wrong_shape() -> None:
+    envs = gym.make_vec(ID, num_envs=3, size=4, num_agents=2)
+    with pytest.raises(LakeError, match=r"mask of bool\(2,\): give bool\(3,\)"):
+        envs.reset(options={"reset_mask": np.ones(2, bool)})
+    with pytest.raises(LakeError, match="2 seeds: give one for each of the 3 envs"):
+        envs.reset(seed=[1, 2])
+
+
+def test_rendering_needs_a_mode() -> None:
+    env = gym.make(ID)
+    env.reset(seed=0)
+    with pytest.raises(LakeError, match="render_mode=None: make the env with render_mode="):
+        env.render()
+    with pytest.raises(LakeError, match="render_mode=None"):
+        env.unwrapped.save_animation("lake.gif")

@@ -1,0 +1,210 @@
+"""Every registered id, through every checker there is: API, determinism, pickling, vector equals singles."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+
+import mapf_frozenlake as mfl
+from mapf_frozenlake import mapf_frozenlake_v0
+from mapf_frozenlake.envs.registration import NAMED
+
+IDS = sorted(name for name in gym.registry if name.startswith("MAPFFrozenLake") and "Text" not in name)
+OBSERVATIONS = ("ego", "grid", "compact")
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # PettingZoo's convention for action masks is a dict; its own test excepts its own games' dicts by name.
+        for message in ("Observation space for each agent probably", "Observation is not a NumPy array"):
+            warnings.filterwarnings("ignore", message=message, category=UserWarning)
+        yield
+
+
+def test_every_named_size_is_registered() -> None:
+    assert sorted(NAMED) == IDS
+    assert "MAPFFrozenLake-v0" in IDS
+
+
+def play(env: gym.Env, seed: int, steps: int = 60) -> list[Any]:
+    """Everything that random actions from a seed bring about."""
+    env.action_space.seed(seed)
+    trace: list[Any] = [env.reset(seed=seed)]
+    for _ in range(steps):
+        trace.append(env.step(env.action_space.sample()))
+        if trace[-1][2] or trace[-1][3]:
+            trace.append(env.reset())
+    return trace
+
+
+def assert_same(one: Any, other: Any) -> None:
+    np.testing.assert_equal(one, other)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+
+
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+@pytest.mark.parametrize("name", IDS)
+def test_every_id(name: str, observation: str) -> None:
+    kwargs = {"observation": observation, "pool_size": 512}
+    env = gym.make(name, **kwargs)
+    check_env(env.unwrapped, skip_render_check=True)
+
+    first = play(env, seed=11)
+    assert_same(first, play(env, seed=11))
+    assert_same(first, play(gym.make(name, **kwargs), seed=11))
+
+    twin = pickle.loads(pickle.dumps(env))
+    for action in [env.action_space.sample() for _ in range(20)]:
+        steps = env.step(action), twin.step(action)
+        assert_same(*steps)
+        if steps[0][2] or steps[0][3]:
+            assert_same(env.reset(), twin.reset())
+
+    for mode in AutoresetMode:
+        assert_vector_equals_singles(name, kwargs, mode)
+
+
+def assert_vector_equals_singles(name: str, kwargs: dict[str, Any], mode: AutoresetMode) -> None:
+    n = 4
+    ours = gym.make_vec(name, num_envs=n, autoreset_mode=mode, horizon=12, **kwargs)
+    theirs = SyncVectorEnv([lambda: gym.make(name, horizon=12, **kwargs)] * n, autoreset_mode=mode)
+    assert ours.metadata["autoreset_mode"] == mode
+    assert ours.single_observation_space == theirs.single_observation_space
+    assert ours.single_action_space == theirs.single_action_space
+    assert_same(ours.reset(seed=5), theirs.reset(seed=5))
+    theirs.action_space.seed(0)
+    finished = 0
+    for _ in range(40):
+        actions = theirs.action_space.sample()
+        left, right = ours.step(actions), theirs.step(actions)
+        for one, other in zip(left[:4], right[:4]):
+            assert_same(one, other)
+        assert_same_infos(left[4], right[4])
+        over = left[2] | left[3]
+        finished += int(over.sum())
+        if mode is AutoresetMode.DISABLED and over.any():
+            both = ours.reset(options={"reset_mask": over}), theirs.reset(options={"reset_mask": over.copy()})
+            assert_same(*both)
+    assert finished > n
+
+
+def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert ours.keys() == theirs.keys()
+    for key, column in theirs.items():
+        if isinstance(column, dict):
+            assert_same_infos(ours[key], column)
+        elif key == "final_obs":
+            for one, other in zip(ours[key], column):
+                assert_same(one, other)
+        elif key == "optimal" and column.dtype == bool:  # the sync env casts None to False when it comes after a bool
+            for one, other in zip(ours[key], column):
+                assert bool(one) == other
+        else:
+            np.testing.assert_equal(ours[key], column)
+
+
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+@pytest.mark.parametrize("name", IDS)
+def test_pettingzoo_accepts_every_size(name: str, observation: str) -> None:
+    def parallel(**extra: Any) -> Any:
+        return mfl.parallel_env(observation=observation, pool_size=512, **NAMED[name], **extra)
+
+    def aec(**extra: Any) -> Any:
+        return mapf_frozenlake_v0.env(observation=observation, pool_size=512, **NAMED[name], **extra)
+
+    parallel_api_test(parallel(), num_cycles=150)
+    parallel_seed_test(parallel)
+    api_test(aec(), num_cycles=150)
+    seed_test(aec, num_cycles=30)
+    api_test(mapf_frozenlake_v0.raw_env(observation=observation, **NAMED[name]), num_cycles=50)
+
+
+def test_all_forms_play_the_same_episode() -> None:
+    """Same seed, same actions: single, vector, agents' batch, parallel and AEC agree step for step."""
+    kwargs = {"size": 5, "num_agents": 3, "reward": "progress", "is_slippery": True, "success_rate": 0.8}
+    single, vector = gym.make("MAPFFrozenLake-v0", **kwargs), gym.make_vec("MAPFFrozenLake-v0", num_envs=2, **kwargs)
+    agents, parallel = mfl.parallel_vec_env(2, **kwargs), mfl.parallel_env(**kwargs)
+    aec = mapf_frozenlake_v0.env(**kwargs)
+    rng = np.random.default_rng(0)
+    observation, _ = single.reset(seed=9)
+    np.testing.assert_array_equal(vector.reset(seed=9)[0][0], observation)
+    np.testing.assert_array_equal(agents.reset(seed=9)[0][:3], observation)
+    np.testing.assert_array_equal([seen["observation"] for seen in parallel.reset(seed=9)[0].values()], observation)
+    aec.reset(seed=9)
+    for _ in range(100):
+        actions = rng.integers(0, 5, 3)
+        both = np.stack([actions, rng.integers(0, 5, 3)])
+        seen, reward, terminated, truncated, _ = single.step(actions)
+        by_lake, by_agent = vector.step(both), agents.step(both.reshape(-1))
+        by_name = parallel.step({f"agent_{i}": int(action) for i, action in enumerate(actions)})
+        for action in actions:
+            aec.step(int(action))
+        np.testing.assert_array_equal(by_lake[0][0], seen)
+        np.testing.assert_array_equal(by_agent[0][:3], seen)
+        np.testing.assert_array_equal([one["observation"] for one in by_name[0].values()], seen)
+        assert by_lake[1][0] == reward
+        assert np.mean(by_agent[1][:3]) == pytest.approx(reward)
+        assert list(by_name[1].values()) == by_agent[1][:3].tolist() == list(aec.rewards.values())
+        for flags, flag in ((2, terminated), (3, truncated)):
+            assert by_lake[flags][0] == flag
+            assert (by_agent[flags][:3] == flag).all()
+            assert set(by_name[flags].values()) == {flag}
+        if terminated or truncated:
+            return
+    raise AssertionError("no episode ended")
+
+
+def test_the_agents_batch_marks_empty_slots_and_fresh_rows() -> None:
+    envs = mfl.parallel_vec_env(16, size=3, num_agents={1: 1, 2: 1}, horizon=3)
+    observation, info = envs.reset(seed=0)
+    assert observation.shape == (32, envs.batch.layout.size)
+    assert envs.single_action_space == gym.spaces.Discrete(5)
+    assert 16 <= info["active"].sum() < 32
+    assert not observation[~info["active"]].any()
+    assert (envs.action_masks()[~info["active"]] == [False, False, False, False, True]).all()
+    ended = np.zeros(32, bool)
+    for _ in range(6):  # three steps, the reset, two steps
+        _, reward, terminated, truncated, info = envs.step(np.full(32, 4))
+        np.testing.assert_array_equal(info["moved"], ~ended)
+        assert not reward[~info["active"]].any()
+        assert ended.all() or info["events"].shape == (32,)
+        ended = terminated | truncated
+    masked = np.zeros(32, bool)
+    masked[5] = True
+    envs.reset(seed=3, options={"reset_mask": masked})
+    assert (envs.batch.step_count[2], envs.batch.step_count[0]) == (0, 2)
+
+
+def test_parallel_agents_are_the_slots_an_episode_fills() -> None:
+    env = mfl.parallel_env(size=4, num_agents={1: 1, 3: 1})
+    crowds = set()
+    for seed in range(20):
+        env.reset(seed=seed)
+        assert env.agents == env.possible_agents[: env.num_agents]
+        crowds.add(env.num_agents)
+        _, rewards, _, _, _ = env.step({})  # who says nothing waits
+        assert rewards.keys() == set(env.possible_agents[: len(rewards)])
+    assert crowds == {1, 3}
+
+
+def test_copies_are_the_callers_to_keep() -> None:
+    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2)
+    first, _ = envs.reset(seed=0)
+    kept = first.copy()
+    for _ in range(5):
+        envs.step(envs.action_space.sample())
+    np.testing.assert_array_equal(first, kept)
+    lent = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2, copy=False)
+    assert lent.reset(seed=0)[0] is lent.unwrapped.batch.observation
