@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on, require
-from engineers.backends.network import NetworkChat, error_for_status, limit_body, ours_behind, undocumented
-from engineers.backends.openai import connection_error
+from engineers.backends.network import NetworkChat, error_for_status, limit_body
 from engineers.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 
@@ -50,18 +49,13 @@ class GeminiChat(NetworkChat):
         }
         return {**config, **self.request}
 
-    def _translate(self, error: Exception) -> ChatError:
+    def _status_error(self, error: Exception) -> ChatError | None:
         from google.genai import errors
 
-        wrapped = ours_behind(error)
-        if wrapped is not None:
-            return wrapped
-        if isinstance(error, errors.APIError):
-            headers = getattr(error.response, "headers", None)
-            return error_for_status(error.code or 0, f"{error.status}: {error.message}", headers)
-        if type(error).__module__.startswith(("httpx", "httpcore")):
-            return connection_error(error)
-        return undocumented(error)
+        if not isinstance(error, errors.APIError):
+            return None
+        headers = getattr(error.response, "headers", None)
+        return error_for_status(error.code or 0, f"{error.status}: {error.message}", headers)
 
 
 def read_reply(reply: Any) -> Completion:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on, require
-from engineers.backends.network import NetworkChat
-from engineers.backends.openai import read_chat_completion, strict_format, translate_openai
-from engineers.chat import ChatError, Completion, Message, TooLong
+from engineers.backends.network import NetworkChat, error_for_status
+from engineers.backends.openai import read_chat_completion, strict_format
+from engineers.chat import ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 
 
@@ -41,8 +41,17 @@ class LiteLLMChat(NetworkChat):
             raise TooLong(f"the reply has more than {self.max_bytes} bytes: answer with the JSON alone", completion)
         return replace(completion, cost=_cost(reply))
 
-    def _translate(self, error: Exception) -> ChatError:
-        return translate_openai(error, self.timeout)
+    def _status_error(self, error: Exception) -> ChatError | None:
+        import openai  # litellm's errors are its subclasses
+
+        if isinstance(error, openai.APITimeoutError):
+            return Timeout(f"no reply within {self.timeout:g} s: raise timeout, or think and write less")
+        if not isinstance(error, openai.APIStatusError):
+            return None
+        headers = getattr(error, "litellm_response_headers", None)
+        if headers is None and error.status_code == 500:
+            return None  # litellm's own: it could not read the reply
+        return error_for_status(error.status_code, error.message, headers)
 
 
 def _litellm() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import fields
 from importlib.util import find_spec
@@ -19,13 +20,19 @@ def require(*modules: str, extra: str) -> None:
         )
 
 
-def engineer_on(chat_type: Callable[..., Any], model: str, options: dict[str, Any]) -> Engineer:
+def engineer_on(chat_type: Callable[..., Any], model: Any, options: dict[str, Any]) -> Engineer:
     """An engineer on a chat of this type; options named like the chat's fields are the chat's, the rest the engineer's."""
     from engineers.model_engineer import ModelEngineer
+    from engineers.registry import COMMON_OPTIONS
 
-    own = {field.name for field in fields(chat_type) if field.init}  # type: ignore[arg-type]
-    chat = chat_type(model, **{name: value for name, value in options.items() if name in own})
-    return ModelEngineer(chat, **{name: value for name, value in options.items() if name not in own})
+    chats = {field.name for field in fields(chat_type)}  # type: ignore[arg-type]
+    engineers = set(inspect.signature(ModelEngineer).parameters) - {"chat"}
+    strangers = sorted(options.keys() - chats - engineers - set(COMMON_OPTIONS))
+    if strangers:
+        known = ", ".join(sorted(chats | engineers))
+        raise TypeError(f"{', '.join(strangers)}: no such option of {chat_type.__name__}; there are {known}")
+    chat = chat_type(model, **{name: value for name, value in options.items() if name in chats})
+    return ModelEngineer(chat, **{name: value for name, value in options.items() if name in engineers})
 
 
 def _is_installed(name: str) -> bool:

@@ -18,6 +18,7 @@ from engineers.chat import (
     AuthFailed,
     ChatError,
     Completion,
+    ConnectionCut,
     Message,
     RateLimited,
     Rejected,
@@ -90,7 +91,7 @@ class NetworkChat(ABC):
         try:
             reply = self._ask(messages, schema, max_tokens)
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
-            failure = self._translate(error)
+            failure = transport_error(error, self.timeout) or self._status_error(error) or undocumented(error)
             return type(failure)(str(failure), failure.spent, failure.retry_after)
         return replace(reply, text=redact(reply.text))
 
@@ -110,8 +111,8 @@ class NetworkChat(ABC):
         """One request by the provider's SDK, without retries; whatever it raises is translated."""
 
     @abstractmethod
-    def _translate(self, error: Exception) -> ChatError:
-        """The SDK's error as one of ours."""
+    def _status_error(self, error: Exception) -> ChatError | None:
+        """The SDK's error for an HTTP status as one of ours; None for any other."""
 
 
 def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
@@ -125,7 +126,7 @@ def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
 
 def error_for_status(status: int, message: str, headers: Mapping[str, str] | None = None) -> ChatError:
     """An HTTP status as one of our errors."""
-    said = f"HTTP {status}: {message[:SHOWN]}"
+    said = f"HTTP {status}: {brief(message)}"
     retry_after = _retry_after(headers or {})
     if status in (401, 403):
         return AuthFailed(f"{said} (is the key right, and may it use this model?)")
@@ -176,14 +177,32 @@ def limit_body(max_bytes: int, seconds: float) -> Any:
     return read_within_limits
 
 
-def ours_behind(error: BaseException) -> ChatError | None:
-    """The ``ChatError`` that an SDK wrapped in its own, if there is one."""
+def transport_error(error: BaseException, timeout: float) -> ChatError | None:
+    """What an SDK wrapped: one of our own errors, or one of httpx or httpx2 (which have the same names); else None."""
     behind: BaseException | None = error
-    while behind is not None and not isinstance(behind, ChatError):
+    while behind is not None:
+        if isinstance(behind, ChatError):
+            return behind
+        if type(behind).__module__.split(".")[0] in ("httpx", "httpx2") and type(behind).__name__ != "HTTPStatusError":
+            return _connection_error(behind, timeout)
         behind = behind.__cause__ or behind.__context__
-    return behind
+    return None
+
+
+def _connection_error(error: BaseException, timeout: float) -> ChatError:
+    said = f"{type(error).__name__}: {brief(str(error))}"
+    if type(error).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"):
+        return ServerFailed(f"the server could not be reached ({said})")
+    if "Timeout" in type(error).__name__:
+        return Timeout(f"no reply within {timeout:g} s: raise timeout, or think and write less")
+    return ConnectionCut(f"the connection was cut ({said})")
 
 
 def undocumented(error: Exception) -> WireBroken:
     """What no SDK documents: it stumbled over a reply that is not in the provider's wire format."""
-    return WireBroken(f"the reply is not in the provider's wire format ({type(error).__name__}: {str(error)[:SHOWN]})")
+    return WireBroken(f"the reply is not in the provider's wire format ({type(error).__name__}: {brief(str(error))})")
+
+
+def brief(message: str) -> str:
+    """The first line, not too long: SDKs put whole tracebacks into messages."""
+    return message.strip().partition("\n")[0][:SHOWN]

@@ -6,18 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on, require
-from engineers.backends.network import NetworkChat, error_for_status, limit_body, ours_behind, undocumented
-from engineers.chat import (
-    ChatError,
-    Completion,
-    ConnectionCut,
-    Message,
-    Refused,
-    ServerFailed,
-    Timeout,
-    TooLong,
-    WireBroken,
-)
+from engineers.backends.network import NetworkChat, error_for_status, limit_body
+from engineers.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 
 
@@ -48,8 +38,12 @@ class OpenAIChat(NetworkChat):
         options = {"response_format": strict_format(schema), "temperature": self.temperature, "seed": self.seed}
         return {**{name: value for name, value in options.items() if value is not None}, **self.request}
 
-    def _translate(self, error: Exception) -> ChatError:
-        return translate_openai(error, self.timeout)
+    def _status_error(self, error: Exception) -> ChatError | None:
+        import openai
+
+        if not isinstance(error, openai.APIStatusError):
+            return None
+        return error_for_status(error.status_code, error.message, error.response.headers)
 
 
 def strict_format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -68,7 +62,8 @@ def read_chat_completion(reply: Any) -> Completion:
     if not isinstance(text, str):
         raise WireBroken(f"the reply's content is {type(text).__name__}, not text")
     completion = Completion(text, getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0)
-    refusal = getattr(choice.message, "refusal", None)
+    more = getattr(choice.message, "provider_specific_fields", None) or {}  # where litellm keeps it
+    refusal = getattr(choice.message, "refusal", None) or more.get("refusal")
     if refusal:
         raise Refused(f"the model refused: {refusal}", spent=completion)
     if choice.finish_reason == "content_filter":
@@ -79,32 +74,6 @@ def read_chat_completion(reply: Any) -> Completion:
             spent=completion,
         )
     return completion
-
-
-def translate_openai(error: Exception, timeout: float) -> ChatError:
-    """An error of the openai SDK (litellm's are its subclasses) as one of ours."""
-    import openai
-
-    wrapped = ours_behind(error)
-    if wrapped is not None:
-        return wrapped
-    if isinstance(error, openai.APITimeoutError):
-        return Timeout(f"no reply within {timeout:g} s")
-    if isinstance(error, openai.APIConnectionError):
-        return connection_error(error.__cause__ or error)
-    if isinstance(error, openai.APIStatusError):
-        return error_for_status(error.status_code, error.message, error.response.headers)
-    return undocumented(error)
-
-
-def connection_error(error: BaseException) -> ChatError:
-    """An error of httpx or httpx2, which have the same names: not reached at all, or cut on the way."""
-    said = f"{type(error).__name__}: {error}"
-    if type(error).__name__ in ("ConnectError", "ProxyError", "UnsupportedProtocol"):
-        return ServerFailed(f"the server could not be reached ({said})")
-    if "Timeout" in type(error).__name__:
-        return Timeout(f"no reply in time ({said})")
-    return ConnectionCut(f"the connection was cut ({said})")
 
 
 def make(model: str, **options: Any) -> Engineer:
