@@ -38,14 +38,12 @@ LABEL_DTYPES = {"int64": np.int64, "float64": np.float64}
 
 def write(these: InstanceSet, path: Path) -> Path:
     """The file appears whole or not at all; equal sets have equal checksums."""
-    payload = _payload(these)
-    first_lines = MAGIC + b"%d\n" % VERSION + hashlib.sha256(payload).hexdigest().encode() + b"\n"
-    body = zlib.compress(payload, 9)
+    data = sealed(payload(these))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, half_written = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(first_lines + body)
+            file.write(data)
         os.chmod(half_written, 0o644)
         os.replace(half_written, path)
     except BaseException:
@@ -54,12 +52,19 @@ def write(these: InstanceSet, path: Path) -> Path:
     return path
 
 
+def sealed(content: bytes) -> bytes:
+    """The file with this content."""
+    digest = hashlib.sha256(content).hexdigest().encode()
+    return MAGIC + b"%d\n" % VERSION + digest + b"\n" + zlib.compress(content, 9)
+
+
 def checksum(these: InstanceSet) -> str:
     """SHA-256 of the content, as the file's second line has it."""
-    return hashlib.sha256(_payload(these)).hexdigest()
+    return hashlib.sha256(payload(these)).hexdigest()
 
 
-def _payload(these: InstanceSet) -> bytes:
+def payload(these: InstanceSet) -> bytes:
+    """The content of a file, not compressed."""
     arrays = {name: getattr(these, name) for name in ARRAYS} | {"holes": np.packbits(these.holes, axis=None)}
     header = {
         "shape": [*these.holes.shape, these.starts.shape[1]],  # n, H, W, A
@@ -192,10 +197,10 @@ def _header(text: bytes) -> dict[str, Any]:
         raise LakeError("the header must have exactly shape, labels, sample_ids, config and seed")
     shape, labels, ids, seed = header["shape"], header["labels"], header["sample_ids"], header["seed"]
     if not (isinstance(shape, list) and len(shape) == 4 and all(type(side) is int for side in shape)):
-        raise LakeError(f"the header's shape is {str(shape)[:80]}: it must be four integers n, height, width, agents")
+        raise LakeError(f"the header's shape is {shape!r:.80}: it must be four integers n, height, width, agents")
     n, height, width, agents = shape
     if not (0 <= n < 2**40 and 0 < height <= MAX_SIZE and 0 < width <= MAX_SIZE and 0 < agents <= MAX_SIZE * MAX_SIZE):
-        raise LakeError(f"the header's shape {shape} is out of bounds: sides are 1 to {MAX_SIZE}")
+        raise LakeError(f"the header's shape {shape!r:.80} is out of bounds: sides are 1 to {MAX_SIZE}")
     if not (
         isinstance(labels, dict) and len(labels) <= 64 and all(str(kind) in LABEL_DTYPES for kind in labels.values())
     ):
@@ -203,7 +208,7 @@ def _header(text: bytes) -> dict[str, Any]:
     if ids is not None and not (isinstance(ids, list) and len(ids) == n and all(type(one) is str for one in ids)):
         raise LakeError(f"the header's sample_ids must be null or {n} strings")
     if seed is not None and type(seed) is not int:
-        raise LakeError(f"the header's seed is {str(seed)[:80]}: it must be null or an integer")
+        raise LakeError(f"the header's seed is {seed!r:.80}: it must be null or an integer")
     if header["config"] is not None:
         try:
             header["config"] = LakeConfig.model_validate(header["config"])

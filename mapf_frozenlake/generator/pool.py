@@ -99,9 +99,13 @@ class InstancePool:
     def __len__(self) -> int:
         return self.size
 
+    def is_ready(self, indices: NDArray[np.int64]) -> bool:
+        """Whether ``ensure`` would have nothing to draw."""
+        return bool(self._ready[indices].all())
+
     def ensure(self, indices: NDArray[np.int64]) -> None:
         """After this, the rows ``indices`` of ``arrays`` are filled; draws those that are not, on all cores."""
-        if not self._ready[indices].all():
+        if not self.is_ready(indices):
             self._draw(indices, None)
 
     def _draw(self, indices: NDArray[np.int64], threads: int | None) -> None:
