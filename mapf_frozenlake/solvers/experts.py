@@ -1,0 +1,290 @@
+"""Experts for many agents: the way each agent would go alone, and plans found fast that need not be short.
+
+``pibt`` is priority inheritance with backtracking, step by step, inside a lazy depth-first search over configurations
+(LaCAM) that makes it complete: where a step leads nowhere new, constraints on single agents force another step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mapf_frozenlake.errors import SolverBudgetExceeded
+from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
+from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
+from mapf_frozenlake.solvers.solve import actions_of
+from mapf_frozenlake.types import Instance, Solution
+
+DEFAULT_STEPS = 200_000  # joint steps tried
+
+
+def distance_fields(instance: Instance) -> NDArray[np.int16]:
+    """int16[num_agents, height, width]: moves from each cell to each agent's goal around the holes, -1 where none lead."""
+    fields = _fields(instance.holes, instance.starts, instance.goals)
+    height, width = instance.holes.shape
+    fields = fields.reshape(-1, height, width + 1)[:, :, :width]
+    return np.where(fields == UNREACHABLE, np.int16(-1), fields)
+
+
+@njit(cache=True)
+def _fields(holes, starts, goals):
+    return make_problem(holes, holes.shape[0], holes.shape[1], starts, goals, len(starts)).distance
+
+
+def pibt(instance: Instance, seed: int = 0, budget: int = DEFAULT_STEPS) -> Solution:
+    """A plan for many agents, fast and valid but not of least makespan, or the proof that there is none; complete.
+
+    Equal seeds give equal plans. Raises ``SolverBudgetExceeded`` after ``budget`` joint steps without either.
+    """
+    status, paths, tried = _lazy_search(instance.holes, instance.starts, instance.goals, seed, budget)
+    if status == OUT_OF_BUDGET:
+        raise SolverBudgetExceeded(
+            f"budget={budget} joint steps were spent on {instance.num_agents} agents on a "
+            f"{instance.height}×{instance.width} lake without a plan or a proof that there is none: raise it, or another seed"
+        )
+    if status == NONE:
+        return Solution(feasible=False, expansions=tried)
+    plan = actions_of(paths, instance.width + 1)
+    costs = [len(actions) for actions in plan]
+    return Solution(True, plan, max(costs), sum(costs), tried)
+
+
+@njit(cache=True)
+def _random(state):
+    """The next of a sequence of 64-bit numbers (xorshift); ``state[0]`` is never 0."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return x
+
+
+@njit(cache=True)
+def _give_way(problem, agent, now, then, here, there, random):
+    """PIBT: the agent takes the best cell it can, pushing whoever stands there; False if it has to stay.
+
+    ``now`` and ``then`` are cells per agent (-1: not yet chosen), ``here`` and ``there`` the agents per cell (-1: nobody).
+    """
+    board, distance = problem.board, problem.distance[agent]
+    start = now[agent]
+    options = np.empty(5, np.int64)
+    rank = np.empty(5, np.int64)
+    count = board.degree[start] + 1
+    for k in range(count):
+        cell = np.int64(board.neighbors[start, k]) if k + 1 < count else start
+        crowded = 1 if here[cell] >= 0 and here[cell] != agent else 0
+        own = (np.int64(distance[cell]) * 2 + crowded) * 1024 + np.int64(_random(random) & np.uint64(1023))
+        place = k
+        while place > 0 and rank[place - 1] > own:
+            rank[place], options[place] = rank[place - 1], options[place - 1]
+            place -= 1
+        rank[place], options[place] = own, cell
+    for k in range(count):
+        cell = options[k]
+        if there[cell] >= 0:
+            continue
+        other = here[cell]
+        if other >= 0 and then[other] == start:
+            continue  # that would be a swap
+        then[agent] = cell
+        there[cell] = agent
+        if other < 0 or other == agent or then[other] >= 0:
+            return True
+        if _give_way(problem, other, now, then, here, there, random):
+            return True
+    then[agent] = start
+    there[start] = agent
+    return False
+
+
+@njit(cache=True)
+def _next_step(problem, now, order, constraint, tree, then, here, there, random):
+    """A joint step from ``now`` that obeys a chain of constraints (who is fixed to which cell); False if PIBT finds none."""
+    agents = len(now)
+    for agent in range(agents):
+        then[agent] = -1
+        here[now[agent]] = agent
+    fits = True
+    while tree[constraint, 2] > 0 and fits:
+        agent, cell = order[tree[constraint, 2] - 1], tree[constraint, 1]
+        other = here[cell]
+        fits = there[cell] < 0 and not (other >= 0 and other != agent and then[other] == now[agent])
+        if fits:
+            then[agent] = cell
+            there[cell] = agent
+        constraint = tree[constraint, 0]
+    for agent in order:
+        if not fits:
+            break
+        if then[agent] < 0:
+            fits = _give_way(problem, agent, now, then, here, there, random)
+    for agent in range(agents):
+        here[now[agent]] = -1
+        if then[agent] >= 0:
+            there[then[agent]] = -1
+        there[now[agent]] = -1
+    return fits
+
+
+@njit(cache=True)
+def _find_configuration(table, configurations, configuration):
+    """Where a configuration is, or would be, in a hash table of indices (-1: free) whose length is a power of two."""
+    mixed = np.uint64(0xCBF29CE484222325)
+    for cell in configuration:
+        mixed = (mixed ^ np.uint64(cell)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    slot = np.int64(mixed & np.uint64(len(table) - 1))
+    while table[slot] >= 0:
+        known = configurations[table[slot]]
+        same = True
+        for agent in range(len(configuration)):
+            if known[agent] != configuration[agent]:
+                same = False
+                break
+        if same:
+            break
+        slot = (slot + 1) & (len(table) - 1)
+    return slot
+
+
+@njit(cache=True)
+def _taller(rows, fill):
+    taller = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
+    for i in range(taller.shape[0]):
+        for j in range(taller.shape[1]):
+            taller[i, j] = rows[i, j] if i < rows.shape[0] else fill
+    return taller
+
+
+@njit(cache=True)
+def _order_agents(problem, configuration, urgency, order):
+    """The most urgent first: steps since the agent last stood on its goal, then the distance it had at first."""
+    agents = len(configuration)
+    for agent in range(agents):
+        own = urgency[agent] * 8192 + np.int64(problem.distance[agent, problem.starts[agent]])
+        place = agent
+        while place > 0:
+            before = order[place - 1]
+            if urgency[before] * 8192 + np.int64(problem.distance[before, problem.starts[before]]) >= own:
+                break
+            order[place] = before
+            place -= 1
+        order[place] = agent
+
+
+@njit(cache=True, nogil=True)
+def _lazy_search(holes, starts, goals, seed, budget):
+    """(status, paths, joint steps tried)."""
+    agents = len(starts)
+    problem = make_problem(holes, holes.shape[0], holes.shape[1], starts, goals, agents)
+    board = problem.board
+    cells = len(board.degree)
+    random = np.empty(1, np.uint64)
+    random[0] = np.uint64(0x9E3779B97F4A7C15) * np.uint64(2 * seed + 1)
+    no_path = np.empty((agents, 1), np.int16)
+    for agent in range(agents):
+        if problem.distance[agent, problem.starts[agent]] == UNREACHABLE:
+            return NONE, no_path, 0
+
+    # one row per configuration met
+    configurations = np.empty((256, agents), np.int64)
+    orders = np.empty((256, agents), np.int64)
+    urgencies = np.zeros((256, agents), np.int64)
+    links = np.empty((256, 3), np.int64)  # parent, first and last open constraint (-1: none)
+    tree = np.empty((1024, 4), np.int64)  # constraints: parent, cell, depth, next open one
+    table = np.empty(1024, np.int64)
+    table[:] = -1
+    stack = np.empty((1024, 1), np.int64)
+    here, there = np.empty(cells, np.int64), np.empty(cells, np.int64)
+    here[:] = -1
+    there[:] = -1
+    then = np.empty(agents, np.int64)
+    met, constraints, depth, tried = 1, 1, 1, 0
+    for agent in range(agents):
+        configurations[0, agent] = problem.starts[agent]
+    _order_agents(problem, configurations[0], urgencies[0], orders[0])
+    tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = -1, -1, 0, -1
+    links[0, 0], links[0, 1], links[0, 2] = -1, 0, 0
+    table[_find_configuration(table, configurations, configurations[0])] = 0
+    stack[0, 0] = 0
+    while depth > 0:
+        current = stack[depth - 1, 0]
+        now, order = configurations[current], orders[current]
+        arrived = True
+        for agent in range(agents):
+            arrived &= now[agent] == problem.goals[agent]
+        if arrived:
+            return FOUND, _way_to(configurations, links, current), tried
+        constraint = links[current, 1]
+        if constraint < 0:
+            depth -= 1
+            continue
+        if tried >= budget:
+            return OUT_OF_BUDGET, no_path, tried
+        tried += 1
+        links[current, 1] = tree[constraint, 3]
+        level = tree[constraint, 2]
+        if level < agents:
+            start = now[order[level]]
+            for k in range(board.degree[start] + 1):
+                if constraints == len(tree):
+                    tree = _taller(tree, -1)
+                child = constraints
+                constraints += 1
+                tree[child, 0], tree[child, 2], tree[child, 3] = constraint, level + 1, -1
+                tree[child, 1] = np.int64(board.neighbors[start, k]) if k < board.degree[start] else start
+                if links[current, 1] < 0:
+                    links[current, 1] = child
+                else:
+                    tree[links[current, 2], 3] = child
+                links[current, 2] = child
+        if not _next_step(problem, now, order, constraint, tree, then, here, there, random):
+            continue
+        slot = _find_configuration(table, configurations, then)
+        if depth == len(stack):
+            stack = _taller(stack, -1)
+        if table[slot] >= 0:
+            stack[depth, 0] = table[slot]
+            depth += 1
+            continue
+        if met == len(configurations):
+            configurations, orders = _taller(configurations, 0), _taller(orders, 0)
+            urgencies, links = _taller(urgencies, 0), _taller(links, -1)
+        for agent in range(agents):
+            configurations[met, agent] = then[agent]
+            home = then[agent] == problem.goals[agent]
+            urgencies[met, agent] = 0 if home else urgencies[current, agent] + 1
+        _order_agents(problem, configurations[met], urgencies[met], orders[met])
+        if constraints == len(tree):
+            tree = _taller(tree, -1)
+        tree[constraints, 0], tree[constraints, 1], tree[constraints, 2], tree[constraints, 3] = -1, -1, 0, -1
+        links[met, 0], links[met, 1], links[met, 2] = current, constraints, constraints
+        constraints += 1
+        table[slot] = met
+        met += 1
+        if 2 * met > len(table):
+            table = np.empty(2 * len(table), np.int64)
+            table[:] = -1
+            for i in range(met):
+                table[_find_configuration(table, configurations, configurations[i])] = i
+        stack[depth, 0] = met - 1
+        depth += 1
+    return NONE, no_path, tried
+
+
+@njit(cache=True)
+def _way_to(configurations, links, last):
+    steps = 0
+    current = last
+    while links[current, 0] >= 0:
+        steps += 1
+        current = links[current, 0]
+    paths = np.empty((configurations.shape[1], steps + 1), np.int16)
+    current = last
+    for t in range(steps, -1, -1):
+        for agent in range(configurations.shape[1]):
+            paths[agent, t] = configurations[current, agent]
+        current = links[current, 0]
+    return paths
