@@ -64,7 +64,7 @@ class _Step:
         agent, here, move = fault.agent, fault.cell, Action(int(self.actions[fault.agent])).name
         if fault.event is Event.OFF_BOARD:
             height, width = self.holes.shape
-            what = f"agent {agent} at {here} moved {move}, off the board (rows 0–{height - 1}, columns 0–{width - 1}): it stayed."
+            what = f"agent {agent} at {here} moved {move}, off the board (rows 0 to {height - 1}, columns 0 to {width - 1}): it stayed."
         elif fault.event is Event.HOLE:
             what = f"agent {agent} at {here} moved {move} into {fault.target}, a hole, and fell."
         elif fault.event is Event.SWAP:

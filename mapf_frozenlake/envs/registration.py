@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 ENV_ID = "MAPFFrozenLake-v0"
+TEXT_ENV_ID = "MAPFFrozenLakeText-v0"
 NAMED: dict[str, dict[str, Any]] = {  # the usual sizes
     ENV_ID: {},
     "MAPFFrozenLake4x4-v0": {"size": 4, "num_agents": 2, "hole_ratio": 0.2},
@@ -27,3 +28,10 @@ def register_envs() -> None:
                 disable_env_checker=True,
                 kwargs=kwargs,
             )
+    if TEXT_ENV_ID not in gym.registry:
+        gym.register(
+            TEXT_ENV_ID,
+            entry_point="mapf_frozenlake.envs.text_env:MAPFFrozenLakeTextEnv",
+            order_enforce=False,
+            disable_env_checker=True,
+        )

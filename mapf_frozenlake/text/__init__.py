@@ -1,8 +1,9 @@
 """Lakes and plans in words: what a language model reads, and what it writes."""
 
-from mapf_frozenlake.text.board import STYLES, TextStyle, from_text, plan_prompt, to_text
+from mapf_frozenlake.text.board import STYLES, TextStyle, from_text, to_text
 from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.text.plan import format_plan, parse_moves, parse_plan
+from mapf_frozenlake.text.prompts import plan_prompt, state_text, turns_prompt
 
 __all__ = [
     "STYLES",
@@ -13,5 +14,7 @@ __all__ = [
     "parse_moves",
     "parse_plan",
     "plan_prompt",
+    "state_text",
     "to_text",
+    "turns_prompt",
 ]

@@ -25,17 +25,6 @@ _SIDES = re.compile(r"\bThe lake has (\d{1,4}) rows and (\d{1,4}) columns\b")
 _HOLES = re.compile(r"^Holes: (.*)$", re.MULTILINE)
 _CELL = re.compile(r"\((\d{1,4}), (\d{1,4})\)")
 
-RULES = """\
-All agents move at once, one step at a time, on a board of ice and holes. Cells are (row, column), counted from (0, 0) at the top left.
-In each step every agent makes one move: LEFT, DOWN, RIGHT, UP or WAIT.
-No agent may leave the board or enter a hole. Two agents may not be on one cell after a step, nor exchange their cells in a step.
-An agent may enter a cell that another agent leaves in the same step. An agent that stands on its goal still takes up its cell.
-All agents must end on their goals, after as few steps as possible."""
-PLAN_FORMAT = """\
-Write one line for each agent, with all its moves in order; an agent whose line has ended waits. For example:
-Agent 0: RIGHT RIGHT DOWN"""
-SECOND_LINE = "\nAgent 1: WAIT LEFT"
-
 
 def to_text(instance: Instance, style: TextStyle = "paper") -> str:
     """The instance in words; ``from_text`` reads it back, certified facts apart.
@@ -59,18 +48,6 @@ def to_text(instance: Instance, style: TextStyle = "paper") -> str:
         for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals))
     )
     return "\n".join([*board, "", *routes])
-
-
-def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
-    """Rules, instance and the form of the answer: what a model is asked for a whole plan. ``from_text`` reads it too."""
-    legend = f"\n{_legend(instance.num_agents)}" if style == "paper" else ""
-    second = SECOND_LINE if instance.num_agents > 1 else ""
-    return f"{RULES}{legend}\n\n{to_text(instance, style)}\n\n{PLAN_FORMAT}{second}"
-
-
-def _legend(num_agents: int) -> str:
-    starts, goals = " ".join(START_LETTERS[:num_agents]), " ".join(GOAL_LETTERS[:num_agents])
-    return f"On the board, {ICE} is ice and {HOLE} a hole; {starts} marks the agents' starts, {goals} their goals, in order."
 
 
 def from_text(text: str | Mapping[str, Any]) -> Instance:

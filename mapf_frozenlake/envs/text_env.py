@@ -1,0 +1,192 @@
+"""``MAPFFrozenLakeText-v0``: the lake in words. Strings in, strings out; a bad reply is data, never a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.gym_env import understand_reset
+from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.feedback import explain, explain_step
+from mapf_frozenlake.judge import judge
+from mapf_frozenlake.text import (
+    STYLES,
+    ParseError,
+    TextStyle,
+    parse_moves,
+    parse_plan,
+    plan_prompt,
+    state_text,
+    turns_prompt,
+)
+from mapf_frozenlake.text.rewards import plan_reward
+from mapf_frozenlake.types import Action, Instance, Verdict
+from mapf_frozenlake.world.rewards import team_means
+
+Mode = Literal["plan", "turns"]
+MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read all the same
+CHARACTERS = " \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:,.[](){}\"'-_"
+
+
+class AnyText(spaces.Text):
+    """Every string up to ``max_length``; what it samples is made of a few usual characters."""
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str) and len(x) <= self.max_length
+
+
+class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
+    """One lake in words, for one controller of all agents.
+
+    ``mode="plan"``: the observation is the whole task, the action a reply with every agent's moves; one step, judged as
+    ``judge`` does. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read is
+    not paid, and everybody waits. With the config's ``feedback`` the next observation explains what went wrong, without
+    it only says what is the case. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
+    the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
+    is False, too, once a reply could not be read.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012
+
+    def __init__(
+        self, mode: Mode = "plan", style: TextStyle = "paper", render_mode: str | None = None, **kwargs: Any
+    ) -> None:
+        if mode not in get_args(Mode):
+            raise LakeError(f"mode={mode!r}: give 'plan' or 'turns'")
+        if style not in STYLES:
+            raise LakeError(f"style={style!r}: give one of {', '.join(map(repr, STYLES))}")
+        if render_mode not in (None, "ansi"):
+            raise LakeError(f"render_mode={render_mode!r}: words are rendered as 'ansi' or not at all")
+        if mode == "plan" and callable(kwargs.get("reward")):
+            raise LakeError("reward=a callable is paid step by step: name a reward, or use mode='turns'")
+        options = understand({**kwargs, "observation": "compact"})
+        _refuse_slippery(options.config)
+        self.mode, self.style, self.render_mode = mode, style, render_mode
+        self.batch = options.make_batch(1)
+        self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
+        self.action_space = AnyText(MAX_ACTION, min_length=0, charset=CHARACTERS)
+        self.instance: Instance | None = None  # of the running episode
+        self._over = True
+        self._unread = 0  # replies of this episode that could not be read
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin the next episode; with a seed, the first of that seed. Options: ``instance`` and ``config``, at once."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self.batch.seed([seed])
+        instance, config = understand_reset(options)
+        if config is not None:
+            self.set_config(config)
+        self.batch.reset(instances=instance)
+        self.instance = self._instance_drawn()
+        self._over, self._unread = False, 0
+        if self.mode == "plan":
+            return plan_prompt(self.instance, self.style), {}
+        return turns_prompt(self.instance, int(self.batch.horizon[0]), self.style), {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self.instance is None or self._over:
+            raise LakeError("no episode is running: call reset first")
+        if not isinstance(action, str):
+            raise LakeError(f"an action of type {type(action).__name__}: give the reply as a string")
+        return (
+            self._judge_plan(action, self.instance) if self.mode == "plan" else self._take_turn(action, self.instance)
+        )
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from the next reset on."""
+        config = as_config(config)
+        _refuse_slippery(config)
+        self.batch.set_config(config)
+
+    def get_config(self) -> LakeConfig:
+        return self.batch.get_config()
+
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+    def render(self) -> str:  # type: ignore[override]
+        if self.render_mode is None:
+            raise LakeError("render_mode=None: make the env with render_mode='ansi' to render")
+        from mapf_frozenlake import render
+
+        return render.ansi(self.batch.snapshot(0))
+
+    def _judge_plan(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        plan = parse_plan(reply, instance.num_agents)
+        verdict = judge(instance, plan)
+        config = self.batch.get_config()
+        self._over = True
+        read = not isinstance(plan, ParseError)
+        info = {
+            "parse_error": None if read else str(plan),
+            "actions": plan if read else None,
+            "verdict": verdict,
+            "success": verdict.valid,
+            "valid": verdict.valid,
+            "optimal": verdict.optimal,
+        }
+        observation = explain(instance, plan, verdict) if config.feedback else _outcome(verdict)
+        return observation, plan_reward(config.reward, instance, plan, verdict), True, False, info
+
+    def _take_turn(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        read = parse_moves(reply, instance.num_agents)
+        unread = isinstance(read, ParseError)
+        self._unread += unread
+        moves = np.full(self.batch.max_agents, Action.WAIT, dtype=np.int64)
+        if not isinstance(read, ParseError):
+            moves[: instance.num_agents] = read
+        before = self.batch.positions[0, : instance.num_agents]
+        result = self.batch.step(moves[None])
+        team = np.zeros(1)
+        team_means(result.rewards, self.batch.episode, team)
+        terminated, truncated = bool(result.terminated[0]), bool(result.truncated[0])
+        self._over = terminated or truncated
+        info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
+        info["events"] = result.events[0].copy()
+        if self._over:
+            optimal = int(self.batch.optimal[0])
+            info["success"] = bool(self.batch.success[0])
+            info["valid"] = bool(self.batch.valid[0]) and not self._unread
+            info["optimal"] = None if optimal < 0 else bool(optimal) and not self._unread
+        said = [self._what_happened(read, before, moves, result.events[0])] if self.batch.get_config().feedback else []
+        step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
+        positions = self.batch.positions[0, : instance.num_agents]
+        observation = "\n".join([*filter(None, said), state_text(instance, positions, step, horizon, self.style)])
+        return observation, 0.0 if unread else float(team[0]), terminated, truncated, info
+
+    def _what_happened(
+        self, read: list[int] | ParseError, before: np.ndarray, moves: np.ndarray, events: np.ndarray
+    ) -> str:
+        assert self.instance is not None
+        if isinstance(read, ParseError):
+            return f"No moves could be read from the reply, so everybody waited: {read}."
+        count = self.instance.num_agents
+        return "\n".join(explain_step(self.instance.holes, self.instance.goals, before, moves[:count], events[:count]))
+
+    def _instance_drawn(self) -> Instance:
+        snapshot = self.batch.snapshot(0)
+        makespan = int(self.batch.episode["makespan"][0])
+        return Instance(
+            holes=snapshot.holes,
+            starts=snapshot.starts,
+            goals=snapshot.goals,
+            makespan=None if makespan < 0 else makespan,
+        )
+
+
+def _outcome(verdict: Verdict) -> str:
+    """What a plan is told without feedback."""
+    return "The plan is valid." if verdict.valid else "The plan is not valid."
+
+
+def _refuse_slippery(config: LakeConfig) -> None:
+    if config.is_slippery:
+        raise LakeError(
+            "is_slippery=True: in words a plan must go as it says; use is_slippery=False, or MAPFFrozenLake-v0"
+        )

@@ -1,0 +1,69 @@
+"""What a model is asked: for a whole plan, or for the next move of every agent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, START_LETTERS
+from mapf_frozenlake.text.board import TextStyle, to_text
+from mapf_frozenlake.types import Cells, Instance
+
+RULES = """\
+All agents move at once, one step at a time, on a board of ice and holes. Cells are (row, column), counted from (0, 0) at the top left.
+In each step every agent makes one move: LEFT, DOWN, RIGHT, UP or WAIT.
+No agent may leave the board or enter a hole. Two agents may not be on one cell after a step, nor exchange their cells in a step.
+An agent may enter a cell that another agent leaves in the same step. An agent that stands on its goal still takes up its cell.
+All agents must end on their goals, after as few steps as possible."""
+PLAN_FORMAT = (
+    "Write one line for each agent, with all its moves in order; an agent whose line has ended waits. For example:"
+)
+TURN_FORMAT = "Write the next move of every agent, one line for each. For example:"
+
+
+def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
+    """Rules, instance and the form of the answer, for a whole plan. ``from_text`` reads the instance out of it."""
+    return "\n\n".join(
+        [_introduction(instance, style), f"{PLAN_FORMAT}\n{_example(instance, 'RIGHT RIGHT DOWN', 'WAIT LEFT')}"]
+    )
+
+
+def turns_prompt(instance: Instance, horizon: int, style: TextStyle = "paper") -> str:
+    """The same for the first move of every agent, of at most ``horizon``."""
+    steps = f"There are at most {horizon} steps."
+    return "\n\n".join(
+        [_introduction(instance, style), f"{steps}\n{TURN_FORMAT}\n{_example(instance, 'RIGHT', 'WAIT')}"]
+    )
+
+
+def state_text(instance: Instance, positions: Cells, step: int, horizon: int, style: TextStyle = "paper") -> str:
+    """Where everybody is after ``step`` steps; with the board in letters, agents in place of their starts."""
+    lines = [f"Step {step} of at most {horizon} is done."]
+    if style == "paper":
+        lines += ["", *_board_now(instance, positions), ""]
+    for agent, (cell, goal) in enumerate(zip(positions.tolist(), instance.goals.tolist())):
+        where = f"Agent {agent} is at ({cell[0]}, {cell[1]})"
+        lines.append(f"{where}, on its goal." if cell == goal else f"{where}; its goal is ({goal[0]}, {goal[1]}).")
+    return "\n".join(lines)
+
+
+def _introduction(instance: Instance, style: TextStyle) -> str:
+    text = to_text(instance, style)
+    return f"{RULES}\n{_legend(instance.num_agents)}\n\n{text}" if style == "paper" else f"{RULES}\n\n{text}"
+
+
+def _legend(num_agents: int) -> str:
+    starts, goals = " ".join(START_LETTERS[:num_agents]), " ".join(GOAL_LETTERS[:num_agents])
+    return f"On the board, {ICE} is ice and {HOLE} a hole; {starts} are the agents' starts and {goals} their goals, in order."
+
+
+def _example(instance: Instance, first: str, second: str) -> str:
+    return f"Agent 0: {first}" + (f"\nAgent 1: {second}" if instance.num_agents > 1 else "")
+
+
+def _board_now(instance: Instance, positions: Cells) -> list[str]:
+    board = np.where(instance.holes, HOLE, ICE)
+    for agent, goal in enumerate(instance.goals):
+        board[tuple(goal)] = GOAL_LETTERS[agent]
+    for agent, cell in enumerate(positions):
+        board[tuple(cell)] = START_LETTERS[agent]
+    return [" ".join(row) for row in board]
