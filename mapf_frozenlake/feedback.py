@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.judge import judge, play, violations_of_step
+from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.types import DELTAS, Action, BoolGrid, Cells, Event, Instance, Plan, Verdict, Violation
 from mapf_frozenlake.world.move import joint_move
@@ -136,6 +137,7 @@ def _praise(verdict: Verdict) -> str:
 def _goals_missed(instance: Instance, plan: Plan) -> Iterable[str]:
     """Where each agent that is not on its goal ended, and the way it still had to go."""
     positions = play(instance, plan).positions
+    distances = distance_fields(instance)
     for agent, (end, goal) in enumerate(zip(positions[-1], instance.goals)):
         if (end == goal).all():
             continue
@@ -149,7 +151,7 @@ def _goals_missed(instance: Instance, plan: Plan) -> Iterable[str]:
                 f"at {_cell(end)}. It could have waited there."
             )
             continue
-        distance = distances_to(instance.holes, _cell(goal))
+        distance = distances[agent]
         left = int(distance[tuple(end)])
         first = [
             f"{action.name} to {_cell(end + DELTAS[action])}"
@@ -163,20 +165,6 @@ def _goals_missed(instance: Instance, plan: Plan) -> Iterable[str]:
             f"Agent {agent} ended at {_cell(end)} after {moves}, {left} step{'s' if left != 1 else ''} short of its goal "
             f"{_cell(goal)}. From {_cell(end)} the shortest way goes {_either(first)}."
         )
-
-
-def distances_to(holes: BoolGrid, goal: tuple[int, int]) -> NDArray[np.int64]:
-    """int64[height, width]: moves over ice to the goal; -1 where there is no way."""
-    distance = np.full(holes.shape, -1, dtype=np.int64)
-    distance[goal] = 0
-    queue = [goal]
-    for cell in queue:
-        for action in _MOVES:
-            there = (cell[0] + int(DELTAS[action][0]), cell[1] + int(DELTAS[action][1]))
-            if _on_board(there, distance) and not holes[there] and distance[there] < 0:
-                distance[there] = distance[cell] + 1
-                queue.append(there)
-    return distance
 
 
 def _on_board(cell: NDArray | tuple[int, int], grid: NDArray) -> bool:

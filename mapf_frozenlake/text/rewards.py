@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mapf_frozenlake.config import RewardName
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.feedback import distances_to
 from mapf_frozenlake.judge import play
+from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.types import Event, Instance, Plan, Verdict
 
@@ -37,9 +37,8 @@ def _way_gained(instance: Instance, plan: Plan) -> float:
     """Mean over agents; a hole has no distance, so who fell counts from where it stood before."""
     playback = play(instance, plan)
     gained = 0
-    for agent, goal in enumerate(instance.goals):
-        distance = distances_to(instance.holes, (int(goal[0]), int(goal[1])))
+    for agent, distance in enumerate(distance_fields(instance)):
         fell = len(playback.events) > 0 and playback.events[-1, agent] == Event.HOLE
         end = playback.positions[-2 if fell else -1, agent]
-        gained += int(distance[tuple(instance.starts[agent])] - distance[tuple(end)])
+        gained += int(distance[tuple(instance.starts[agent])]) - int(distance[tuple(end)])
     return gained / instance.num_agents / (instance.height + instance.width)
