@@ -11,14 +11,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
+from engineers import UnknownEngineer
 from envtuning import atomic, loop
+from envtuning import compare as comparing
 from envtuning.console import ConsoleObserver, run_table, summary
 from envtuning.episodes import Episode
+from envtuning.page import write_page
 from envtuning.run_folder import RunError, RunFolder, next_task
 from envtuning.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
 from envtuning.stage import RunStopped
 from envtuning.trainees import UnknownTrainee
+from mapf_frozenlake import Instance, InstanceSet, LakeError
+from mapf_frozenlake.render import ansi, plan_frames, save_animation
 
 app = typer.Typer(
     name="envtuning",
@@ -113,8 +119,6 @@ def compare(
     ),
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    from envtuning import compare as comparing
-
     with told():
         spec = adjusted(load_spec(what), stages=stages)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
@@ -132,8 +136,6 @@ def replay(
     seconds: Annotated[float, typer.Option(min=0, help="Seconds per step.")] = 0.5,
 ) -> None:
     """Show how a validation board was played."""
-    from mapf_frozenlake.render import ansi, plan_frames, save_animation
-
     with told():
         one = RunFolder(folder)
         episode, instance = find_episode(one, stage, case)
@@ -146,7 +148,7 @@ def replay(
             return
         with Live(console=console, auto_refresh=False) as live:
             for frame in frames:
-                live.update(as_text(ansi(frame, colour=console.is_terminal)), refresh=True)
+                live.update(Text.from_ansi(ansi(frame, colour=console.is_terminal)), refresh=True)
                 time.sleep(seconds if console.is_terminal else 0)
         console.print(f"stage {stage}, case {episode.case}: {verdict}")
 
@@ -181,8 +183,6 @@ def carry_out(one: RunFolder) -> None:
 
 
 def page(runs: list[RunFolder], out: Path | None) -> Path:
-    from envtuning.page import write_page
-
     return write_page([one.path for one in runs], out or runs[0].path / "report.html")
 
 
@@ -224,9 +224,7 @@ def run_name(spec: RunSpec) -> str:
     return f"{spec.name}-{named_after}" if writes and named_after != spec.name else spec.name
 
 
-def find_episode(one: RunFolder, stage: int, case: int | None) -> tuple[Episode, object]:
-    from mapf_frozenlake.instance_set import InstanceSet
-
+def find_episode(one: RunFolder, stage: int, case: int | None) -> tuple[Episode, Instance]:
     recorded = [Episode.from_json(data) for data in one.stage(stage).episodes()]
     if not recorded:
         raise RunError(
@@ -239,18 +237,9 @@ def find_episode(one: RunFolder, stage: int, case: int | None) -> tuple[Episode,
     return recorded[case], InstanceSet.load(one.validation_file)[case]
 
 
-def as_text(picture: str) -> object:
-    from rich.text import Text
-
-    return Text.from_ansi(picture)
-
-
 @contextmanager
 def told() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
-    from engineers import UnknownEngineer
-    from mapf_frozenlake import LakeError
-
     expected = (
         SpecError, RunError, RunStopped, UnknownTrainee, UnknownEngineer, LakeError, ImportError,
         atomic.StorageError, atomic.RunLocked,

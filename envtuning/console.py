@@ -18,12 +18,14 @@ PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 def run_table(run: RunFolder) -> Table:
     """A row per stage: who wrote its config, what it cost, what came of it on the validation suite."""
     spec = run.spec
-    table = Table(title=f"{run.name}: {spec.description or spec.name}", title_justify="left", expand=False)
-    for heading in ("stage", "config by", "data", "env steps", "valid", "optimal"):
-        table.add_column(heading, justify="right" if heading in ("env steps", "valid", "optimal") else "left")
+    table = Table(title=f"{run.name}: {spec.description or spec.name}", title_justify="left")
+    for heading in ("stage", "written by", "share, holes"):
+        table.add_column(heading, no_wrap=heading != "stage")
+    for heading in ("env steps", "valid", "optimal"):
+        table.add_column(heading, justify="right", no_wrap=True)
     sizes = [str(size) for size in sorted(spec.target.slices)]
     for size in sizes:
-        table.add_column(f"{size}×{size}", justify="right")
+        table.add_column(f"{size}×{size}", justify="right", no_wrap=True)
     for number, plan in enumerate(spec.stages):
         stage = run.stage(number)
         chosen, done, report = stage.config, stage.done, stage.report
@@ -31,12 +33,14 @@ def run_table(run: RunFolder) -> Table:
         if chosen is None:
             table.add_row(name, "", "", f"– / {plan.budget:,}", style="dim")
         elif done is None or report is None:
-            table.add_row(name, chosen.engineer, data_summary(stage), bar(stage, plan.budget))
+            table.add_row(name, chosen.engineer, "\n".join(data_summary(stage)), bar(stage, plan.budget))
         else:
             per_size = {row.name: f"{row.metrics['valid_rate']:.0%}" for row in report.results}
             overall = (f"{done.metrics['valid_rate']:.1%}", f"{done.metrics['optimal_rate']:.1%}")
             cells = [per_size.get(size, "") for size in sizes]
-            table.add_row(name, chosen.engineer, data_summary(stage), f"{done.env_steps:,}", *overall, *cells)
+            table.add_row(
+                name, chosen.engineer, "\n".join(data_summary(stage)), f"{done.env_steps:,}", *overall, *cells
+            )
     return table
 
 
@@ -47,18 +51,20 @@ def bar(stage: StageFolder, budget: int) -> RenderableType:
     return Group(ProgressBar(total=budget, completed=min(spent, budget), width=20), f"{spent:,} / {budget:,}")
 
 
-def data_summary(stage: StageFolder) -> str:
-    """The share of each size and its hole ratio: '4: 80% o.10'."""
+def data_summary(stage: StageFolder) -> list[str]:
+    """What the stage's config deals, a size a line: '4: 80% .10' is 80 % of the data with a hole ratio of 0.10."""
     report, chosen = stage.report, stage.config
     if chosen is None:
-        return ""
+        return []
     slices = report.config["slices"] if report else chosen.config.model_dump(mode="json")["slices"]
     total = sum(piece["share"] for piece in slices.values()) or 1.0
-    return "  ".join(
-        f"{size}: {piece['share'] / total:.0%} ({piece['hole_ratio']:.2f} holes)"
-        for size, piece in sorted(slices.items(), key=lambda item: int(item[0]))
-        if piece["share"] > 0
+    dealt = sorted(
+        ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
     )
+    return [
+        f"{size}: {100 * piece['share'] / total:.0f}% " + f"{piece['hole_ratio']:.2f}".removeprefix("0")
+        for size, piece in dealt
+    ]
 
 
 def test_table(run: RunFolder) -> Table | None:
@@ -131,7 +137,7 @@ class ConsoleObserver(Observer):
         chosen = stage.config
         who = chosen.engineer if chosen else "?"
         self.console.print(
-            f"[bold]stage {stage.number}[/] (config by {who}; {allowance:,} env steps): {data_summary(stage)}"
+            f"[bold]stage {stage.number}[/] (config by {who}; {allowance:,} env steps): {', '.join(data_summary(stage))}"
         )
         self._printed = -1.0
         if self.status is not None:

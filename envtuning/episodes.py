@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engineers.report import SliceResult
 from mapf_frozenlake.judge import play
+from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Instance, Plan
 from mapf_frozenlake.world.move import joint_move
 
@@ -33,6 +34,7 @@ class Episode:
     failure: str | None  # a FailureKind; None when valid
     makespan: int | None = None
     gap: int | None = None  # makespan over the least possible
+    note: str | None = None  # why no plan could be read from a reply
 
     @property
     def plan(self) -> Plan:
@@ -94,7 +96,7 @@ def behaviour(instance: Instance, episode: Episode) -> dict[str, float]:
     A collision is avoided in a step in which everybody's shortest way would have collided, and nobody did.
     """
     playback = play(instance, episode.plan)
-    distances = [distance_field(instance.holes, goal) for goal in instance.goals.tolist()]
+    distances = distance_fields(instance)
     waits = collisions = avoided = 0
     for step, happened in enumerate(playback.events):
         here = playback.positions[step]
@@ -114,31 +116,13 @@ def behaviour(instance: Instance, episode: Episode) -> dict[str, float]:
     }
 
 
-def distance_field(holes: NDArray[np.bool_], goal: Sequence[int]) -> NDArray[np.int32]:
-    """int32[height, width]: steps to the goal over ice; the number of cells where there is no way."""
-    unreachable = holes.size
-    field = np.full(holes.shape, unreachable, np.int32)
-    field[tuple(goal)] = 0
-    frontier = [tuple(goal)]
-    while frontier:
-        reached = []
-        for row, col in frontier:
-            for near in ((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col)):
-                inside = 0 <= near[0] < holes.shape[0] and 0 <= near[1] < holes.shape[1]
-                if inside and not holes[near] and field[near] == unreachable:
-                    field[near] = field[row, col] + 1
-                    reached.append(near)
-        frontier = reached
-    return field
-
-
-def downhill(field: NDArray[np.int32], cell: Sequence[int]) -> int:
-    """The first action that brings the cell nearer to its goal; WAIT where none does."""
+def downhill(field: NDArray[np.int16], cell: Sequence[int]) -> int:
+    """The first action that brings the cell nearer to the field's goal; WAIT where none does."""
     row, col = cell
     best, choice = field[row, col], int(Action.WAIT)
     for action, (near_row, near_col) in enumerate(((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col))):
         inside = 0 <= near_row < field.shape[0] and 0 <= near_col < field.shape[1]
-        if inside and field[near_row, near_col] < best:
+        if inside and 0 <= field[near_row, near_col] < best:
             best, choice = field[near_row, near_col], action
     return choice
 

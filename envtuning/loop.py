@@ -137,6 +137,6 @@ class _Loop:
         tables = {}
         for name, number in (("first", 1), ("last", len(self.spec.stages))):
             policy = self.trainee_before(number).policy()
-            episodes = play(policy, suite, config=self.spec.target, seed=derive(self.spec.seed, "test"))
+            episodes = play(policy, suite, self.spec.target)
             tables[name] = slice_results(episodes)
         atomic.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")

@@ -14,7 +14,8 @@ from envtuning.episodes import Episode, behaviour, by_size, pooled, slice_result
 from envtuning.run_folder import RunFolder, StageConfig
 from envtuning.transitions import History
 from envtuning.validation import active_sizes
-from mapf_frozenlake import LakeConfig
+from mapf_frozenlake import LakeConfig, to_text
+from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
 
 ENVIRONMENT = (
@@ -66,10 +67,6 @@ def build_report(run: RunFolder, suite: InstanceSet, outcome: StageOutcome) -> S
 
 def failure_cases(suite: InstanceSet, episodes: Sequence[Episode], count: int) -> list[FailureCase]:
     """A few failures, sizes and kinds by turns, each drawn as a board with what went wrong."""
-    from mapf_frozenlake.feedback import explain
-
-    from mapf_frozenlake import judge, to_text
-
     queues: dict[tuple[int, str], list[Episode]] = {}
     for episode in episodes:
         if episode.failure is not None:
@@ -85,7 +82,7 @@ def failure_cases(suite: InstanceSet, episodes: Sequence[Episode], count: int) -
                 slice=str(episode.size),
                 kind=str(episode.failure),
                 picture=to_text(instance),
-                explanation=explain(instance, episode.plan, judge(instance, episode.plan)),
+                explanation=episode.note or explain(instance, episode.plan),
                 case_id=str(episode.case),
             )
         )

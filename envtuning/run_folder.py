@@ -157,7 +157,6 @@ class RunFolder:
         if path.exists() and any(not entry.name.startswith(".") for entry in path.iterdir()):
             raise RunError(f"{path} is not empty and is no run: choose another --out")
         atomic.make_folder(path)
-        atomic.make_folder(path / "stages")
         record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
         atomic.write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
         return cls(path)

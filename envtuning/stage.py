@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from engineers.report import Incident
 from envtuning import atomic
@@ -23,6 +24,7 @@ from envtuning.trainee import Metrics, Trainee, TrainingDiverged, WorkerLost
 from envtuning.transitions import Decision, History
 from envtuning.validation import Suites, draw_probe
 from mapf_frozenlake import GenerationError, LakeConfig
+from mapf_frozenlake.instance_set import InstanceSet
 
 FADE_PARTS = 10  # hints fade in this many equal parts
 
@@ -90,8 +92,8 @@ class StageRunner:
         report = self.run.stage(self.folder.number - 1).report
         return LakeConfig.model_validate(report.config) if report else None
 
-    def _record(self, kind: str, message: str) -> None:
-        incident = Incident(kind=kind, message=message, stage=self.folder.number)  # type: ignore[arg-type]
+    def _record(self, kind: Any, message: str) -> None:
+        incident = Incident(kind=kind, message=message, stage=self.folder.number)
         self.incidents.append(incident)
         self.observer.went_wrong(incident)
 
@@ -146,7 +148,7 @@ class Attempt:
             reason += f" ({decision.reason})"
         runner._note("end", reason=reason)
         probe = draw_probe(self.config, suites.probe_per_size, self._seed("probe"), runner.suites.held_out)
-        probe_episodes = self._play(probe, "probe") if probe is not None else []
+        probe_episodes = self._play(probe) if probe is not None else []
         return StageOutcome(
             number=runner.folder.number,
             chosen=runner.chosen,
@@ -196,8 +198,8 @@ class Attempt:
         self.runner.spent += steps
         self.history.env_steps += steps
 
-    def _play(self, suite: object, purpose: str) -> list[Episode]:
-        episodes = play(self.trainee.policy(), suite, config=self.runner.run.spec.target, seed=self._seed(purpose))
+    def _play(self, suite: InstanceSet) -> list[Episode]:
+        episodes = play(self.trainee.policy(), suite, self.runner.run.spec.target)
         steps = sum(episode.steps for episode in episodes)
         self.validation_steps += steps
         self._charge(steps)
@@ -205,7 +207,7 @@ class Attempt:
 
     def _validate_and_decide(self) -> Decision:
         runner = self.runner
-        self.episodes = self._play(runner.suites.validation, "validation")
+        self.episodes = self._play(runner.suites.validation)
         found = rates(self.episodes)
         self.history.validations.append(found)
         runner._note("validation", spent=runner.spent, **found)

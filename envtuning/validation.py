@@ -8,7 +8,7 @@ from envtuning import atomic
 from envtuning.run_folder import RunFolder
 from envtuning.seeds import derive
 from envtuning.spec import RunSpec
-from mapf_frozenlake import LakeConfig, generate
+from mapf_frozenlake import LakeConfig, generate, validation_suite
 from mapf_frozenlake.instance_set import InstanceSet
 
 # The suites belong to the target, not to the run's seed: tables of different seeds are about the same boards.
@@ -45,12 +45,8 @@ def open_suites(run: RunFolder) -> Suites:
 def draw_suite(spec: RunSpec, purpose: str, exclude: InstanceSet | None = None) -> InstanceSet:
     """The same number of boards of every size of the target, whatever the shares."""
     per_size = spec.suites.validation_per_size if purpose == "validation" else spec.suites.test_per_size
-    return generate(
-        even_shares(spec.target),
-        n=per_size * len(active_sizes(spec.target)),
-        seed=derive(SUITE_SEED, purpose),
-        exclude=exclude,
-    )
+    count = per_size * len(active_sizes(spec.target))
+    return validation_suite(even_shares(spec.target), count, derive(SUITE_SEED, purpose), exclude=exclude)
 
 
 def draw_probe(config: LakeConfig, per_size: int, seed: int, exclude: InstanceSet) -> InstanceSet | None:

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from envtuning.episodes import distance_field, downhill
+from envtuning.episodes import downhill
 from envtuning.trainee import Metrics, OnIteration
 from mapf_frozenlake import LakeConfig
-from mapf_frozenlake.solvers import solve
+from mapf_frozenlake.solvers import distance_fields, solve
 from mapf_frozenlake.types import DELTAS, Instance, Plan
 
 ITERATION = 500  # env steps
@@ -110,8 +110,7 @@ def luck(instance: Instance) -> float:
 def heedless_plan(instance: Instance) -> list[list[int]]:
     """Everybody's shortest way as if alone, without the last step: it never reaches, and may collide on the way."""
     plan = []
-    for start, goal in zip(instance.starts.tolist(), instance.goals.tolist(), strict=True):
-        field = distance_field(instance.holes, goal)
+    for start, field in zip(instance.starts.tolist(), distance_fields(instance), strict=True):
         cell, moves = tuple(start), []
         while field[cell] > 1:
             action = downhill(field, cell)
