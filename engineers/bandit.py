@@ -29,7 +29,7 @@ class BanditEngineer(PlainEngineer):
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, records = find_slices(knobs), report.records()
-        design = Design.empty()
+        design = Design()
         progress = {piece.name: learning_progress(records, piece.name, report.objective) for piece in slices}
         shares = mixed_with_uniform(progress, UNIFORM_PART)
         for piece in slices:
@@ -48,10 +48,16 @@ def learning_progress(records: Sequence[StageRecord], name: str, objective: str)
     ]
     progress = 0.0
     for (before, n_before), (after, n_after) in pairwise(seen):
-        error = math.sqrt(before * (1 - before) / n_before + after * (1 - after) / n_after)
+        error = math.sqrt(_variance(before, n_before) + _variance(after, n_after))
         change = max(abs(after - before) - error, 0.0)
         progress = SMOOTHING * change + (1 - SMOOTHING) * progress
     return progress
+
+
+def _variance(rate: float, n: int) -> float:
+    """Of a rate over n episodes, with one success and one failure added: never 0, even where none or all succeeded."""
+    smoothed = (rate * n + 1) / (n + 2)
+    return smoothed * (1 - smoothed) / n
 
 
 def make(_model: str = "", *, feasible: Feasible | None = None, max_drop: float | None = None) -> BanditEngineer:

@@ -17,7 +17,7 @@ class FixedEngineer(PlainEngineer):
     name = "fixed"
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        return Design.empty()
+        return Design()
 
 
 def make(_model: str = "") -> FixedEngineer:

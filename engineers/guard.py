@@ -49,8 +49,9 @@ def check(
 
 
 def _locked(config: BaseModel, current: BaseModel, editable: Sequence[str] | None) -> list[str]:
-    allowed = {knob.path for knob in find_knobs(current, editable)}
-    patterns = sorted({knob.pattern for knob in find_knobs(current, editable)})
+    knobs = find_knobs(current, editable)
+    allowed = {knob.path for knob in knobs}
+    patterns = dict.fromkeys(knob.pattern for knob in knobs)
     return [
         f"{'.'.join(path)} was changed from {old!r:.40} to {new!r:.40}, but only {', '.join(patterns)} may be"
         for path, old, new in changes(current, config)

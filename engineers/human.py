@@ -56,11 +56,12 @@ class HumanEngineer:
         form = WireForm(current, editable)
         answer_file = self._lay_out(report, form)
         self.say(f"Stage {report.stage} is done: read {answer_file.parent / 'report.md'}, edit and save {answer_file}.")
-        begin, seen = time.monotonic(), _untouched(answer_file, form)
+        begin, seen, settling = time.monotonic(), _untouched(answer_file, form), None
         refusals: list[str] = []
         while (waited := time.monotonic() - begin) < self.timeout:
             stamp = _stamp(answer_file)
-            if stamp == seen:
+            if stamp == seen or stamp != settling:  # not saved, or perhaps not wholly saved yet
+                settling = stamp
                 time.sleep(min(self.poll, self.timeout - waited))
                 continue
             seen = stamp

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -81,7 +82,7 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
     """
     if editable is None:
         editable = getattr(type(current), "editable", None) or ("*",)
-    root = type(current).model_json_schema()
+    root = _schema_of(type(current))
     data = dump(current)
     found: dict[tuple[str, ...], Knob] = {}
     for dotted in editable:
@@ -94,6 +95,11 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
             found.setdefault(knob.path, knob)
     order = {path: index for index, path in enumerate(_paths(data))}
     return tuple(sorted(found.values(), key=lambda knob: order[knob.path]))
+
+
+@cache
+def _schema_of(config_class: type[BaseModel]) -> dict[str, Any]:
+    return config_class.model_json_schema()
 
 
 def dump(config: BaseModel) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class LearnabilityEngineer(PlainEngineer):
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, seen = find_slices(knobs), readings(report)
-        design = Design.empty()
+        design = Design()
         scores = {piece.name: learnability(seen.get(piece.name, Reading()).rate) for piece in slices}
         for name, share in mixed_with_uniform(scores, UNIFORM_PART).items():
             piece = next(piece for piece in slices if piece.name == name)

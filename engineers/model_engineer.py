@@ -18,7 +18,7 @@ from engineers.meter import Meter
 from engineers.prompt import build_prompt, build_reask, build_summary_prompt
 from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact, scrub
-from engineers.replies import ReplyError, without_thoughts
+from engineers.replies import ReplyError, encodable, without_thoughts
 from engineers.report import StageReport
 from engineers.transcript import Exchange, Transcript
 from engineers.wire import WireForm
@@ -109,7 +109,7 @@ class ModelEngineer:
         try:
             self.meter.reserve(self.chat.model, messages, schema, self.max_tokens)
             completion = self.chat.complete(messages, schema, max_tokens=self.max_tokens)
-            result: dict[str, Any] = {"reply": completion.text}
+            result: dict[str, Any] = {"reply": redact(encodable(completion.text))}
             counts = self.meter.record(self.chat.model, messages, completion)
         except ChatError as error:
             result = {"error": str(error), "error_kind": type(error).__name__}

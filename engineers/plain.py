@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -29,12 +29,9 @@ HALVINGS = 4  # how often a step that the guard refuses is halved before the cur
 class Design:
     """New values of knobs and why; knobs that are not in it stay as they are."""
 
-    values: dict[KnobPath, Any]
-    reasons: dict[KnobPath, str]
-
-    @classmethod
-    def empty(cls) -> Design:
-        return cls({}, {})
+    values: dict[KnobPath, Any] = field(default_factory=dict)
+    reasons: dict[KnobPath, str] = field(default_factory=dict)
+    refusals: list[str] = field(default_factory=list)  # of designs that were thought of before this one
 
     def turn(self, knob: Knob, value: Any, reason: str) -> None:
         self.values[knob.path] = value
@@ -69,7 +66,8 @@ class PlainEngineer(ABC):
         config, refusals = self._guarded(design.values, report, current, editable)
         if config is None:
             config, refusals = self._part_by_part(design, knobs, report, current, editable)
-        stuck = config is current and bool(refusals)
+        refusals = list(dict.fromkeys(design.refusals + refusals))
+        stuck = config == current and bool(refusals)
         reasons = [
             Change(path=".".join(path), old=old, new=new, reason=design.reasons.get(path, ""))
             for path, old, new in changes(current, config)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from engineers.guard import Feasible
 from engineers.knobs import Knob
-from engineers.plain import Design, KnobPath, PlainEngineer, Space
+from engineers.plain import Design, PlainEngineer, Space
 from engineers.report import StageReport
 
 DRAWS = 20  # of one slice until one can be drawn by the generator; then the slice stays as it is
@@ -27,14 +27,18 @@ class RandomEngineer(PlainEngineer):
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         rng = self.random(report)
-        design = Design.empty()
+        design = Design()
         for group in dict.fromkeys(knob.group for knob in knobs):
             members = [knob for knob in knobs if knob.group == group]
             for _ in range(DRAWS):
                 drawn = {knob.path: value for knob in members if (value := self._draw(knob, rng)) is not None}
-                if self._possible({**design.values, **drawn}, report, current):
-                    design.values.update(drawn)
+                values = {**design.values, **drawn}
+                names = [".".join(path) for path in values]
+                config, refused = self._guarded(values, report, current, names)
+                if config is not None:
+                    design.values = values
                     break
+                design.refusals += refused
         design.reasons = dict.fromkeys(design.values, "drawn at random")
         return design
 
@@ -48,10 +52,6 @@ class RandomEngineer(PlainEngineer):
         if bounds is None:
             return None
         return knob.fit(rng.uniform(*bounds)) if "number" in knob.types else rng.randint(int(bounds[0]), int(bounds[1]))
-
-    def _possible(self, values: dict[KnobPath, Any], report: StageReport, current: BaseModel) -> bool:
-        config, _ = self._guarded(values, report, current, [".".join(path) for path in values])
-        return config is not None
 
 
 def make(

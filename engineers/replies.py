@@ -25,7 +25,7 @@ class ReplyError(ValueError):
 
 
 def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict[str, Any]:
-    """The last JSON object in a reply that has all of ``keys``; else the last object. Raises ``ReplyError``, nothing else.
+    """The last JSON object in a reply that has all of ``keys``; else the last, if none is broken. Raises only ``ReplyError``.
 
     The last, because models that draft, quote the schema or repeat the current config do so before they answer.
     """
@@ -38,10 +38,17 @@ def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict
         empty = "empty" if not text.strip() else "nothing but thoughts: they did not end before the reply did"
         raise ReplyError("reply", f"{empty}; answer with one JSON object")
     objects, fault = _objects(answer)
-    if not objects:
-        raise fault or ReplyError("reply", "no JSON object in it: answer with one, from { to }")
     fitting = [found for found in objects if keys <= found.keys()]
-    return (fitting or objects)[-1]
+    if fitting:
+        return fitting[-1]
+    if fault or not objects:  # what stands inside a broken object is no answer
+        raise fault or ReplyError("reply", "no JSON object in it: answer with one, from { to }")
+    return objects[-1]
+
+
+def encodable(text: str) -> str:
+    """The text with question marks for lone surrogates, which JSON can smuggle in and no file or request can carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def without_thoughts(text: str) -> str:
@@ -74,7 +81,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], ReplyError | None]:
             work += error.pos - start
         except RecursionError:
             why = ReplyError("reply", "objects nested too deep: answer in the shape that was asked for")
-            work += 100 * OPENING_WORK
+            work += 500 * OPENING_WORK  # and so will the next openings be
         except ReplyError as error:
             why = error
             work += len(text) - start

@@ -45,7 +45,7 @@ class RulesEngineer(PlainEngineer):
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices = find_slices(knobs)
         seen = readings(report)
-        design = Design.empty()
+        design = Design()
         self._turn_shares(design, slices, seen, shares_of(dump(current), slices))
         for piece in slices:
             self._turn_difficulties(design, piece, seen.get(piece.name, Reading()), report)

@@ -25,7 +25,7 @@ class UniformEngineer(PlainEngineer):
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         rng = self.random(report)
-        design = Design.empty()
+        design = Design()
         for pattern in dict.fromkeys(knob.pattern for knob in knobs):
             alike = [knob for knob in knobs if knob.pattern == pattern]
             if role_of(alike[0]) == "share":

@@ -14,9 +14,11 @@ from pydantic import BaseModel
 
 from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, with_values
 from engineers.proposal import Change
-from engineers.replies import ReplyError
+from engineers.replies import ReplyError, encodable
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+REASON_LENGTH = 2_000  # characters kept of a reason
 
 JSON_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
@@ -93,7 +95,7 @@ class WireForm(Generic[ConfigT]):
         """The changed knobs with the reasons that the answer gives for them ("" where it gives none)."""
         given = reply.get("reasons")
         entries = [entry for entry in given if isinstance(entry, Mapping)] if isinstance(given, list) else []
-        said = {str(entry.get("path")): str(entry.get("reason", ""))[:2000] for entry in entries}
+        said = {str(entry.get("path")): encodable(str(entry.get("reason", "")))[:REASON_LENGTH] for entry in entries}
         return [
             Change(path=".".join(path), old=old, new=new, reason=said.get(".".join(path), ""))
             for path, old, new in changes(self.current, config)
@@ -160,7 +162,7 @@ def _collect(
         return
     dot = f"{where}." if where else ""
     known = [key for key in body if key in groups or (depth == 0 and key == "reasons")]
-    strangers = [f"{dot}{key!s:.40}" for key in body if key not in known]
+    strangers = [f"{dot}{encodable(key):.40}" for key in body if key not in known]
     if strangers:
         faults.append(f"{', '.join(strangers[:5])} cannot be edited: {where or 'config'} has {', '.join(groups)}")
     for key, inside in groups.items():

@@ -1,0 +1,93 @@
+"""``python -m engineers`` on a report file alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+REPORT = "examples/report.json"
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "engineers", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, **options)
+
+
+def test_propose_shows_the_change_and_the_reason(tmp_path):
+    done = run("propose", "--report", REPORT, "--engineer", "rules", "--save", tmp_path / "next.json")
+    assert done.returncode == 0, done.stderr
+    assert "slices.4.hole_ratio" in done.stdout
+    assert "mastered, made" in " ".join(done.stdout.split())
+    saved = json.loads((tmp_path / "next.json").read_text())
+    assert saved["slices"]["4"]["hole_ratio"] == pytest.approx(0.355)
+
+
+def test_propose_is_in_colour_on_a_terminal():
+    import os
+
+    done = run("propose", "--report", REPORT, env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    assert "\x1b[31m" in done.stdout, "old values in red"
+    assert "\x1b[32m" in done.stdout, "new values in green"
+
+
+def test_json_is_the_whole_proposal():
+    proposal = json.loads(run("propose", "--report", REPORT, "--engineer", "uniform", "--json").stdout)
+    assert proposal["engineer"] == "uniform"
+    assert proposal["config"]["slices"]["3"]["share"] == 0.125
+
+
+def test_only_what_is_opened_is_turned():
+    done = run("propose", "--report", REPORT, "--engineer", "random", "--editable", "slices.3.share", "--json")
+    assert [change["path"] for change in json.loads(done.stdout)["reasons"]] == ["slices.3.share"]
+
+
+def test_a_fallback_has_an_exit_code_of_its_own(tmp_path):
+    done = run("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
+    assert done.returncode == 3
+    assert "the current config goes on" in done.stdout
+
+
+def test_prompt_shows_what_would_be_sent():
+    done = run("prompt", "--report", REPORT, "--context", "V4", "--schema")
+    assert done.returncode == 0, done.stderr
+    assert "## Failures on validation" in done.stdout
+    assert '"additionalProperties": false' in done.stdout
+    assert "Sum up" in run("prompt", "--report", REPORT, "--context", "V5").stdout
+
+
+def test_list_names_every_engineer():
+    from engineers import available
+
+    listed = run("list").stdout
+    assert all(name in listed for name in available())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--engineer", "nobody"], "engineer 'nobody' is unknown"),
+        (["--config-class", "nowhere:Config"], "cannot be imported"),
+        (["--config-class", "json:dumps"], "is no pydantic model"),
+        (["--context", "V9", "--engineer", "human"], "one of V1"),
+        (["--editable", "slices.99.share"], "names no knob of LakeConfig"),
+        (["--option", "speed"], "write name=value"),
+        (["--option", "speed=1"], "has no option speed"),
+    ],
+)
+def test_errors_are_one_line(arguments, said):
+    done = run("propose", "--report", REPORT, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_no_report_says_where(tmp_path):
+    (tmp_path / "r.json").write_text('{"stage": -1}')
+    done = run("propose", "--report", tmp_path / "r.json")
+    assert done.returncode == 2
+    assert "r.json is no report: stage" in done.stderr

@@ -1,0 +1,77 @@
+"""What a proposal must pass: each refusal is one sentence with value, bound and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from engineers import Proposal, check
+
+
+def with_menu(kitchen, **dishes):
+    """The kitchen with other knobs: with_menu(kitchen, soup={"share": 0.1})."""
+    menu = {name: dish.model_copy(update=dishes.get(name, {})) for name, dish in kitchen.menu.items()}
+    return kitchen.model_copy(update={"menu": menu})
+
+
+def test_the_current_config_passes(kitchen, report):
+    assert check(kitchen, kitchen, report.records(), max_drop=0.0) == []
+    assert check(Proposal(config=kitchen), kitchen) == []
+
+
+def test_a_config_built_past_its_validators_is_refused(kitchen):
+    (said,) = check(with_menu(kitchen, soup={"share": 3.0}), kitchen)
+    assert "menu.soup.share=3.0" in said
+    assert "less than or equal to 1" in said
+
+
+def test_another_class_is_refused(kitchen):
+    (said,) = check(kitchen.menu["soup"], kitchen)
+    assert said == "the config is a Dish, it must be a Kitchen"
+
+
+def test_a_locked_knob_is_refused(kitchen):
+    (said,) = check(kitchen.model_copy(update={"owner": "me"}), kitchen)
+    assert "owner was changed from 'nobody' to 'me'" in said
+    (said,) = check(with_menu(kitchen, soup={"heat": 90.0}), kitchen, editable=["menu.*.share"])
+    assert "menu.soup.heat" in said
+    assert "only menu.*.share may be" in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("no pot is that big", "the config cannot be drawn: no pot is that big"),
+        (False, "the config cannot be drawn"),
+        (ValueError("no gas"), "the config cannot be drawn: no gas"),
+    ],
+)
+def test_what_the_generator_cannot_draw_is_refused(kitchen, answer, said):
+    def feasible(config):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert check(kitchen, kitchen, feasible=feasible) == [said]
+
+
+@pytest.mark.parametrize("answer", [None, True])
+def test_what_the_generator_can_draw_passes(kitchen, answer):
+    assert check(kitchen, kitchen, feasible=lambda config: answer) == []
+
+
+@pytest.mark.parametrize(("share", "refused"), [(0.5, False), (0.2, False), (0.15, True), (0.0, True)])
+def test_a_working_slice_may_lose_only_so_much_at_once(kitchen, report, share, refused):
+    """Soup works at 0.8 with half of the data; with share s it has s/(s + .5); half of a half is s = 1/6."""
+    said = check(with_menu(kitchen, soup={"share": share}), kitchen, report.records(), max_drop=0.5)
+    assert bool(said) is refused
+    if refused:
+        assert "slice soup works (valid_rate 0.80)" in said[0]
+        assert "keep at least 25.0%" in said[0]
+
+
+def test_a_slice_that_does_not_work_may_be_dropped(kitchen, report):
+    assert check(with_menu(kitchen, stew={"share": 0.0}), kitchen, report.records(), max_drop=0.1) == []
+
+
+def test_the_limit_is_off_by_default(kitchen, report):
+    assert check(with_menu(kitchen, soup={"share": 0.0}), kitchen, report.records()) == []

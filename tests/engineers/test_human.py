@@ -1,0 +1,93 @@
+"""An engineer at a keyboard: the report is laid out, answers are waited for, refused and accepted."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from engineers.human import HumanEngineer, make
+
+
+class Desk:
+    """Somebody who saves these texts, one each time something is said to them."""
+
+    def __init__(self, tmp_path, *texts):
+        self.folder, self.texts, self.heard = tmp_path / "desk" / "stage-1", list(texts), []
+
+    def __call__(self, said):
+        self.heard.append(said)
+        if self.texts:
+            text = self.texts.pop(0)
+            threading.Timer(0.05, lambda: (self.folder / "answer.json").write_text(text)).start()
+
+    def engineer(self, **options):
+        return make(str(self.folder.parent), say=self, poll=0.01, **{"timeout": 20.0, **options})
+
+
+def test_an_edited_answer_becomes_a_proposal(tmp_path, answer, report, kitchen):
+    desk = Desk(tmp_path, answer(soup={"heat": 90.0}))
+    proposal = desk.engineer().propose(report, kitchen)
+    assert proposal.config.menu["soup"].heat == 90.0
+    assert proposal.reasons[0].reason == "it burns"
+    assert not proposal.fallback
+    assert "answer.json" in desk.heard[0]
+    assert "- soup: 20 of 100 failed" in (desk.folder / "report.md").read_text()
+    assert json.loads((desk.folder / "report.json").read_text())["stage"] == 1
+
+
+def test_a_wrong_answer_is_refused_and_waited_for_again(tmp_path, answer, report, kitchen):
+    desk = Desk(tmp_path, '{"config": ', answer(soup={"heat": 900.0}), answer(soup={"heat": 95.0}))
+    proposal = desk.engineer().propose(report, kitchen)
+    assert proposal.config.menu["soup"].heat == 95.0
+    assert len(proposal.refusals) == 2
+    assert "invalid JSON" in desk.heard[1]
+    assert "less than or equal to 300" in (desk.folder / "refused.txt").read_text()
+
+
+def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):
+    from engineers import WireForm
+
+    desk = Desk(tmp_path, json.dumps(WireForm(kitchen).example()))
+    proposal = desk.engineer().propose(report, kitchen)
+    assert proposal.config == kitchen
+    assert not proposal.fallback
+
+
+def test_nobody_there(tmp_path, report, kitchen):
+    proposal = Desk(tmp_path).engineer(timeout=0.1).propose(report, kitchen)
+    assert proposal.fallback
+    assert proposal.config == kitchen
+    assert "timeout=0.1 seconds" in proposal.refusals[0]
+
+
+def test_an_answer_saved_while_nobody_waited_counts(tmp_path, answer, report, kitchen):
+    desk = Desk(tmp_path)
+    assert desk.engineer(timeout=0.05).propose(report, kitchen).fallback
+    (desk.folder / "answer.json").write_text(answer(soup={"heat": 80.0}))
+    assert desk.engineer().propose(report, kitchen).config.menu["soup"].heat == 80.0
+
+
+def test_an_answer_to_another_question_does_not_count(tmp_path, answer, report, kitchen):
+    desk = Desk(tmp_path)
+    desk.engineer(timeout=0.05).propose(report, kitchen)
+    (desk.folder / "answer.json").write_text(answer(soup={"heat": 80.0}))
+    other = report.model_copy(update={"results": []})
+    assert desk.engineer(timeout=0.05).propose(other, kitchen).fallback
+
+
+def test_the_guard_holds_for_people_too(tmp_path, answer, report, kitchen):
+    desk = Desk(tmp_path, answer(soup={"share": 0.0}))
+    proposal = desk.engineer(max_drop=0.5, timeout=0.5).propose(report, kitchen)
+    assert proposal.fallback
+    assert "slice soup works" in proposal.refusals[0]
+
+
+@pytest.mark.parametrize("name", ["human", "human/some/folder"])
+def test_the_desk_is_named_after_the_slash(name):
+    import engineers
+
+    made = engineers.make(name)
+    assert isinstance(made, HumanEngineer)
+    assert str(made.desk) == ("engineer-desk" if name == "human" else "some/folder")

@@ -1,0 +1,153 @@
+"""Engineers without a model: pure, generic, inside the bounds, and never further than the guard lets them."""
+
+from __future__ import annotations
+
+import pytest
+
+import engineers
+from engineers import check
+from engineers.knobs import dump, find_knobs
+from engineers.roles import find_slices, shares_of
+from mapf_frozenlake import LakeConfig
+
+PLAIN = ["fixed", "random", "uniform", "rules", "learnability", "bandit"]
+
+
+@pytest.fixture(params=["kitchen", "lake"])
+def case(request, report, kitchen, example_report):
+    """(report, config): the kitchen's and the lake's."""
+    if request.param == "kitchen":
+        return report, kitchen
+    return example_report, LakeConfig.model_validate(example_report.config)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_proposal_is_a_function_of_its_arguments(name, case):
+    """Equal for a second engineer that was made elsewhere and has another past: so a run resumes."""
+    report, config = case
+    first = engineers.make(name, seed=3)
+    once = first.propose(report, config)
+    first.propose(report.model_copy(update={"stage": 9}), config)
+    assert first.propose(report, config) == once == engineers.make(name, seed=3).propose(report, config)
+    assert once.engineer == name
+    assert not once.fallback
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_proposal_passes_the_guard_and_says_why(name, case):
+    report, config = case
+    proposal = engineers.make(name, seed=1).propose(report, config)
+    assert check(proposal, config, report.records()) == []
+    assert all(change.reason and change.old != change.new for change in proposal.reasons)
+    assert bool(proposal.reasons) is (proposal.config != config)
+    assert (name == "fixed") is (proposal.config == config)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_only_editable_knobs_are_turned(name, case):
+    report, config = case
+    editable = [find_slices(find_knobs(config))[0].share.name]
+    proposal = engineers.make(name, seed=1).propose(report, config, editable)
+    assert {change.path for change in proposal.reasons} <= set(editable)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_cannot_be_drawn_is_not_proposed(name, case):
+    """The generator takes no config whose first slice differs from the current one's; the rest may change."""
+    report, config = case
+    first = find_slices(find_knobs(config))[0].share.group
+
+    def feasible(other):
+        before, after = dump(config), dump(other)
+        for key in first:
+            before, after = before[key], after[key]
+        harder = {k: v for k, v in after.items() if k != "share"} != {k: v for k, v in before.items() if k != "share"}
+        return "the first slice cannot be drawn like that" if harder else None
+
+    proposal = engineers.make(name, seed=1, feasible=feasible).propose(report, config)
+    assert feasible(proposal.config) is None
+    assert (proposal.config == config) is (name == "fixed")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_if_nothing_can_be_drawn_the_current_config_goes_on(name, case):
+    report, config = case
+    proposal = engineers.make(name, feasible=lambda other: other == config).propose(report, config)
+    assert proposal.config == config
+    assert proposal.fallback is bool(proposal.refusals) is (name != "fixed")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("max_drop", [0.0, 0.3])
+def test_a_working_slice_keeps_what_the_limit_says(name, report, kitchen, max_drop):
+    """Soup works (0.8) and has half of the data."""
+    for seed in range(10):
+        config = engineers.make(name, seed=seed, max_drop=max_drop).propose(report, kitchen).config
+        share = shares_of(dump(config), find_slices(find_knobs(kitchen)))["soup"]
+        assert share >= 0.5 * (1 - max_drop) - 1e-3
+
+
+def test_random_draws_the_whole_range_anew_each_stage(report, kitchen):
+    engineer = engineers.make("random", seed=0)
+    configs = [engineer.propose(report.model_copy(update={"stage": stage}), kitchen).config for stage in range(300)]
+    heats = [config.menu["soup"].heat for config in configs]
+    assert len(set(heats)) > 290
+    assert min(heats) < 10
+    assert max(heats) > 290
+    assert {config.style for config in configs} == {"plain", "fancy"}
+    assert {config.menu["stew"].steps for config in configs} == set(range(1, 21))
+    assert engineers.make("random", seed=1).propose(report, kitchen).config != engineer.propose(report, kitchen).config
+
+
+def test_random_stays_in_the_space_it_is_given(report, kitchen):
+    for seed in range(50):
+        engineer = engineers.make("random", seed=seed, space={"menu.*.heat": (50, 60)})
+        assert all(50 <= dish.heat <= 60 for dish in engineer.propose(report, kitchen).config.menu.values())
+
+
+def test_uniform_covers_the_space_evenly(example_report):
+    """Equal shares; in each stage the eight sizes stand in the middles of eight equal parts of the range."""
+    config = LakeConfig.model_validate(example_report.config)
+    seen = {size: set() for size in config.slices}
+    for stage in range(200):
+        report = example_report.model_copy(update={"stage": stage})
+        slices = engineers.make("uniform", seed=0).propose(report, config).config.slices
+        assert {part.share for part in slices.values()} == {0.125}
+        middles = sorted(part.hole_ratio for part in slices.values())
+        assert middles == pytest.approx([0.9 * (part + 0.5) / 8 for part in range(8)], abs=1e-4)
+        for size, part in slices.items():
+            seen[size].add(part.hole_ratio)
+    assert all(len(values) == 8 for values in seen.values()), "over the stages every size gets every part"
+
+
+def test_learnability_follows_p_times_one_minus_p(results, report, kitchen):
+    report = report.model_copy(update={"results": results(soup=0.5, stew=0.9)})
+    config = engineers.make("learnability").propose(report, kitchen).config
+    expected = 0.1 + 0.8 * 0.25 / (0.25 + 0.09)
+    assert config.menu["soup"].share == pytest.approx(expected, abs=1e-4)
+    assert config.menu["stew"].share == pytest.approx(1 - expected, abs=1e-4)
+    report = report.model_copy(update={"results": results(soup=1.0, stew=0.0)})
+    assert engineers.make("learnability").propose(report, kitchen).config == kitchen, "no signal: all shares equal"
+
+
+def test_learnability_prefers_the_rate_on_what_was_trained(results, report, kitchen):
+    report = report.model_copy(
+        update={"results": results(soup=0.0, stew=0.0), "training_results": results(soup=1.0, stew=0.5)}
+    )
+    config = engineers.make("learnability").propose(report, kitchen).config
+    assert config.menu["stew"].share > 0.85
+
+
+def test_bandit_follows_progress_up_or_down(results, report, kitchen):
+    """Stew went from 0 to .1 on 100 episodes, soup from .5 to .8; less their standard errors with one more of each."""
+    soup = 0.3 - (51 * 51 / 102**2 / 100 + 81 * 21 / 102**2 / 100) ** 0.5
+    stew = 0.1 - (1 * 101 / 102**2 / 100 + 11 * 91 / 102**2 / 100) ** 0.5
+    config = engineers.make("bandit").propose(report, kitchen).config
+    assert config.menu["soup"].share == pytest.approx(0.15 + 0.7 * soup / (soup + stew), abs=1e-3)
+    forgot = report.model_copy(update={"results": results(soup=0.2, stew=0.0)})
+    assert engineers.make("bandit").propose(forgot, kitchen).config.menu["soup"].share > 0.8
+
+
+def test_bandit_takes_noise_for_no_progress(results, report, kitchen):
+    report = report.model_copy(update={"results": results(soup=0.52, stew=0.01)})
+    assert engineers.make("bandit").propose(report, kitchen).config == kitchen

@@ -1,0 +1,148 @@
+"""What a model is told: the six published contexts, the budget, and what never stands in a prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from engineers import CONTEXTS, Context, StageReport, WireForm
+from engineers.prompt import build_prompt, build_summary_prompt
+from mapf_frozenlake import LakeConfig
+
+SECTIONS = {
+    "failures": "## Failures on validation",
+    "metrics": "## Results on validation",
+    "guideline": "# Guideline",
+    "history": "## Earlier stages",
+    "default": "Stage 0 (config by default)",
+    "earlier": "Stage 1 (config by rules)",
+    "training": "## Training",
+    "cases": "## Failed episodes",
+    "behaviour": "## How the trainee behaves",
+    "environment": "## What was really drawn",
+    "incidents": "## What went wrong",
+    "summary": "# Your own summary",
+}
+V2 = {"failures", "guideline"}
+V4 = V2 | {"history", "earlier"}
+EXPECTED = {
+    "V1": {"failures"},
+    "V2": V2,
+    "V3": V4 | {"default"},
+    "V4": V4,
+    "V5": V4 | {"summary"},
+    "V6": V4 | {"training"},
+    "full": set(SECTIONS) - {"default", "summary"},
+}
+
+
+@pytest.fixture
+def later(example_report) -> StageReport:
+    """The example one stage later: a default stage and one that somebody wrote in its history."""
+    written = example_report.records()[-1].model_copy(update={"engineer": "rules"})
+    return example_report.model_copy(update={"stage": 2, "history": [*example_report.history, written]})
+
+
+def text_of(report, context, **more):
+    form = WireForm(LakeConfig.model_validate(report.config))
+    return "\n".join(m["content"] for m in build_prompt(report, form, context, **more).messages)
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_each_context_has_its_sections_and_no_others(later, name):
+    text = text_of(later, CONTEXTS[name], summary="It falls." if name == "V5" else "")
+    assert {section for section, title in SECTIONS.items() if title in text} == EXPECTED[name]
+
+
+def test_every_context_says_what_the_environment_and_the_knobs_are(later):
+    for context in CONTEXTS.values():
+        text = text_of(later, context)
+        assert "A lake is a square grid" in text
+        assert "slices.*.hole_ratio (* is 3, 4, 5, 6, 7, 8, 9, 10): Share of the cells" in text
+        assert "from 0 to 0.9" in text
+        assert "from 0 to 1, or null" in text
+        assert "min_distance" not in text.split("# The knobs")[1]
+
+
+def test_failures_are_raw_counts_by_kind(later):
+    assert "- 6: 35 of 60 failed: 14 hole, 14 conflict, 5 goal missed, 2 illegal move" in text_of(later, CONTEXTS["V1"])
+
+
+def test_history_shows_the_editable_knobs_only(later):
+    history = text_of(later, CONTEXTS["V3"]).split("## Earlier stages")[1].split("# Guideline")[0]
+    assert '"hole_ratio": 0.31' in history
+    assert "collisions" not in history
+
+
+def test_cases_go_first_when_the_budget_is_short(later):
+    form = WireForm(LakeConfig.model_validate(later.config))
+    full = CONTEXTS["full"]
+    whole = build_prompt(later, form, full)
+    assert whole.left_out == []
+    dropped = []
+    for budget in range(whole.tokens, 1500, -25):
+        try:
+            prompt = build_prompt(later, form, full.model_copy(update={"token_budget": budget}))
+        except ValueError as error:
+            assert "the shortest prompt has about" in str(error)  # noqa: PT017
+            break
+        assert prompt.tokens <= budget
+        dropped = prompt.left_out
+    assert dropped == [
+        *["a failure case"] * 4,
+        "the environment statistics",
+        "the behaviour",
+        "stage 1 of the history",
+    ]
+
+
+def test_summary_prompt_asks_for_no_config(later):
+    form = WireForm(LakeConfig.model_validate(later.config))
+    text = build_summary_prompt(later, form, CONTEXTS["V5"]).messages[1]["content"]
+    assert "Sum up" in text
+    assert "JSON" not in text
+
+
+def test_no_keys_paths_or_variables_reach_a_prompt(later, monkeypatch):
+    monkeypatch.setenv("MADEUP_API_KEY", "planted-secret-value")
+    spoilt = later.model_copy(
+        update={
+            "environment": "See /home/anna/lake/readme.txt, ~/notes.txt, C:\\Users\\anna\\x.txt; key planted-secret-value.",
+            "training": {
+                "log": "/var/log/run/x.log",
+                "token": "hf_abcdefghijklmnopqrstuvwx",
+                "home": "$HOME and ${PATH}",
+            },
+        }
+    )
+    spoilt.failure_cases[0].explanation = "Bearer abcdefgh12345678 and sk-proj-abcdefghijklmnop in /etc/passwd"
+    text = text_of(spoilt, CONTEXTS["full"])
+    for planted in ("/home", "anna", "notes", "planted", "/var", "hf_abc", "HOME", "PATH", "abcdefgh", "/etc"):
+        assert planted not in text
+    assert "<path>" in text
+    assert "<redacted>" in text
+
+
+def test_ordinary_text_is_left_alone(later):
+    plain = (
+        "Rates 0.5/0.3 and/or 3/4; moves (1, 2)/(3, 4); half of 60 / 2; https://example.org/a/b; 95 % intervals; a/b/c."
+    )
+    assert plain in text_of(later.model_copy(update={"environment": plain}), CONTEXTS["V1"])
+
+
+def test_braces_in_a_report_are_not_template_code(later):
+    text = text_of(later.model_copy(update={"environment": "{{ 7 * 7 }} {% raw %} {# x #}"}), CONTEXTS["V1"])
+    assert "{{ 7 * 7 }} {% raw %} {# x #}" in text
+
+
+def test_a_context_of_ones_own(later):
+    text = text_of(later, Context(failures=False, metrics=True, cases=True))
+    assert {section for section, title in SECTIONS.items() if title in text} == {"metrics", "cases"}
+
+
+def test_another_environment_gets_the_same_prompt_without_a_word_of_lakes(report, kitchen):
+    prompt = build_prompt(report, WireForm(kitchen), CONTEXTS["V3"])
+    text = prompt.messages[1]["content"]
+    assert "- soup: 20 of 100 failed: 20 burnt" in text
+    assert "menu.*.heat (* is soup, stew): Degrees of the stove. Must be above 0. A number from 0 to 300." in text
+    assert "style: How plates are laid. One of plain, fancy." in text
+    assert not {"lake", "ice", "hole"} & set(text.lower().replace(".", " ").split())

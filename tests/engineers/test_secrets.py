@@ -1,0 +1,87 @@
+"""A planted key is nowhere: not in a file, a log line, a prompt, an error or a proposal, whichever way it comes in."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+import pytest
+
+from engineers import ChatError, ModelEngineer, make
+from engineers.chat import Timeout
+from engineers.redaction import BLANK, protect, redact, scrub
+
+KEY = "planted-4f1b-key-do-not-show"
+
+
+@pytest.fixture(params=["environment", "protected"])
+def planted(request, monkeypatch):
+    """The key, known from the environment or because a backend was given it."""
+    if request.param == "environment":
+        monkeypatch.setenv("SOMEBODY_API_KEY", KEY)
+        return KEY
+    protect(KEY + "-given")
+    return KEY + "-given"
+
+
+def test_a_run_leaves_the_key_nowhere(planted, scripted, answer, report, kitchen, tmp_path, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    told = report.model_copy(update={"environment": f"A kitchen with {planted}.", "training": {"note": planted}})
+    chat = scripted(
+        f"My key is {planted}.",
+        Timeout(f"POST https://api/v1?key={planted} timed out"),
+        answer(reason=f"because {planted}", soup={"colour": planted}),
+        answer(soup={"heat": 90.0}),
+    )
+    engineer = ModelEngineer(chat, context="full", max_attempts=4, transcript=tmp_path / "transcript.jsonl")
+    proposal = engineer.propose(told, kitchen)
+    assert not proposal.fallback
+    (tmp_path / "proposal.json").write_text(proposal.model_dump_json())
+    replayed = make(f"replay/{tmp_path}", transcript=tmp_path / "again.jsonl").propose(told, kitchen)
+    (tmp_path / "replayed.json").write_text(replayed.model_dump_json())
+
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) == 4
+    for file in files:
+        assert planted not in file.read_text()
+    assert BLANK in (tmp_path / "transcript.jsonl").read_text()
+    assert all(planted not in message["content"] for asked in chat.asked for message in asked)
+    assert planted not in caplog.text
+    assert planted not in "".join(capfd.readouterr())
+
+
+def test_a_reason_with_the_key_in_it_is_blanked(planted, scripted, answer, report, kitchen):
+    chat = scripted(answer(reason=f"because {planted}", soup={"heat": 90.0}))
+    (change,) = ModelEngineer(chat).propose(report, kitchen).reasons
+    assert change.reason == f"because {BLANK}"
+
+
+def test_an_error_never_holds_the_key(planted):
+    with pytest.raises(ChatError) as caught:
+        raise ChatError(f"401 for {planted}")
+    assert planted not in "".join(traceback.format_exception_only(caught.value))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-proj-abcdefghij0123456789",
+        "AIzaSyA1234567890abcdefghijklmnop",
+        "hf_abcdefghijklmnopqrstuvwxyz",
+        "github_pat_11ABCDEFG0123456789",
+        "Bearer abcdef.ghijkl-mnopqr==",
+        "https://user:pass-word@host/v1",
+    ],
+)
+def test_whatever_looks_like_a_key_is_blanked(secret):
+    shown = redact(f"error: {secret} was refused")
+    assert secret.rpartition(" ")[2] not in shown
+    assert BLANK in shown
+    assert "was refused" in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["task-oriented skills", "a share of 0.25", "sk-8", "https://host:8000/v1#model", "6:30 to 7:45 @ home"]
+)
+def test_ordinary_words_are_left_alone(text):
+    assert redact(text) == scrub(text) == text

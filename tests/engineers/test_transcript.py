@@ -1,0 +1,97 @@
+"""Every exchange is kept, and a replay without a model or a key gives the same proposals and the same file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import engineers
+from engineers import ModelEngineer
+from engineers.chat import Timeout
+from engineers.transcript import TranscriptError, read_transcript
+
+
+@pytest.fixture
+def recorded(scripted, answer, report, kitchen, tmp_path):
+    """Two stages, with bad replies, a time-out and a summary: the file and the proposals."""
+    path = tmp_path / "run" / "transcript.jsonl"
+    chat = scripted(
+        *("Salt.", "no", Timeout("took 60 s"), "```json\n" + answer(soup={"heat": 90.5}) + "\n```"),
+        *("Heat.", "nö", "\u2028{", "bad"),
+    )
+    engineer = ModelEngineer(chat, context="V5", max_attempts=3, transcript=path)
+    reports = [report, report.model_copy(update={"stage": 2})]
+    return path, reports, [engineer.propose(each, kitchen) for each in reports]
+
+
+def test_every_exchange_is_a_line(recorded):
+    path, _, proposals = recorded
+    exchanges = read_transcript(path)
+    assert [(e.stage, e.number, e.kind) for e in exchanges] == [
+        *((1, 0, "summary"), (1, 1, "proposal"), (1, 2, "proposal"), (1, 3, "proposal")),
+        *((2, 0, "summary"), (2, 1, "proposal"), (2, 2, "proposal"), (2, 3, "proposal")),
+    ]
+    assert exchanges[2].error == "took 60 s"
+    assert exchanges[5].reply == "nö"
+    assert sum(e.prompt_tokens for e in exchanges[:4]) == proposals[0].usage.prompt_tokens
+    assert all("headers" not in json.loads(line) for line in path.read_bytes().splitlines())
+
+
+def test_a_replay_is_equal_byte_for_byte(recorded, kitchen, tmp_path):
+    path, reports, proposals = recorded
+    copy = tmp_path / "copy.jsonl"
+    replay = engineers.make(f"replay/{path}", transcript=copy)
+    assert [replay.propose(each, kitchen) for each in reports] == proposals
+    assert copy.read_bytes() == path.read_bytes()
+
+
+def test_a_replay_keeps_no_state(recorded, kitchen):
+    path, reports, proposals = recorded
+    replay = engineers.make(f"replay/{path.parent}")
+    assert replay.propose(reports[1], kitchen) == proposals[1]
+    assert replay.propose(reports[0], kitchen) == proposals[0]
+
+
+def test_a_stage_that_was_not_recorded_falls_back(recorded, report, kitchen):
+    path, *_ = recorded
+    proposal = engineers.make(f"replay/{path}").propose(report.model_copy(update={"stage": 7}), kitchen)
+    assert proposal.fallback
+    assert "no question 0 of stage 7; it has stages [1, 2]" in proposal.refusals[0]
+
+
+def test_another_question_is_noticed(recorded, report, kitchen):
+    path, *_ = recorded
+    with pytest.warns(UserWarning, match="differs from the one recorded"):
+        engineers.make(f"replay/{path}").propose(report.model_copy(update={"environment": "A bakery."}), kitchen)
+
+
+def test_a_stage_that_was_run_again_replays_as_the_last_time(scripted, answer, report, kitchen, tmp_path):
+    path = tmp_path / "transcript.jsonl"
+    for heat in (80.0, 90.0):
+        ModelEngineer(scripted(answer(soup={"heat": heat})), transcript=path).propose(report, kitchen)
+    assert engineers.make(f"replay/{path}").propose(report, kitchen).config.menu["soup"].heat == 90.0
+
+
+def test_a_line_cut_off_by_a_kill_is_skipped_and_the_next_one_whole(recorded, scripted, answer, report, kitchen):
+    path, *_ = recorded
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    assert len(read_transcript(path)) == 7
+    ModelEngineer(scripted(answer()), transcript=path).propose(report.model_copy(update={"stage": 3}), kitchen)
+    assert [e.stage for e in read_transcript(path)] == [1, 1, 1, 1, 2, 2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("{}\n", "line 1: engineer: Field required"), ("\n\n[]\n{", "no exchange in it")]
+)
+def test_a_file_that_is_no_transcript_says_where(tmp_path, content, said):
+    path = tmp_path / "t.jsonl"
+    path.write_text(content)
+    with pytest.raises(TranscriptError, match=said):
+        engineers.make(f"replay/{path}")
+
+
+def test_a_missing_transcript_says_what_to_give(tmp_path):
+    with pytest.raises(TranscriptError, match="no transcript there"):
+        engineers.make(f"replay/{tmp_path}/nowhere")

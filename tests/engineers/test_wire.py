@@ -1,0 +1,170 @@
+"""The wire form: a strict schema of exactly the editable knobs, and nothing else becomes a config."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engineers import ReplyError, WireForm
+from engineers.knobs import KnobError, find_knobs
+from engineers.wire import bounded_strings
+from mapf_frozenlake import LakeConfig
+
+LAKE = LakeConfig(slices={size: {"share": 0.5, "hole_ratio": 0.2, "wait_ratio": 0.1} for size in (3, 6, 10)})
+
+STRICT = {
+    *("type", "description", "properties", "required", "additionalProperties"),
+    *("enum", "minimum", "maximum", "items", "minItems", "maxItems"),
+}
+
+
+def objects_in(schema):
+    yield schema
+    for value in schema.get("properties", {}).values():
+        yield from objects_in(value)
+    if "items" in schema:
+        yield from objects_in(schema["items"])
+
+
+@pytest.fixture(params=["lake", "kitchen"])
+def form(request, kitchen):
+    return WireForm(LAKE if request.param == "lake" else kitchen)
+
+
+def test_schema_is_in_the_strict_subset(form):
+    for schema in objects_in(form.schema):
+        assert set(schema) <= STRICT
+        if schema["type"] == "object":
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+        assert schema.get("description") or schema["type"] in ("integer", "number", "string"), schema
+
+
+def test_schema_has_exactly_the_editable_knobs_of_the_lake():
+    config = WireForm(LAKE).schema["properties"]["config"]["properties"]
+    assert list(config) == ["slices"]
+    sizes = config["slices"]["properties"]
+    assert list(sizes) == ["3", "6", "10"]
+    assert all(list(size["properties"]) == ["share", "hole_ratio", "wait_ratio"] for size in sizes.values())
+    knob = sizes["6"]["properties"]["wait_ratio"]
+    assert knob["type"] == ["number", "null"]
+    assert (knob["minimum"], knob["maximum"]) == (0, 1)
+    assert "need at least one wait" in knob["description"]
+
+
+def test_bounds_outside_the_strict_subset_are_said_in_words(kitchen):
+    heat = WireForm(kitchen).schema["properties"]["config"]["properties"]["menu"]["properties"]["soup"]["properties"]
+    assert "exclusiveMinimum" not in heat["heat"]
+    assert "above 0" in heat["heat"]["description"]
+
+
+def test_the_unchanged_answer_gives_the_current_config(form):
+    assert form.merge(form.example()) == form.current
+    assert form.reasons(form.example(), form.current) == []
+
+
+def test_only_a_changed_knob_changes(kitchen):
+    form = WireForm(kitchen)
+    answer = form.example()
+    answer["config"]["menu"]["stew"]["steps"] = 7
+    answer["reasons"] = [{"path": "menu.stew.steps", "reason": "too easy"}]
+    config = form.merge(answer)
+    assert config.menu["stew"].steps == 7
+    assert config.model_copy(update={"menu": kitchen.menu}) == kitchen
+    (change,) = form.reasons(answer, config)
+    assert (change.path, change.old, change.new, change.reason) == ("menu.stew.steps", 3, 7, "too easy")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda menu: menu["soup"].pop("share"), "menu.soup.share is missing"),
+        (lambda menu: menu["soup"].update(colour="red"), "menu.soup.colour cannot be edited"),
+        (lambda menu: menu.update(cake={}), "menu.cake cannot be edited"),
+        (lambda menu: menu["soup"].update(share="0.5"), "menu.soup.share is '0.5': give a value of type number"),
+        (lambda menu: menu["soup"].update(share=True), "menu.soup.share is True"),
+        (lambda menu: menu["soup"].update(steps=2.5), "menu.soup.steps is 2.5: give a value of type integer"),
+        (lambda menu: menu["soup"].update(share=1.5), "menu.soup.share=1.5: Input should be less than or equal to 1"),
+        (lambda menu: menu["soup"].update(heat=0.0), "greater than 0"),
+        (lambda menu: menu["soup"].update(helper=None), "menu.soup.helper is None: give a value of type boolean"),
+        (lambda menu: menu.update(soup=[1]), "menu.soup must be an object"),
+        (lambda menu: [dish.update(share=0) for dish in menu.values()], "every dish has share 0"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(kitchen, change, said):
+    form = WireForm(kitchen)
+    answer = form.example()
+    change(answer["config"]["menu"])
+    with pytest.raises(ReplyError, match=r"^config: ") as error:
+        form.merge(answer)
+    assert said in str(error.value)
+
+
+def test_all_faults_are_said_at_once(kitchen):
+    answer = WireForm(kitchen).example()
+    del answer["config"]["menu"]["soup"]["share"]
+    answer["config"]["style"] = 3
+    with pytest.raises(ReplyError) as error:
+        WireForm(kitchen).merge(answer)
+    assert "menu.soup.share" in str(error.value)
+    assert "style" in str(error.value)
+
+
+def test_knobs_outside_editable_cannot_be_reached(kitchen):
+    form = WireForm(kitchen, ["menu.soup.share"])
+    assert form.example()["config"] == {"menu": {"soup": {"share": 0.5}}}
+    with pytest.raises(ReplyError, match="owner cannot be edited"):
+        form.merge({"config": {"menu": {"soup": {"share": 0.1}}, "owner": "me"}})
+
+
+@pytest.mark.parametrize("path", ["menu.cake.share", "menus", "menu.*.sugar", "owner.name"])
+def test_a_path_that_names_nothing_is_an_error(kitchen, path):
+    with pytest.raises(KnobError, match="names no knob of Kitchen"):
+        find_knobs(kitchen, [path])
+
+
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 30),
+    st.floats(-1, 400),
+    st.sampled_from(["plain", "x", [], {}, [1], [1, 2]]),
+)
+
+
+@given(st.data())
+def test_merge_accepts_what_json_schema_accepts(data):
+    """The oracle is the jsonschema package on the published schema; bounds it cannot say are drawn apart."""
+    jsonschema = pytest.importorskip("jsonschema")
+    form = WireForm(LAKE)
+    answer = copy.deepcopy(form.example())
+    for _ in range(data.draw(st.integers(0, 3))):
+        size = data.draw(st.sampled_from(["3", "6", "10"]))
+        knob = data.draw(st.sampled_from(["share", "hole_ratio", "wait_ratio", "min_distance"]))
+        if data.draw(st.booleans()):
+            answer["config"]["slices"][size][knob] = data.draw(values)
+        else:
+            answer["config"]["slices"][size].pop(knob, None)
+    well_formed = jsonschema.Draft202012Validator(form.schema).is_valid(answer)
+    shares = [part.get("share") for part in answer["config"]["slices"].values()]
+    if well_formed and not any(shares):
+        return  # the config's own rule: some share must be above 0
+    try:
+        config = form.merge(answer)
+    except ReplyError:
+        assert not well_formed
+    else:
+        assert well_formed
+        assert json.loads(json.dumps(form.values_of(config))) == json.loads(json.dumps(answer["config"]))
+
+
+def test_bounded_strings_leaves_choices_alone(kitchen):
+    bounded = bounded_strings(WireForm(kitchen).schema, 80)
+    entry = bounded["properties"]["reasons"]["items"]["properties"]
+    assert entry["reason"]["maxLength"] == 80
+    assert "maxLength" not in entry["path"]
+    assert "maxLength" not in json.dumps(WireForm(kitchen).schema)
