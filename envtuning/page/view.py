@@ -25,6 +25,10 @@ class KnobRow:
     path: str
     cells: list[KnobCell]
 
+    @property
+    def varies(self) -> bool:
+        return any(cell.changed for cell in self.cells)
+
 
 @dataclass
 class StageView:

@@ -1,0 +1,155 @@
+"""The report page in a real browser: it loads, shows its charts and films, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engineers.report import Incident
+from envtuning.loop import start
+from envtuning.page import render_page, write_page
+from envtuning.page.chart import Chart, Series, draw
+from envtuning.page.view import view_run
+from envtuning.spec import load_spec
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-features=NetworkTimeServiceQuerying",
+)
+BROWSERS_OWN = ("clients2.google.com/time/",)  # Chromium sets its clock, whatever page it shows
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    spec = load_spec("scripted")
+    paths = []
+    for engineer in ("rules", "random"):
+        one = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": engineer})})
+        paths.append(start(one, folder / engineer).path)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def page(runs, tmp_path_factory) -> Path:
+    return write_page(runs, tmp_path_factory.mktemp("page") / "report.html")
+
+
+class Recorder(http.server.BaseHTTPRequestHandler):
+    """Serves the page at /report.html and remembers everything that anybody asked of any host."""
+
+    asked: list[str]
+    body: bytes
+
+    def do_GET(self) -> None:
+        self.asked.append(f"{self.headers.get('Host')}{self.path}")
+        found = self.path == "/report.html"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(self.body if found else b"")
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def recorder(page) -> Iterator[http.server.ThreadingHTTPServer]:
+    handler = type("Handler", (Recorder,), {"asked": [], "body": page.read_bytes()})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+def browse(recorder, tmp_path: Path, *flags: str) -> str:
+    if CHROMIUM is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("REQUIRE_BROWSER is set and there is no chromium")
+        pytest.skip("no chromium on this machine")
+    port = recorder.server_address[1]
+    command = [
+        CHROMIUM,
+        *QUIET,
+        f"--user-data-dir={tmp_path / 'profile'}",
+        f"--host-resolver-rules=MAP * 127.0.0.1:{port}",  # whoever the page calls, we answer
+        "--virtual-time-budget=3000",
+        *flags,
+        "http://page.test/report.html",
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def test_the_browser_shows_it_and_nobody_is_asked(recorder, tmp_path):
+    text = browse(recorder, tmp_path, "--dump-dom")
+    asked = [url for url in recorder.RequestHandlerClass.asked if not url.startswith(BROWSERS_OWN)]
+    assert asked == ["page.test/report.html"]
+    assert text.count('class="chart"') == 1 + 2 * 3  # progress of both; slices, success and gradient of each
+    assert text.count("<animateTransform") >= 8  # agents that move
+    assert text.count("<figure>") >= 8
+    for words in ("rules", "random", "Test suite", "slices.5.share", "case "):
+        assert words in text
+
+
+def test_it_is_painted(recorder, tmp_path):
+    picture = tmp_path / "page.png"
+    browse(recorder, tmp_path, f"--screenshot={picture}", "--window-size=1200,2400")
+    image = pytest.importorskip("PIL.Image").open(picture).convert("RGB")
+    colours = {colour for _, colour in image.getcolors(1 << 24)}
+    assert (0, 0x72, 0xB2) in colours  # the first run's line
+    assert (0xD5, 0x5E, 0) in colours  # the second's
+    assert len(colours) > 200
+
+
+def test_no_address_but_the_svg_namespace(page):
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"https?://[^\s\"'<)]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert "<script" not in text
+    assert "default-src 'none'" in text
+
+
+def test_what_a_model_says_is_text_not_markup(runs):
+    view = view_run(runs[0])
+    view.incidents.append(Incident(kind="other", message="<script>alert(1)</script><img src=//evil.test>", stage=0))
+    text = render_page([view])
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_an_unfinished_run_has_a_page(runs, tmp_path):
+    half = tmp_path / "half"
+    shutil.copytree(runs[0], half)
+    for left_out in ("test.json", "stages/03"):
+        path = half / left_out
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (half / "stages" / "02" / "done.json").unlink()
+    assert "not finished" in write_page([half], tmp_path / "half.html").read_text(encoding="utf-8")
+
+
+def test_a_chart_of_nothing_says_so():
+    assert "nothing measured" in draw(Chart([], "x", "y"))
+    assert "nothing measured" in draw(Chart([Series("s", [0.0], [float("nan")])], "x", "y"))
+
+
+@pytest.mark.parametrize("values", [[0.5], [3.0, 3.0], [0.0, 1e7], [-2.0, 1e-9]])
+def test_a_chart_keeps_its_points_inside(values):
+    drawn = draw(Chart([Series("s", list(range(len(values))), values)], "x", "y"))
+    for x, y in re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)"', drawn):
+        assert 0 <= float(x) <= 560
+        assert 0 <= float(y) <= 240
