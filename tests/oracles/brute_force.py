@@ -29,10 +29,12 @@ def is_legal(holes: Sequence[Sequence[bool]], before: State, after: State) -> bo
 
 
 def successors(holes: Sequence[Sequence[bool]], state: State, goals: State, waits: str) -> Iterator[State]:
-    for moves in product(MOVES, repeat=len(state)):
-        if waits == "goals_only" and any(move == 4 and state[a] != goals[a] for a, move in enumerate(moves)):
-            continue
-        after = tuple((row + MOVES[m][0], col + MOVES[m][1]) for (row, col), m in zip(state, moves, strict=True))
+    options = []
+    for agent, (row, col) in enumerate(state):
+        may_wait = waits == "anywhere" or state[agent] == goals[agent]
+        cells = [(row + down, col + right) for move, (down, right) in MOVES.items() if move != 4 or may_wait]
+        options.append([cell for cell in cells if is_ice(holes, cell)])
+    for after in product(*options):
         if is_legal(holes, state, after):
             yield after
 
@@ -53,7 +55,23 @@ def least_makespan(holes: Sequence[Sequence[bool]], starts: State, goals: State,
     return None
 
 
-def least_sum_of_costs(holes: Sequence[Sequence[bool]], starts: State, goals: State, waits: str = "anywhere") -> int | None:
+def all_makespans(holes: Sequence[Sequence[bool]], starts: State) -> dict[State, int]:
+    """The least makespan for every joint goal that can be reached, waits anywhere."""
+    steps_to, frontier = {starts: 0}, [starts]
+    while frontier:
+        reached = []
+        for state in frontier:
+            for after in successors(holes, state, starts, "anywhere"):
+                if after not in steps_to:
+                    steps_to[after] = steps_to[state] + 1
+                    reached.append(after)
+        frontier = reached
+    return steps_to
+
+
+def least_sum_of_costs(
+    holes: Sequence[Sequence[bool]], starts: State, goals: State, waits: str = "anywhere"
+) -> int | None:
     """Dijkstra from the start; an agent pays for every step until it declares, on its goal, that it stays for good."""
     agents = range(len(starts))
     start = (starts, (False,) * len(starts))
@@ -105,5 +123,7 @@ def replay(
         assert is_legal(holes, state, after), f"step {t}: {state} -> {after}"
         states.append(after)
     assert states[-1] == goals, f"ends on {states[-1]}, not {goals}"
-    costs = [max((t for t in range(1, steps + 1) if states[t - 1][a] != goals[a]), default=0) for a in range(len(goals))]
+    costs = [
+        max((t for t in range(1, steps + 1) if states[t - 1][a] != goals[a]), default=0) for a in range(len(goals))
+    ]
     return max(costs), sum(costs)
