@@ -10,6 +10,8 @@ from mapf_frozenlake.evaluation import EvaluationTable, evaluate
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import judge, judge_batch
+from mapf_frozenlake.maps import from_desc, load_movingai, save_movingai
+from mapf_frozenlake.solvers import distance_fields, pibt, solve, solve_batch
 from mapf_frozenlake.suite import load_suite, validation_suite
 from mapf_frozenlake.text import ParseError, format_plan, from_text, parse_plan, plan_prompt, to_text
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
@@ -41,18 +43,25 @@ __all__ = [
     "Verdict",
     "Violation",
     "check_config",
+    "distance_fields",
     "evaluate",
     "format_plan",
+    "from_desc",
     "from_text",
     "generate",
     "joint_move",
     "judge",
     "judge_batch",
+    "load_movingai",
     "load_suite",
     "parallel_env",
     "parallel_vec_env",
     "parse_plan",
+    "pibt",
     "plan_prompt",
+    "save_movingai",
+    "solve",
+    "solve_batch",
     "to_text",
     "validation_suite",
 ]
