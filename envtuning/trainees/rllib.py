@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +20,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.utils.metrics import LEARNER_RESULTS
 
 from envtuning.rllib_callback import RLlibCurriculumCallback
-from envtuning.trainee import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainee import Metrics, OnIteration, TrainingDiverged, WorkerLost
 from envtuning.trainees.ray_session import start_ray
 from envtuning.trainees.rllib_network import LakeNetwork
 from envtuning.trainees.rllib_policy import SharedPolicy
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
 
 _LEARNER = ("learner/rl_module", "learner/optimizer")  # what a checkpoint holds of RLlib's LearnerGroup
+_ATTEMPTS = 3  # iterations in which RLlib may bring lost runners back
 _LATELY = 10  # iterations over which the gradient's norm is smoothed: RLlib gives the last minibatch's only
 
 
@@ -79,8 +81,8 @@ class RLlibOptions(BaseModel):
     cpus_per_learner: float = Field(1, ge=0, description="What Ray reserves for each remote Learner.")
     gpus_per_learner: float = Field(0, ge=0, description="GPUs for each Learner.")
     sample_timeout: float = Field(120.0, gt=0, description="Seconds after which a remote EnvRunner counts as lost.")
-    torch_threads: int | None = Field(
-        None, ge=1, description="CPU threads of PyTorch in this process; null: its default."
+    torch_threads: int = Field(
+        1, ge=1, description="CPU threads of PyTorch in this process; such small networks need one."
     )
 
 
@@ -94,8 +96,6 @@ class RLlibTrainee:
         self, *, max_size: int, max_agents: int, exclude: InstanceSet | None = None, seed: int = 0, **options: Any
     ) -> None:
         self.options = RLlibOptions(**options)
-        if self.options.torch_threads is not None:
-            torch.set_num_threads(self.options.torch_threads)
         self.env_kwargs = {
             "observation": "ego",
             "window": checked_window(self.options.window, max_size),
@@ -104,15 +104,15 @@ class RLlibTrainee:
             "max_agents": max_agents,
         }
         start_ray()
-        with _global_randomness(seed):
+        with _process_state(seed, self.options.torch_threads):
             self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, exclude, seed))
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         RLlibCurriculumCallback.swap(self.algorithm, config)
         self.algorithm.env_runner_group.foreach_env_runner(partial(_begin, seed=seed))
-        self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
         history: list[Metrics] = []
-        with _global_randomness(seed):
+        with _process_state(seed, self.options.torch_threads):
+            self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
             while sum(done["env_steps"] for done in history) < budget:
                 history.append(self._iterate())
                 if on_iteration is not None:
@@ -121,23 +121,20 @@ class RLlibTrainee:
 
     def _iterate(self) -> Metrics:
         """One of RLlib's iterations, as our metrics; TrainingDiverged if its numbers are not finite."""
-        learned = self.algorithm.train()[LEARNER_RESULTS][DEFAULT_MODULE_ID]
-        outcomes = self.algorithm.outcomes
-        episodes = max(1, outcomes.get("episodes", 0))
-        metrics = {
-            "env_steps": float(outcomes["env_steps"]),
-            "episodes": float(outcomes.get("episodes", 0)),
-            "success_rate": outcomes.get("successes", 0) / episodes,
-            "valid_rate": outcomes.get("valid", 0) / episodes,
-            "reward": outcomes["reward"] / outcomes["env_steps"],
-            "grad_norm": float(learned["gradients_default_optimizer_global_norm"]),
-            "loss": float(learned["total_loss"]),
-            "policy_loss": float(learned["policy_loss"]),
-            "value_loss": float(learned["vf_loss"]),
-            "explained_variance": float(learned["vf_explained_var"]),
-            "entropy": float(learned["entropy"]),
-        }
-        if lost := outcomes["workers_lost"]:
+        lost = 0
+        for _ in range(_ATTEMPTS):
+            results = self.algorithm.train()
+            outcomes = self.algorithm.outcomes
+            lost += outcomes["workers_lost"]
+            if outcomes["env_steps"] > 0:
+                break
+        else:
+            raise WorkerLost(
+                f"no EnvRunner of {self.options.num_env_runners} answered in {_ATTEMPTS} iterations (sample_timeout="
+                f"{self.options.sample_timeout} s): make a new trainee and load the last checkpoint"
+            )
+        metrics = _as_metrics(results[LEARNER_RESULTS][DEFAULT_MODULE_ID], outcomes)
+        if lost:
             metrics["workers_lost"] = float(lost)
         self._check_finite(metrics)
         return metrics
@@ -248,6 +245,24 @@ def network_spec(options: RLlibOptions, env_kwargs: dict[str, Any]) -> RLModuleS
     )
 
 
+def _as_metrics(learned: dict[str, Any], outcomes: Counter[str]) -> Metrics:
+    episodes = max(1, outcomes["episodes"])
+    return {
+        "env_steps": float(outcomes["env_steps"]),
+        "episodes": float(outcomes["episodes"]),
+        "success_rate": outcomes["successes"] / episodes,
+        "valid_rate": outcomes["valid"] / episodes,
+        "episode_length": outcomes["episode_steps"] / episodes,
+        "reward": outcomes["reward"] / outcomes["env_steps"],  # per env step, the agents' mean
+        "grad_norm": float(learned["gradients_default_optimizer_global_norm"]),
+        "loss": float(learned["total_loss"]),
+        "policy_loss": float(learned["policy_loss"]),
+        "value_loss": float(learned["vf_loss"]),
+        "explained_variance": float(learned["vf_explained_var"]),
+        "entropy": float(learned["entropy"]),
+    }
+
+
 def _summary(history: list[Metrics]) -> Metrics:
     """A call's metrics: sums of what is counted, rates over its last iterations, the gradient smoothed."""
     late = history[-_LATELY:]
@@ -263,9 +278,11 @@ def _summary(history: list[Metrics]) -> Metrics:
 
 
 @contextmanager
-def _global_randomness(seed: int) -> Iterator[None]:
+def _process_state(seed: int, torch_threads: int) -> Iterator[None]:
     """RLlib shuffles by NumPy's global state and PyTorch draws weights from its own: seed both, and put them back."""
     before = np.random.get_state(), torch.get_rng_state(), random.getstate()  # noqa: NPY002
+    threads = torch.get_num_threads()
+    torch.set_num_threads(torch_threads)
     np.random.seed(seed)  # noqa: NPY002
     torch.manual_seed(seed)
     try:
@@ -274,6 +291,7 @@ def _global_randomness(seed: int) -> Iterator[None]:
         np.random.set_state(before[0])  # noqa: NPY002
         torch.set_rng_state(before[1])
         random.setstate(before[2])
+        torch.set_num_threads(threads)
 
 
 def _begin(env_runner: Any, *, seed: int) -> None:

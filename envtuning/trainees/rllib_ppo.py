@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 from ray.rllib.algorithms.ppo import PPO
@@ -18,42 +19,36 @@ from ray.rllib.utils.metrics import (
     TIMERS,
 )
 
-from envtuning.trainee import WorkerLost
-
 
 class LakePPO(PPO):
     """RLlib's PPO whose EnvRunners return experience ready to learn from (see ``LakeEnvRunner``)."""
 
+    outcomes: Counter[str]  # of the last iteration, summed over the runners: env_steps, episodes, …, workers_lost
+
     def training_step(self) -> None:
-        """Sample on every runner, learn, hand the new weights out."""
+        """Sample on every runner, learn, hand the new weights out. Without any sample: leave it to the next iteration."""
         with self.metrics.log_time((TIMERS, ENV_RUNNER_SAMPLING_TIMER)):
-            experience = self._sample()
+            samples = self._sample()
+        if not samples:
+            return
         with self.metrics.log_time((TIMERS, LEARNER_UPDATE_TIMER)):
-            self._learn(experience)
+            self._learn(_joined(samples))
         with self.metrics.log_time((TIMERS, SYNCH_WORKER_WEIGHTS_TIMER)):
             self.env_runner_group.sync_weights(
                 from_worker_or_learner_group=self.learner_group, policies=[DEFAULT_MODULE_ID], inference_only=True
             )
 
-    def _sample(self) -> SampleBatch:
+    def _sample(self) -> list[SampleBatch]:
+        """One rollout of every runner that answers in time."""
         group = self.env_runner_group
         remote = group.num_remote_env_runners()
-        parts = group.foreach_env_runner(
-            _sample_once, local_env_runner=remote == 0, timeout_seconds=self.config.sample_timeout_s if remote else None
-        )
-        if not parts:
-            raise WorkerLost(
-                f"none of the {remote} EnvRunners answered within {self.config.sample_timeout_s} s: load the last "
-                "checkpoint into a new trainee"
-            )
-        batches, outcomes, metrics = zip(*parts)
-        self.metrics.aggregate(list(metrics), key=ENV_RUNNER_RESULTS)
-        self.outcomes = {key: sum(part.get(key, 0) for part in outcomes) for key in {k for o in outcomes for k in o}}
-        self.outcomes["workers_lost"] = max(remote, 1) - len(parts)
-        experience = concat_samples(list(batches))
-        advantages = experience["advantages"]
-        experience["advantages"] = (advantages - advantages.mean()) / max(1e-4, advantages.std())
-        return experience
+        timeout = self.config.sample_timeout_s if remote else None
+        answers = group.foreach_env_runner(_sample_once, local_env_runner=remote == 0, timeout_seconds=timeout)
+        self.outcomes = Counter(workers_lost=max(remote, 1) - len(answers))
+        for _, outcomes, _ in answers:
+            self.outcomes.update(outcomes)
+        self.metrics.aggregate([metrics for _, _, metrics in answers], key=ENV_RUNNER_RESULTS)
+        return [batch for batch, _, _ in answers]
 
     def _learn(self, experience: SampleBatch) -> None:
         learners = max(1, self.config.num_learners)
@@ -73,5 +68,13 @@ class LakePPO(PPO):
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
 
 
-def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any]:
-    return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics()
+def _sample_once(env_runner: Any) -> tuple[SampleBatch, Counter[str], Any]:
+    return env_runner.sample(), Counter(env_runner.outcomes), env_runner.get_metrics()
+
+
+def _joined(samples: list[SampleBatch]) -> SampleBatch:
+    """All runners' experience; its advantages have mean 0 and deviation 1."""
+    experience = concat_samples(samples)
+    advantages = experience["advantages"]
+    experience["advantages"] = (advantages - advantages.mean()) / max(1e-4, advantages.std())
+    return experience
