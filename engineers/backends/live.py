@@ -135,9 +135,9 @@ class LiveChat:
 
     @cached_property
     def _tokens(self) -> Any:
-        from engineers.structured import token_view
+        from engineers.structured import TokenView
 
-        return token_view(self.tokenizer, self.language_model.get_output_embeddings().weight.shape[0])
+        return TokenView.of(self.tokenizer, self.language_model.get_output_embeddings().weight.shape[0])
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import llguidance
@@ -15,7 +16,29 @@ from engineers.structured.bounds import room
 
 # Compact but for a space after , and : as models are used to write JSON; free whitespace would never have to end.
 LAYOUT: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+CLOSERS = (b'"', b"}", b"]", b",")  # in this order: in a string the others are letters; a number ends before a comma
 HUGE = 1e4  # stands for infinite logits, so that a diverged model still has a softmax
+
+
+@dataclass(frozen=True)
+class TokenView:
+    """A tokenizer as constrained decoding sees it. Slow to make: keep it."""
+
+    tokens: llguidance.LLTokenizer
+    closers: tuple[int, ...]  # what ends a part of a text, the end of the whole first
+
+    @classmethod
+    def of(cls, tokenizer: Any, vocabulary: int) -> TokenView:
+        """The view of a fast tokenizer; ``vocabulary`` is the width of the model's logits."""
+        if not getattr(tokenizer, "is_fast", False):
+            raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer: load it with use_fast=True")
+        tokens = llguidance.hf.from_tokenizer(tokenizer, n_vocab=max(vocabulary, len(tokenizer)))
+        found = {
+            written: index for index in range(len(tokenizer)) if (written := tokens.decode_bytes([index])) in CLOSERS
+        }
+        if len(found) < len(CLOSERS):
+            raise ValueError(f"{type(tokenizer).__name__} has no token of its own for one of {CLOSERS}: decode it free")
+        return cls(tokens, (tokens.eos_token, *(found[mark] for mark in CLOSERS)))
 
 
 class SchemaLogits(LogitsProcessor):
@@ -24,20 +47,17 @@ class SchemaLogits(LogitsProcessor):
     When the tokens left are just enough, every open string, list and number is closed as soon as the schema lets it be.
     """
 
-    def __init__(
-        self, tokens: llguidance.LLTokenizer, schema: dict[str, Any], *, prompt_length: int, max_tokens: int
-    ) -> None:
+    def __init__(self, view: TokenView, schema: dict[str, Any], *, prompt_length: int, max_tokens: int) -> None:
         needed = room(schema) + 1  # and the token that ends the reply
         if max_tokens < needed:
             raise ValueError(f"max_tokens={max_tokens}: the shortest reply may take {needed}; allow at least that many")
         grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=LAYOUT)
-        self.matcher = llguidance.LLMatcher(tokens, grammar)
+        self.matcher = llguidance.LLMatcher(view.tokens, grammar)
         self._raise_on_error()
-        self.mask = llguidance.torch.allocate_token_bitmask(1, tokens.vocab_size)
-        self.eos = tokens.eos_token
+        self.mask = llguidance.torch.allocate_token_bitmask(1, view.tokens.vocab_size)
         self.seen = prompt_length  # tokens that the matcher knows of, or that are none of its business
         self.wind_up_at = prompt_length + max_tokens - needed
-        self.closers = [_single_tokens(tokens, marks) for marks in ('"}]', ",")]  # what ends a part; what ends a number
+        self.closers = view.closers
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         for token in input_ids[0, self.seen :].tolist():
@@ -51,14 +71,12 @@ class SchemaLogits(LogitsProcessor):
     def _allowed(self, vocabulary: int) -> torch.Tensor:
         """bool[vocabulary]: the tokens that may come next."""
         if self.matcher.is_stopped():
-            return _only([self.eos], vocabulary)
+            return _only(self.closers[0], vocabulary)
         llguidance.torch.fill_next_token_bitmask(self.matcher, self.mask)
         allowed = _unpack(self.mask[0], vocabulary)
         if self.seen >= self.wind_up_at:
-            for closers in self.closers:
-                closing = allowed & _only(closers, vocabulary)
-                if closing.any():
-                    return closing
+            closer = next((token for token in self.closers if allowed[token]), None)
+            return allowed if closer is None else _only(closer, vocabulary)
         return allowed
 
     def _raise_on_error(self) -> None:
@@ -66,21 +84,9 @@ class SchemaLogits(LogitsProcessor):
             raise ValueError(f"the schema cannot be decoded: {self.matcher.get_error()}")
 
 
-def token_view(tokenizer: Any, vocabulary: int) -> llguidance.LLTokenizer:
-    """A fast tokenizer as the matcher sees it; ``vocabulary`` is the width of the model's logits. Slow to make: keep it."""
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer: load it with use_fast=True")
-    return llguidance.hf.from_tokenizer(tokenizer, n_vocab=max(vocabulary, len(tokenizer)))
-
-
-def _single_tokens(tokens: llguidance.LLTokenizer, marks: str) -> list[int]:
-    encoded = [tokens.tokenize_str(mark) for mark in marks]
-    return [ids[0] for ids in encoded if len(ids) == 1]
-
-
-def _only(ids: list[int], vocabulary: int) -> torch.Tensor:
+def _only(token: int, vocabulary: int) -> torch.Tensor:
     only = torch.zeros(vocabulary, dtype=torch.bool)
-    only[ids] = True
+    only[token] = True
     return only
 
 

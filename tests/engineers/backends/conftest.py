@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,20 @@ def tiny_qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers.Qwen3ForCausalLM(sizes).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def byte_tokens() -> Any:
+    """The tokenizer of ``tiny_qwen3``."""
+    pytest.importorskip("transformers")
+    return byte_tokenizer()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Tiny models are slower on many threads, and the cores are shared."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 CHAT_TEMPLATE = (
