@@ -7,6 +7,7 @@ from mapf_frozenlake.envs.parallel_vec_env import parallel_vec_env
 from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.evaluation import EvaluationTable, evaluate
+from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import judge, judge_batch
@@ -45,6 +46,7 @@ __all__ = [
     "check_config",
     "distance_fields",
     "evaluate",
+    "explain",
     "format_plan",
     "from_desc",
     "from_text",
