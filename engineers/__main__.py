@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from engineers.backends.making import require
 
 if __name__ == "__main__":
-    require("typer", "rich", extra="prompt")
+    try:
+        require("typer", "rich", extra="prompt")
+    except ImportError as error:
+        sys.exit(f"error: {error}")
     from engineers.cli import main
 
     main()

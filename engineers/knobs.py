@@ -7,6 +7,7 @@ early means everything below it: ``slices.6`` is all knobs of slice 6.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -66,10 +67,12 @@ class Knob:
 
     def fit(self, value: float) -> float | int:
         """The nearest value that the knob can take, rounded to what a reader wants to see."""
-        low, high = self.bounds or (float("-inf"), float("inf"))
+        low, high = self.bounds or (-math.inf, math.inf)
         clipped = min(max(value, low), high)
         if self.multiple_of:
-            clipped = round(clipped / self.multiple_of) * self.multiple_of
+            steps = round(clipped / self.multiple_of)
+            steps += (steps * self.multiple_of < low) - (steps * self.multiple_of > high)
+            clipped = steps * self.multiple_of
         if "number" not in self.types:
             return round(clipped)
         return min(max(round(clipped, 4), low), high)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import engineers
-from engineers import check
+from engineers import SliceResult, StageRecord, StageReport, check
 from engineers.knobs import dump, find_knobs
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
@@ -151,3 +153,48 @@ def test_bandit_follows_progress_up_or_down(results, report, kitchen):
 def test_bandit_takes_noise_for_no_progress(results, report, kitchen):
     report = report.model_copy(update={"results": results(soup=0.52, stew=0.01)})
     assert engineers.make("bandit").propose(report, kitchen).config == kitchen
+
+
+rates = st.one_of(st.none(), st.floats(0, 1))
+
+
+@st.composite
+def situations(draw):
+    """A lake config and a report on it, however unlikely: rates missing, slices unknown, a history of other sizes."""
+    sizes = draw(st.lists(st.integers(2, 12), min_size=1, max_size=4, unique=True))
+    ratio, share = st.floats(0, 0.9), st.floats(0, 1)
+    slices = {
+        n: {"share": draw(share), "hole_ratio": draw(ratio), "wait_ratio": draw(st.none() | st.floats(0, 1))}
+        for n in sizes
+    }
+    slices[sizes[0]]["share"] = 1.0
+    config = LakeConfig(slices=slices)
+
+    def results():
+        measured = {str(name): draw(rates) for name in [*sizes, 99]}
+        return [
+            SliceResult(name=name, episodes=draw(st.integers(0, 99)), metrics={} if p is None else {"valid_rate": p})
+            for name, p in measured.items()
+        ]
+
+    history = [
+        StageRecord(stage=stage, config=draw(st.sampled_from([{}, config.model_dump(mode="json")])), results=results())
+        for stage in range(draw(st.integers(0, 3)))
+    ]
+    report = StageReport(
+        stage=len(history),
+        config=config.model_dump(mode="json"),
+        results=results(),
+        training_results=draw(st.sampled_from([[], results()])),
+        history=history,
+    )
+    return report, config
+
+
+@settings(deadline=None, max_examples=60)
+@given(situations(), st.sampled_from(PLAIN), st.integers(0, 5))
+def test_no_report_leads_out_of_bounds(situation, name, seed):
+    report, config = situation
+    proposal = engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)
+    assert check(proposal, config, report.records(), max_drop=0.5) == []
+    assert proposal == engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)

@@ -1,0 +1,152 @@
+"""Knobs are read from any pydantic model: nested, optional, listed, aliased, bounded in every way."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from engineers import WireForm
+from engineers.knobs import KnobError, changes, find_knobs, with_values
+from engineers.roles import find_slices, natural_key
+from mapf_frozenlake import LakeConfig
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Wind(BaseModel):
+    speed: float = Field(3.0, ge=0, le=20, description="Metres per second.")
+    gusts: list[float] = Field(default_factory=lambda: [1.0], min_length=1, max_length=3, description="Strengths.")
+
+
+class World(BaseModel):
+    """Everything that a config model may be made of."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    wind: Wind = Wind()
+    calm: Wind | None = None
+    places: list[Wind] = Field(default_factory=lambda: [Wind(), Wind(speed=5)])
+    colour: Colour = Colour.RED
+    mode: Literal["day", "night"] | None = "day"
+    fixed: Literal[7] = 7
+    count: int = Field(4, multiple_of=4, ge=4, le=11)
+    crowd: int | dict[str, float] = 2
+    size: int = Field(3, alias="sideLength", gt=2, lt=9, description="Side.")
+    pair: tuple[int, int] = (1, 2)
+    anything: dict[str, object] = Field(default_factory=dict)
+
+
+def knob(path, world=None):
+    (found,) = find_knobs(world or World(), [path])
+    return found
+
+
+def test_all_knobs_of_a_model_in_its_order():
+    assert [found.name for found in find_knobs(World())] == [
+        *("wind.speed", "wind.gusts", "places.0.speed", "places.0.gusts", "places.1.speed", "places.1.gusts"),
+        *("colour", "mode", "fixed", "count", "crowd", "sideLength", "pair"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("colour", {"type": "string", "enum": ["red", "blue"]}),
+        ("mode", {"type": ["string", "null"], "enum": ["day", "night", None]}),
+        ("fixed", {"type": "integer", "enum": [7]}),
+        ("count", {"type": "integer", "minimum": 4, "maximum": 11}),
+        ("crowd", {"type": "integer"}),
+        ("sideLength", {"type": "integer", "minimum": 2, "maximum": 9}),
+        ("pair", {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "integer"}}),
+        ("wind.gusts", {"type": "array", "minItems": 1, "maxItems": 3, "items": {"type": "number"}}),
+    ],
+)
+def test_schema_of_each_kind_of_knob(path, schema):
+    found = dict(knob(path).schema)
+    assert found.pop("description")
+    assert found == schema
+
+
+def test_what_strict_keywords_cannot_say_is_in_the_description():
+    assert knob("sideLength").schema["description"] == "Side. Must be above 2. Must be below 9."
+    assert "multiple of 4" in knob("count").schema["description"]
+
+
+def test_the_value_decides_between_a_number_and_a_map():
+    world = World(crowd={"2": 0.5, "3": 0.5})
+    assert [found.name for found in find_knobs(world, ["crowd"])] == ["crowd.2", "crowd.3"]
+    assert knob("crowd.2", world).schema["type"] == "number"
+
+
+def test_places_of_a_list_are_told_apart():
+    world = with_values(World(), {("places", "1", "speed"): 9.0})
+    assert [place.speed for place in world.places] == [3.0, 9.0]
+    assert changes(World(), world) == [(("places", "1", "speed"), 5.0, 9.0)]
+    assert knob("places.1.speed").pattern == "places.*.speed"
+
+
+def test_the_whole_world_goes_through_the_wire():
+    form = WireForm(World())
+    answer = json.loads(json.dumps(form.example()))
+    answer["config"] |= {"colour": "blue", "mode": None, "sideLength": 5, "pair": [3, 4]}
+    world = form.merge(answer)
+    assert (world.colour, world.mode, world.size, world.pair) == (Colour.BLUE, None, 5, (3, 4))
+
+
+def test_faults_of_values_are_sentences():
+    with pytest.raises(KnobError) as error:
+        with_values(World(), {("wind", "speed"): 21.0, ("count",): 6})
+    assert str(error.value) == (
+        "wind.speed=21.0: Input should be less than or equal to 20; count=6: Input should be a multiple of 4"
+    )
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_fit_gives_a_value_that_the_model_takes(value):
+    for path in ("wind.speed", "count"):
+        found = knob(path)
+        fitted = with_values(World(), {found.path: found.fit(value)})
+        low, high = found.bounds
+        assert low <= (fitted.wind.speed if path == "wind.speed" else fitted.count) <= high
+
+
+def test_the_lakes_own_editable_is_the_default():
+    names = {found.pattern for found in find_knobs(LakeConfig())}
+    assert names == set(LakeConfig.editable)
+
+
+def test_slices_are_in_natural_order_and_know_their_roles():
+    lake = LakeConfig(slices={10: {}, 9: {}, 4: {}})
+    slices = find_slices(find_knobs(lake))
+    assert [piece.name for piece in slices] == ["4", "9", "10"]
+    assert [found.field for found in slices[0].difficulties] == ["hole_ratio", "wait_ratio"]
+    assert sorted(["level-10", "level-9", "b", "a2"], key=natural_key) == ["a2", "b", "level-9", "level-10"]
+
+
+def test_a_field_may_say_its_role_and_space():
+    class Part(BaseModel):
+        weight: float = Field(1.0, ge=0, le=1, json_schema_extra={"role": "share"})
+        share: float = Field(0.5, ge=0, le=1, json_schema_extra={"role": "difficulty", "space": [0.2, 0.4]})
+
+    class Whole(BaseModel):
+        parts: dict[str, Part]
+
+    import engineers
+
+    whole = Whole(parts={"a": Part(), "b": Part()})
+    (first, _) = find_slices(find_knobs(whole))
+    assert first.share.field == "weight"
+    assert [found.field for found in first.difficulties] == ["share"]
+    report = engineers.StageReport(stage=0, config={})
+    for seed in range(20):
+        drawn = engineers.make("random", seed=seed).propose(report, whole).config
+        assert all(0.2 <= part.share <= 0.4 for part in drawn.parts.values())
