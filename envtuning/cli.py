@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from engineers import UnknownEngineer
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-console = Console()
+console = Console(soft_wrap=True)
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
 Engineer = Annotated[
@@ -146,10 +147,7 @@ def replay(
         if out is not None:
             console.print(f"{save_animation(out, frames, seconds_per_step=seconds)}: {verdict}", highlight=False)
             return
-        with Live(console=console, auto_refresh=False) as live:
-            for frame in frames:
-                live.update(Text.from_ansi(ansi(frame, colour=console.is_terminal)), refresh=True)
-                time.sleep(seconds if console.is_terminal else 0)
+        show_film([ansi(frame, colour=console.is_terminal) for frame in frames], seconds)
         console.print(f"stage {stage}, case {episode.case}: {verdict}")
 
 
@@ -164,11 +162,13 @@ def presets(
                 raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
             console.print(preset_text(name), highlight=False, markup=False, end="")
             return
+        listing = Table(box=None)
+        for heading in ("preset", "stages", "env steps", "what it is"):
+            listing.add_column(heading, justify="right" if heading in ("stages", "env steps") else "left")
         for each in preset_names():
             spec = load_spec(each)
-            console.print(
-                f"[bold]{each:20}[/] {len(spec.stages)} stages, {spec.budget:>9,} env steps  {spec.description}"
-            )
+            listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,}", spec.description)
+        console.print(listing)
 
 
 def carry_out(one: RunFolder) -> None:
@@ -235,6 +235,17 @@ def find_episode(one: RunFolder, stage: int, case: int | None) -> tuple[Episode,
     if case >= len(recorded):
         raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
     return recorded[case], InstanceSet.load(one.validation_file)[case]
+
+
+def show_film(pictures: list[str], seconds: float) -> None:
+    """One picture over the other on a terminal, one below the other elsewhere."""
+    if not console.is_terminal:
+        console.print("\n\n".join(pictures), markup=False, highlight=False)
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        for picture in pictures:
+            live.update(Text.from_ansi(picture), refresh=True)
+            time.sleep(seconds)
 
 
 @contextmanager

@@ -16,11 +16,11 @@ PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 
 
 def run_table(run: RunFolder) -> Table:
-    """A row per stage: who wrote its config, what it cost, what came of it on the validation suite."""
+    """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
     spec = run.spec
     table = Table(title=f"{run.name}: {spec.description or spec.name}", title_justify="left")
-    for heading in ("stage", "written by", "share, holes"):
-        table.add_column(heading, no_wrap=heading != "stage")
+    for heading in ("stage", "share, holes"):
+        table.add_column(heading, no_wrap=True)
     for heading in ("env steps", "valid", "optimal"):
         table.add_column(heading, justify="right", no_wrap=True)
     sizes = [str(size) for size in sorted(spec.target.slices)]
@@ -29,18 +29,17 @@ def run_table(run: RunFolder) -> Table:
     for number, plan in enumerate(spec.stages):
         stage = run.stage(number)
         chosen, done, report = stage.config, stage.done, stage.report
-        name = f"{number} {plan.name or (chosen.name if chosen else '')}".strip()
+        written = not isinstance(plan.config, str)
+        name = f"{number} {plan.name if written and plan.name else chosen.engineer if chosen else ''}".strip()
         if chosen is None:
-            table.add_row(name, "", "", f"– / {plan.budget:,}", style="dim")
+            table.add_row(name, "", f"– / {plan.budget:,}", style="dim")
         elif done is None or report is None:
-            table.add_row(name, chosen.engineer, "\n".join(data_summary(stage)), bar(stage, plan.budget))
+            table.add_row(name, "\n".join(data_summary(stage)), bar(stage, plan.budget))
         else:
             per_size = {row.name: f"{row.metrics['valid_rate']:.0%}" for row in report.results}
             overall = (f"{done.metrics['valid_rate']:.1%}", f"{done.metrics['optimal_rate']:.1%}")
             cells = [per_size.get(size, "") for size in sizes]
-            table.add_row(
-                name, chosen.engineer, "\n".join(data_summary(stage)), f"{done.env_steps:,}", *overall, *cells
-            )
+            table.add_row(name, "\n".join(data_summary(stage)), f"{done.env_steps:,}", *overall, *cells)
     return table
 
 
@@ -72,17 +71,17 @@ def test_table(run: RunFolder) -> Table | None:
     record = run.test
     if record is None:
         return None
-    table = Table(title="Test suite (boards that nobody saw before)", title_justify="left")
+    table = Table(title="test suite: boards that nobody saw before, 95 % intervals", title_justify="left")
     for heading in (
         "size",
         "boards",
-        "valid after stage 0",
-        f"valid after stage {len(run.spec.stages) - 1}",
+        "valid, stage 0",
+        f"valid, stage {len(run.spec.stages) - 1}",
         "optimal",
     ):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for first, last in zip(record.first, record.last, strict=True):
-        table.add_row(first.name, str(last.episodes), rate(first), rate(last), rate(last, "optimal_rate"))
+        table.add_row(first.name, str(last.episodes), rate(first), rate(last), f"{last.metrics['optimal_rate']:.1%}")
     total = sum(row.episodes for row in record.last)
     cells = [
         rate_with_interval(pooled(rows, metric), total)

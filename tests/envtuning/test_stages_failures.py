@@ -1,0 +1,317 @@
+"""What goes wrong in a stage or between two is recorded, and the run goes on with what worked, or says what to do."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import pytest
+
+import envtuning.ask
+from engineers import Proposal
+from envtuning import loop
+from envtuning.run_folder import RunFolder, next_task
+from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.stage import RunStopped
+from envtuning.trainee import TrainingDiverged, WorkerLost
+from envtuning.trainees.scripted import ScriptedTrainee
+from mapf_frozenlake import GenerationError, LakeConfig
+
+SMALL = SuiteSpec(validation_per_size=4, test_per_size=0, probe_per_size=2, failure_cases=2)
+
+
+@pytest.fixture
+def spec() -> RunSpec:
+    return load_spec("scripted").with_rounds(3).model_copy(update={"suites": SMALL})
+
+
+@pytest.fixture
+def trainee(monkeypatch, spec):
+    """Puts a trainee class in the place of the spec's."""
+
+    def use(cls: type) -> RunSpec:
+        monkeypatch.setattr("envtuning.loop.make_trainee", lambda kind, **arguments: cls(**arguments))
+        return spec
+
+    return use
+
+
+class Faulty(ScriptedTrainee):
+    """Fails in the stages' training calls that its class says, once for each entry."""
+
+    faults: dict[int, list[object]]  # by stage: what happens at the next attempts
+    made = 0
+
+    def __init__(self, **arguments) -> None:
+        super().__init__(**arguments)
+        type(self).made += 1
+        self.stage = -1
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        self.stage = 0 if folder.name == "start" else int(folder.parent.name) + 1
+
+    def train(self, config, budget, *, seed, on_iteration=None):
+        waiting = self.faults.get(self.stage, [])
+        if not waiting:
+            return super().train(config, budget, seed=seed, on_iteration=on_iteration)
+        super().train(config, 500, seed=seed, on_iteration=on_iteration)  # some steps are spent before it happens
+        fault = waiting.pop(0)
+        if isinstance(fault, BaseException):
+            raise fault
+        on_iteration({"env_steps": 500.0} | fault)
+        return {}
+
+
+def faulty(**faults: list[object]) -> type[Faulty]:
+    return type("FaultyOne", (Faulty,), {"faults": {int(name[1:]): what for name, what in faults.items()}, "made": 0})
+
+
+def incidents(run: RunFolder) -> list[tuple[int, str]]:
+    return [(incident.stage, incident.kind) for incident in run.incidents()]
+
+
+def configs(run: RunFolder) -> list[dict]:
+    return [stage.report.config for stage in run.done_stages]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [TrainingDiverged("loss became nan"), {"grad_norm": math.nan}, {"loss": math.inf}],
+    ids=["raised", "nan gradient", "infinite loss"],
+)
+def test_a_diverged_stage_goes_on_with_the_last_good_checkpoint_and_config(trainee, tmp_path, fault):
+    run = loop.start(trainee(faulty(s1=[fault])), tmp_path / "run")
+    assert next_task(run) is None
+    assert incidents(run) == [(1, "diverged")]
+    first, second, _ = configs(run)
+    assert second == first  # the last good config, not the proposed one
+    assert run.stage(1).config.config != LakeConfig.model_validate(second)  # what was proposed stays on record
+    done = run.stage(1).done
+    assert done.attempts == 2
+    assert done.env_steps > done.train_steps + done.validation_steps  # the failed attempt is charged
+    report = run.stage(1).report
+    assert "last good" in report.incidents[0].message
+    assert [line["kind"] for line in run.stage(1).metrics()].count("incident") == 1
+
+
+def test_a_diverged_first_stage_is_tried_again_from_the_untrained_trainee(trainee, tmp_path):
+    run = loop.start(trainee(faulty(s0=[TrainingDiverged("nan")])), tmp_path / "run")
+    assert incidents(run) == [(0, "diverged")]
+    assert configs(run)[0] == run.stage(0).config.config.model_dump(mode="json")
+
+
+def test_a_stage_that_keeps_diverging_stops_the_run_with_what_to_do_and_resumes_once_mended(trainee, tmp_path):
+    broken = faulty(s1=[TrainingDiverged("nan")] * 3)
+    spec = trainee(broken)
+    with pytest.raises(RunStopped, match=r"stage 1 failed 3 times .*nan.*envtuning resume"):
+        loop.start(spec, tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
+    assert len(run.done_stages) == 1
+    loop.resume(run.path)  # the faults are used up: somebody mended the cause
+    assert next_task(run) is None
+
+
+def test_a_lost_worker_gives_a_new_trainee_and_the_same_results_as_if_none_was_lost(trainee, tmp_path):
+    lossy = faulty(s1=[WorkerLost("worker 3 died")])
+    run = loop.start(trainee(lossy), tmp_path / "lossy" / "run")
+    assert lossy.made == 2
+    assert incidents(run) == [(1, "worker_lost")]
+    whole = loop.start(trainee(faulty()), tmp_path / "whole" / "run")
+    assert run.stage(1).config == whole.stage(1).config
+    assert [row.name for row in run.stage(1).report.results] == [row.name for row in whole.stage(1).report.results]
+
+
+def test_a_worker_that_was_replaced_is_recorded_and_training_goes_on(trainee, tmp_path):
+    run = loop.start(trainee(faulty(s0=[{"workers_lost": 1.0, "grad_norm": 1.0}])), tmp_path / "run")
+    assert incidents(run) == [(0, "worker_lost")]
+    assert run.stage(0).done.attempts == 1
+
+
+def test_a_config_that_cannot_be_drawn_falls_back_to_the_last_good_one(trainee, tmp_path):
+    run = loop.start(trainee(faulty(s2=[GenerationError("0 of 1000 boards")])), tmp_path / "run")
+    assert incidents(run) == [(2, "generation_failed")]
+    assert configs(run)[2] == configs(run)[1]
+
+
+def test_a_first_config_that_cannot_be_drawn_stops_the_run_and_says_why(trainee, tmp_path):
+    with pytest.raises(RunStopped, match="stage 0's config cannot be drawn: 0 of 1000 boards"):
+        loop.start(trainee(faulty(s0=[GenerationError("0 of 1000 boards")])), tmp_path / "run")
+
+
+class Engineer:
+    """Answers by a function of (report, current)."""
+
+    name = "test"
+
+    def __init__(self, answer) -> None:
+        self.answer = answer
+
+    def propose(self, report, current, editable=None):
+        return self.answer(report, current)
+
+
+@pytest.fixture
+def engineer(monkeypatch):
+    def use(answer) -> None:
+        monkeypatch.setattr(envtuning.ask, "make_engineer", lambda run, stage: Engineer(answer))
+
+    return use
+
+
+def raising(report, current):
+    raise RuntimeError("the network is down")
+
+
+def never(report, current):
+    time.sleep(60)
+
+
+def locked_knob(report, current):
+    return Proposal(config=current.model_copy(update={"collisions": "block"}))
+
+
+def undrawable(report, current):
+    slices = {size: piece.model_copy(update={"hole_ratio": 0.9}) for size, piece in current.slices.items()}
+    return Proposal(config=current.model_copy(update={"slices": slices}))
+
+
+def gave_up(report, current):
+    return Proposal(config=current, fallback=True, refusals=["share: 3 is above 1"])
+
+
+def from_corner_to_corner(spec: RunSpec) -> RunSpec:
+    """On 3×3 every agent crosses the whole board: with nothing but holes between, no board can be drawn."""
+    config = spec.stages[0].config
+    far = config.slices[3].model_copy(update={"min_distance": 4})
+    first = spec.stages[0].model_copy(update={"config": config.model_copy(update={"slices": config.slices | {3: far}})})
+    return spec.model_copy(update={"stages": (first, *spec.stages[1:])})
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        (raising, "engineer_failed", "the network is down"),
+        (never, "engineer_failed", "no answer within 0.2 s"),
+        (gave_up, "engineer_failed", "share: 3 is above 1"),
+        (locked_knob, "refused_proposal", "collisions"),
+        (undrawable, "refused_proposal", "cannot be drawn"),
+    ],
+)
+def test_an_engineer_that_fails_or_is_refused_leaves_the_current_config(spec, engineer, tmp_path, answer, kind, says):
+    engineer(answer)
+    patient = spec.engineer.model_copy(update={"timeout": 0.2 if answer is never else 60.0})
+    run = loop.start(from_corner_to_corner(spec).model_copy(update={"engineer": patient}), tmp_path / "run")
+    assert next_task(run) is None
+    assert [incident.kind for incident in run.incidents()] == [kind, kind]
+    first, second, third = configs(run)
+    assert first == second == third
+    told = run.stage(1).report.incidents
+    assert [incident.stage for incident in told] == [0]
+    assert says in told[0].message
+    assert "current config goes on" in told[0].message
+
+
+def test_dropping_a_working_slice_at_once_is_refused_unless_the_limit_is_off(spec, engineer, tmp_path):
+    def drop(report, current):
+        slices = {size: piece.model_copy(update={"share": float(size == 5)}) for size, piece in current.slices.items()}
+        return Proposal(config=current.model_copy(update={"slices": slices}))
+
+    engineer(drop)
+    long = spec.stages[0].model_copy(update={"budget": 40_000})  # long enough that its slices work
+    limited = spec.model_copy(update={"stages": (long, *spec.stages[1:2])})
+    run = loop.start(limited, tmp_path / "limited")
+    assert incidents(run) == [(0, "refused_proposal")]
+    assert "keep at least" in run.incidents()[0].message
+    free = limited.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
+    assert incidents(loop.start(free, tmp_path / "free")) == []
+
+
+def test_an_unknown_engineer_stops_the_run_before_anything_is_recorded_as_its_failure(spec, tmp_path):
+    from engineers import UnknownEngineer
+
+    wrong = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": "oracle"})})
+    with pytest.raises(UnknownEngineer, match="oracle"):
+        loop.start(wrong, tmp_path / "run")
+    assert not RunFolder(tmp_path / "run").stage(0).proposal_file.exists()
+
+
+def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path):
+    asked = []
+
+    def count(report, current):
+        asked.append(report.stage)
+        return Proposal(config=current)
+
+    engineer(count)
+    run = loop.start(spec, tmp_path / "run")
+    assert asked == [0, 1]
+    (run.stage(2).done_file).unlink()
+    (run.stage(2).config_file).unlink()
+    loop.resume(run.path)
+    assert asked == [0, 1]
+
+
+def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path, monkeypatch):
+    """The process dies between the model's reply and the recorded proposal; the reply in the transcript counts."""
+    from engineers import Completion, ModelEngineer
+
+    questions = []
+
+    class Model:
+        model = "test-model"
+
+        def complete(self, messages, schema, *, max_tokens):
+            questions.append(messages)
+            return Completion("{" if len(questions) == 1 else json.dumps(example(schema)), 10, 5, 0.25)
+
+    def make(name, **options):
+        options = {key: options[key] for key in ("transcript", "feasible")}
+        return ModelEngineer(Model(), context="V1", **options)
+
+    monkeypatch.setattr(envtuning.ask.engineers, "make", make)
+    two = spec.with_rounds(2)
+    run = RunFolder.create(tmp_path / "run", two)
+    real = envtuning.ask.atomic.write_text
+
+    def die(path, text):
+        if path.name == "proposal.json":
+            raise KeyboardInterrupt
+        real(path, text)
+
+    monkeypatch.setattr(envtuning.ask.atomic, "write_text", die)
+    with pytest.raises(KeyboardInterrupt):
+        loop.go(run)
+    assert len(questions) == 2  # a bad reply, a good one
+    monkeypatch.setattr(envtuning.ask.atomic, "write_text", real)
+    loop.resume(run.path)
+    assert len(questions) == 2
+    answer = run.stage(0).answer
+    assert answer.incidents == []
+    assert answer.proposal.usage.attempts == 2
+    assert [line["number"] for line in run.stage(0).transcript()] == [0, 1]
+    assert not (run.stage(0).path / "asked_before.jsonl").exists()
+
+
+def example(schema: dict) -> object:
+    """Something that fits a strict schema: lower bounds, first alternatives."""
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0])
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema["type"][0] if isinstance(schema["type"], list) else schema["type"]
+    if kind == "object":
+        return {name: example(part) for name, part in schema["properties"].items()}
+    if kind == "array":
+        return []
+    return schema.get("minimum", 0) + 0.2 if kind == "number" else "because"
+
+
+def test_a_key_in_the_environment_reaches_no_file_of_the_run(spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789abcdef")
+    run = loop.start(spec, tmp_path / "run")
+    files = [path for path in run.path.rglob("*") if path.is_file()]
+    assert len(files) > 15
+    assert not any(b"sk-planted" in path.read_bytes() for path in files)
