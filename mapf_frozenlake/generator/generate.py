@@ -30,7 +30,8 @@ class Limits:
 
     draws: int = 100_000  # per instance
     decisions: int = 20_000  # boards per instance that the exact solver looks at
-    expansions: int = 200_000  # of the exact solver, per board; a board that needs more is drawn anew
+    expansions: int = 1_000_000  # of the exact solver, per board; a board that needs more is drawn anew
+    joint_steps: int = 20_000  # of the search for any plan, per board
 
 
 DEFAULT_LIMITS = Limits()
@@ -137,7 +138,7 @@ class Drawer:
         if kind.certificate == "reachable":
             filled = kernel.fill_reachable(*common)
         elif kind.certificate == "solvable":
-            filled = kernel.fill_solvable(*common)
+            filled = kernel.fill_solvable(*common, self.limits.joint_steps)
         else:
             filled = kernel.fill_exact(
                 *common, kind.label, self.limits.decisions, self.limits.expansions, room.makespan, room.needs_wait

@@ -8,9 +8,8 @@ from numba import njit
 from mapf_frozenlake.generator.apportion import ANY
 from mapf_frozenlake.generator.draw import all_can_reach, dig, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
-from mapf_frozenlake.solvers.board import make_problem
-from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one, longest_distance
-from mapf_frozenlake.solvers.routes import plan_in_turn
+from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one
+from mapf_frozenlake.solvers.experts import _lazy_search as lazy_search
 
 # What became of a draw: columns of the tally.
 ACCEPTED, NO_PLACE, UNREACHABLE, EXCLUDED, UNSOLVABLE, UNDECIDED, NEEDS_WAIT, NEEDS_NO_WAIT = range(8)
@@ -72,9 +71,9 @@ def fill_reachable(
 @njit(cache=True, nogil=True)
 def fill_solvable(
     seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
-    goals, tally,
+    goals, tally, joint_steps,
 ):  # fmt: skip
-    """As ``fill_reachable``, and a plan for all agents was found (not the best one)."""
+    """As ``fill_reachable``, and a plan for all agents was found (not the best one) within ``joint_steps``."""
     scratch = np.empty((2, size * size), np.int32)
     for i in range(indices.size):
         stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
@@ -87,20 +86,10 @@ def fill_solvable(
             if draws_left == 0:
                 return i
             draws_left -= 1
-            tally[i, ACCEPTED if has_some_plan(holes[row], size, starts[row], goals[row], agents) else UNDECIDED] += 1
+            board, ends = holes[row, :size, :size], (starts[row, :agents], goals[row, :agents])
+            status, _, _ = lazy_search(board, ends[0], ends[1], 0, joint_steps)
+            tally[i, ACCEPTED if status == FEASIBLE else UNSOLVABLE if status == INFEASIBLE else UNDECIDED] += 1
     return indices.size
-
-
-@njit(cache=True, nogil=True)
-def has_some_plan(holes, size, starts, goals, agents):
-    """Whether planning one agent after the other finds a plan, given ever more time. A no proves nothing."""
-    problem = make_problem(holes, size, size, starts, goals, agents)
-    least = longest_distance(problem)
-    for spare in (0, size // 2, 2 * size):
-        paths = np.empty((agents, least + spare + 1), np.int16)
-        if plan_in_turn(problem, np.full(agents, least + spare), True, paths):
-            return True
-    return False
 
 
 @njit(cache=True, nogil=True)

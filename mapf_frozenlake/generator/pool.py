@@ -21,7 +21,7 @@ from mapf_frozenlake.instance_set import ARRAYS, InstanceSet
 from mapf_frozenlake.types import Certificate
 
 DEFAULT_SIZE = 16_384  # entries
-_BACKGROUND_CHUNK = 32  # rows drawn between two looks at the stop flag
+_AHEAD_CHUNK = 4  # rows the background thread hands over at a time
 _MOST_POOLS = 32  # kept per process by `shared`; envs hold on to theirs
 
 
@@ -61,8 +61,6 @@ class InstancePool:
         self._sequence = strata.sequence(size)
         self._ready = np.zeros(size, np.bool_)
         self._lock = threading.Lock()
-        self._wanted: SimpleQueue[NDArray[np.int64] | None] = SimpleQueue()
-        self._worker: threading.Thread | None = None
         _POOLS.add(self)
 
     @classmethod
@@ -127,11 +125,7 @@ class InstancePool:
         missing = missing[~self._ready[missing]]
         if missing.size == 0:
             return
-        self._wanted.put(missing)
-        with self._lock:
-            if self._worker is None:
-                self._worker = threading.Thread(target=_draw_ahead, args=(weakref.ref(self), self._wanted), daemon=True)
-                self._worker.start()
+        _AHEAD.draw(self, missing)
 
     def __reduce__(self) -> tuple:
         """A pickle says what to draw, not what was drawn: the other process draws the same when it needs it."""
@@ -154,39 +148,57 @@ class InstancePool:
             limits=limits,
         )  # fmt: skip
 
-    def _forget_threads(self) -> None:
-        self._lock, self._wanted, self._worker = threading.Lock(), SimpleQueue(), None
 
-    def __del__(self) -> None:
-        if getattr(self, "_worker", None) is not None:
-            self._wanted.put(None)
+class _Ahead:
+    """The process's background thread that draws what pools were asked to prefetch, in that order."""
 
+    def __init__(self) -> None:
+        self._wanted: SimpleQueue[tuple[weakref.ref[InstancePool], NDArray[np.int64]] | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
 
-def _draw_ahead(pool_ref: weakref.ref[InstancePool], wanted: SimpleQueue[NDArray[np.int64] | None]) -> None:
-    while (indices := wanted.get()) is not None:
-        for at in range(0, indices.size, _BACKGROUND_CHUNK):
-            pool = pool_ref()
-            if pool is None or _STOPPING.is_set():
-                return
-            with suppress(GenerationError):  # `ensure` will meet it again and raise it where it is seen
-                pool._draw(indices[at : at + _BACKGROUND_CHUNK], threads=1)
-            del pool
+    def draw(self, pool: InstancePool, rows: NDArray[np.int64]) -> None:
+        self._wanted.put((weakref.ref(pool), rows))
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._work, name="draws boards ahead", daemon=True)
+                    self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread. A thread that Python kills at exit in the middle of compiled code takes the process with it."""
+        self._stop.set()
+        self._wanted.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while (wanted := self._wanted.get()) is not None and not self._stop.is_set():
+            pool_ref, rows = wanted
+            for at in range(0, rows.size, _AHEAD_CHUNK):
+                pool = pool_ref()
+                if pool is None or self._stop.is_set():
+                    break
+                with suppress(GenerationError):  # `ensure` will meet it again and raise it where it is seen
+                    pool._draw(rows[at : at + _AHEAD_CHUNK], threads=1)
+                del pool
 
 
 _SHARED: OrderedDict[tuple, InstancePool] = OrderedDict()
 _SHARED_LOCK = threading.Lock()
 _POOLS: weakref.WeakSet[InstancePool] = weakref.WeakSet()
-_STOPPING = threading.Event()
+_AHEAD = _Ahead()
 
 
 def _after_fork() -> None:
-    """A fork copies locks but no threads: start anew."""
-    global _SHARED_LOCK
-    _SHARED_LOCK = threading.Lock()
+    """A fork copies locks, perhaps held, but no threads: start anew."""
+    global _SHARED_LOCK, _AHEAD
+    _SHARED_LOCK, _AHEAD = threading.Lock(), _Ahead()
     for pool in list(_POOLS):
-        pool._forget_threads()
+        pool._lock = threading.Lock()
 
 
-atexit.register(_STOPPING.set)
+atexit.register(lambda: _AHEAD.stop())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,227 @@
+"""``python -m benchmarks.generator``: certified instances per second against w9-pathfinding, the suite's time, resets.
+
+Both sides get the same candidate boards, drawn uniformly and kept when each agent alone can reach its goal. Ours is charged
+for drawing them and for certifying each: solvable or not, the least makespan, whether it needs a wait. w9 is charged for
+drawing them and for one call of its solver: one plan of least sum of costs (it decides neither of the other two questions).
+Its CBS, ICTS and MAA* all run; a row shows the best of them. CPU time, one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import mapf_frozenlake as mfl
+from benchmarks._record import record
+from mapf_frozenlake.generator import InstancePool, kernel
+from mapf_frozenlake.generator.generate import seed_key
+from mapf_frozenlake.generator.strata import hole_count
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one
+from mapf_frozenlake.suite import SUITES
+from mapf_frozenlake.suite.make import make_suite
+
+AGENTS, SIZES, HOLE_RATIOS = (2, 3, 4, 5), (5, 8, 10), (0.1, 0.3, 0.5)
+OUR_CAP = 10_000_000  # expansions per board
+W9_CAP = 0.25  # seconds per board and solver
+_NO_PAIRS = np.empty((0, 3), np.int64)
+
+
+def candidates(agents: int, size: int, hole_ratio: float, n: int) -> tuple[InstanceSet, float]:
+    """n boards on which each agent alone can reach its goal, and the CPU seconds that drawing them took."""
+    room = InstanceSet.empty(n, size, size, agents)
+    began = time.process_time()
+    kernel.fill_reachable(
+        seed_key(0), np.arange(n), np.arange(n), size, agents, hole_count(size, agents, hole_ratio), 1, _NO_PAIRS,
+        np.empty(0, np.uint64), 1_000_000, room.holes, room.starts, room.goals, np.zeros((n, kernel.NUM_FATES), np.int64),
+    )  # fmt: skip
+    return room, time.process_time() - began
+
+
+def certify_all(boards: InstanceSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per board: status, needs_wait, CPU seconds."""
+    n, size, _ = boards.holes.shape
+    status, waits, seconds = np.empty(n, int), np.empty(n, int), np.empty(n)
+    agents = boards.starts.shape[1]
+    for row in range(n):
+        began = time.process_time()
+        status[row], _, waits[row] = certify_one(
+            boards.holes[row], size, size, boards.starts[row], boards.goals[row], agents, OUR_CAP
+        )
+        seconds[row] = time.process_time() - began
+    return status, waits, seconds
+
+
+def w9_solvers() -> dict[str, Callable[[Any], Any]]:
+    from w9_pathfinding.mapf import CBS, ICTS, MultiAgentAStar
+
+    return {"CBS": CBS, "ICTS": ICTS, "MAA*": MultiAgentAStar}
+
+
+def w9_all(solver: Callable[[Any], Any], boards: InstanceSet) -> tuple[np.ndarray, np.ndarray]:
+    """Per board: whether a plan was found, and the CPU seconds of the solver's own call."""
+    from w9_pathfinding.envs import Grid
+
+    solved, seconds = np.zeros(len(boards.holes), bool), np.empty(len(boards.holes))
+    for row in range(len(boards.holes)):
+        grid = Grid(np.where(boards.holes[row], -1.0, 1.0).tolist(), edge_collision=True)
+        starts, goals = boards.starts[row][:, ::-1].tolist(), boards.goals[row][:, ::-1].tolist()  # x, y
+        engine = solver(grid)
+        began = time.process_time()
+        try:
+            solved[row] = bool(engine.mapf([*map(tuple, starts)], [*map(tuple, goals)], max_time=W9_CAP))
+        except RuntimeError:  # its way to say that the time is over
+            solved[row] = False
+        seconds[row] = time.process_time() - began
+    return solved, seconds
+
+
+def compare(agents: int, size: int, hole_ratio: float, feasible_wanted: int) -> dict[str, Any]:
+    """One row of the table."""
+    n = feasible_wanted
+    while True:
+        boards, drawing = candidates(agents, size, hole_ratio, n)
+        status, waits, ours = certify_all(boards)
+        feasible = status == FEASIBLE
+        if feasible.sum() >= feasible_wanted:
+            break
+        n = int(n * feasible_wanted / max(feasible.sum(), 1) * 1.02) + 5
+    row = {
+        "agents": agents, "size": size, "hole_ratio": hole_ratio, "boards": n, "feasible": int(feasible.sum()),
+        "infeasible": int((status == INFEASIBLE).sum()), "beyond_our_cap": int(((status != FEASIBLE) & (status != INFEASIBLE)).sum()),
+        "needs_wait": round(float((waits[feasible] == 1).mean()), 4),
+        "drawing_us_per_board": round(drawing / n * 1e6, 2),
+        "ours_per_second": round(float(feasible.sum() / (drawing + ours.sum())), 1),
+        "ours_mean_us": round(float(ours.mean() * 1e6), 2), "ours_median_us": round(float(np.median(ours) * 1e6), 2),
+    }  # fmt: skip
+    best = 0.0
+    for name, solver in w9_solvers().items():
+        solved, theirs = w9_all(solver, boards)
+        assert not (solved & (status == INFEASIBLE)).any(), f"{name} solved a board that was certified infeasible"
+        rate = float(solved.sum() / (drawing + theirs.sum()))
+        row[f"{name}_per_second"] = round(rate, 1)
+        row[f"{name}_beyond_cap"] = int((feasible & ~solved).sum())
+        if rate >= best:
+            best = rate
+            row |= {"w9_best": name, "w9_mean_us": round(float(theirs.mean() * 1e6), 2)}
+            row |= {"w9_median_us": round(float(np.median(theirs) * 1e6), 2), "w9_per_second": round(rate, 1)}
+    row["ratio"] = round(row["ours_per_second"] / max(best, 1e-9), 2)
+    return row
+
+
+def quota_row(agents: int, size: int, hole_ratio: float, n: int) -> dict[str, Any]:
+    """``generate`` from end to end: labels as they fall, and a quota of one half."""
+    row: dict[str, Any] = {"agents": agents, "size": size, "hole_ratio": hole_ratio, "instances": n}
+    for name, wait_ratio in (("as_it_falls", None), ("half_need_a_wait", 0.5)):
+        config = mfl.LakeConfig.single(size, agents, hole_ratio=hole_ratio, wait_ratio=wait_ratio)
+        began = time.process_time()
+        mfl.generate(config, n, seed=1, threads=1)
+        row[f"{name}_per_second"] = round(n / (time.process_time() - began), 1)
+    return row
+
+
+def suites() -> list[dict[str, Any]]:
+    """Each shipped suite made anew, on all cores."""
+    rows = []
+    for name, published in SUITES.items():
+        wall, cpu = time.perf_counter(), time.process_time()
+        suite = make_suite(name)
+        rows.append(
+            {
+                "suite": name,
+                "instances": len(suite),
+                "wall_seconds": round(time.perf_counter() - wall, 2),
+                "cpu_seconds": round(time.process_time() - cpu, 2),
+                "as_published": suite.checksum == published,
+            }
+        )
+    return rows
+
+
+def resets(agents: int, size: int, hole_ratio: float) -> dict[str, Any]:
+    """What a reset costs: its board new, or already there; and what a new config costs."""
+    config = mfl.LakeConfig.single(size, agents, hole_ratio=hole_ratio)
+    began = time.perf_counter()
+    pool = InstancePool(config, seed=3)
+    creation = time.perf_counter() - began
+    fresh = []
+    for row in range(1000):
+        began = time.perf_counter()
+        pool.ensure(np.array([row]))
+        fresh.append(time.perf_counter() - began)
+    began = time.perf_counter()
+    for row in range(1000):
+        pool.ensure(np.array([row]))
+    ready = (time.perf_counter() - began) / 1000
+    many = np.arange(1000)
+    began = time.perf_counter()
+    for _ in range(100):
+        pool.ensure(many)
+    return {
+        "agents": agents, "size": size, "hole_ratio": hole_ratio,
+        "new_pool_ms": round(creation * 1e3, 3),
+        "new_row_us": {name: round(float(np.quantile(fresh, q)) * 1e6, 1) for name, q in (("median", 0.5), ("p99", 0.99), ("max", 1))},
+        "ready_row_us": round(ready * 1e6, 2),
+        "thousand_ready_rows_us": round((time.perf_counter() - began) / 100 * 1e6, 2),
+    }  # fmt: skip
+
+
+def step_loop(agents: int, size: int, hole_ratio: float, num_envs: int = 1024, steps: int = 400) -> dict[str, Any]:
+    """Steps of a batch with random actions, resets included: the first round of boards, then every board there."""
+    from mapf_frozenlake.world.batch import LakeBatch
+
+    config = mfl.LakeConfig.single(size, agents, hole_ratio=hole_ratio)
+    batch = LakeBatch(config, num_envs, observation="compact")
+    batch.seed(np.arange(num_envs))
+    began = time.perf_counter()
+    batch.reset()
+    first_reset = time.perf_counter() - began
+    rng = np.random.default_rng(0)
+    figures: dict[str, Any] = {"agents": agents, "size": size, "hole_ratio": hole_ratio, "num_envs": num_envs}
+    figures["first_reset_ms"] = round(first_reset * 1e3, 2)
+    for name in ("boards_new", "boards_there"):
+        if name == "boards_there":
+            batch.pool.ensure(np.arange(batch.pool.size))
+        took = []
+        for _ in range(steps):
+            actions = rng.integers(0, 5, (num_envs, agents))
+            began = time.perf_counter()
+            batch.step(actions)
+            took.append(time.perf_counter() - began)
+        figures[name] = {
+            "mean_us": round(float(np.mean(took)) * 1e6, 1), "median_us": round(float(np.median(took)) * 1e6, 1),
+            "p99_us": round(float(np.quantile(took, 0.99)) * 1e6, 1), "max_us": round(max(took) * 1e6, 1),
+        }  # fmt: skip
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.generator", description=__doc__)
+    parser.add_argument("--boards", type=int, default=300, help="solvable boards per row (300)")
+    parser.add_argument("--agents", type=int, nargs="*", default=list(AGENTS))
+    arguments = parser.parse_args()
+    compare(2, 4, 0.2, 5)  # compile
+    figures: dict[str, Any] = {"suites": suites(), "our_cap_expansions": OUR_CAP, "w9_cap_seconds": W9_CAP}
+    figures["against_w9"], figures["quotas"] = [], []
+    for agents in arguments.agents:
+        for size in SIZES:
+            for hole_ratio in HOLE_RATIOS:
+                row = compare(agents, size, hole_ratio, arguments.boards)
+                figures["against_w9"].append(row)
+                figures["quotas"].append(quota_row(agents, size, hole_ratio, arguments.boards))
+                print({**row, **figures["quotas"][-1]}, flush=True)
+    cases = [(2, 4, 0.2), (3, 8, 0.3), (4, 8, 0.3), (5, 5, 0.3), (5, 10, 0.3)]
+    resets(2, 4, 0.2)
+    figures["resets"] = [resets(*case) for case in cases]
+    step_loop(2, 4, 0.2)
+    figures["step_loop"] = [step_loop(*case) for case in cases]
+    print(figures["resets"], figures["step_loop"])
+    print(f"written to {record('generator', figures)}")
+
+
+if __name__ == "__main__":
+    main()
