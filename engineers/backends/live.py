@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from engineers.backends.making import engineer_on, require
-from engineers.chat import Completion, Message, Rejected, TooLong
+from engineers.chat import ChatError, Completion, Message, Rejected, TooLong
 from engineers.proposal import Engineer
 
 THOUGHT_END = "</think>"
@@ -26,16 +26,12 @@ class LiveChat:
 
     language_model: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
-    name: str = "live"
+    model: str = "live/model"  # its name in transcripts
     temperature: float = 0.7  # 0: always the likeliest token
     seed: int = 0
     thinking: int = 0  # tokens that the model may think before it answers, out of its max_tokens; 0: it does not
     constrained: bool = True  # False: the schema is only in the prompt
     longest_string: int = 300  # characters of a free text in a constrained reply
-
-    @property
-    def model(self) -> str:
-        return f"live/{self.name}"
 
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
         """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
@@ -45,10 +41,12 @@ class LiveChat:
         try:
             with as_found(self.language_model, seed):
                 return self._reply(messages, schema, max_tokens)
+        except ChatError:
+            raise
         except torch.OutOfMemoryError:
             raise TooLong("the model ran out of memory: shorten the prompt or lower max_tokens") from None
         except (ValueError, RuntimeError) as error:
-            raise Rejected(f"{self.model} cannot answer: {error}") from error
+            raise Rejected(f"the model cannot answer: {error}") from error
 
     def _reply(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         from engineers.structured import SchemaLogits, finite
@@ -70,13 +68,19 @@ class LiveChat:
 
     def _prompt(self, messages: list[Message]) -> Any:
         """int64[1, length]: the conversation as the model was taught to read it, up to where it answers."""
+        from jinja2 import TemplateError
+
         if self.tokenizer.chat_template is None:  # a base model: plain text
-            text = "\n\n".join(message["content"] for message in messages) + "\n\n"
-        else:
-            text = self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking > 0
-            )
-        return self._encode(text)
+            return self._encode("\n\n".join(message["content"] for message in messages) + "\n\n")
+        try:
+            return self._encode(self._templated(messages))
+        except TemplateError:  # some templates know no system turn
+            return self._encode(self._templated(_without_system(messages)))
+
+    def _templated(self, messages: list[Message]) -> str:
+        return self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking > 0
+        )
 
     def _encode(self, text: str) -> Any:
         ids = self.tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
@@ -86,7 +90,7 @@ class LiveChat:
         """Tokens that the reply may have in the model's context. Raises ``TooLong`` for a prompt that leaves none."""
         context = getattr(self.language_model.config, "max_position_embeddings", None)
         if context is not None and prompt >= context:
-            raise TooLong(f"the prompt has {prompt} tokens, {self.model} reads at most {context}: shorten it")
+            raise TooLong(f"the prompt has {prompt} tokens, the model reads at most {context}: shorten it")
         return max_tokens if context is None else min(max_tokens, context - prompt)
 
     def _think(self, prompt: Any, max_tokens: int) -> Any:
@@ -155,6 +159,13 @@ def as_found(model: Any, seed: int) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
+
+
+def _without_system(messages: list[Message]) -> list[Message]:
+    """The same conversation with the system's words at the start of the user's."""
+    said = [message["content"] for message in messages if message["role"] == "system"]
+    first, *rest = [message for message in messages if message["role"] != "system"]
+    return [{**first, "content": "\n\n".join([*said, first["content"]])}, *rest]
 
 
 def _seed(seed: int, messages: list[Message]) -> int:

@@ -52,7 +52,7 @@ class LocalChat:
         return LiveChat(
             model,
             tokenizer,
-            name=self.model_id,
+            model=self.model,
             temperature=self.temperature,
             seed=self.seed,
             thinking=self.thinking,
