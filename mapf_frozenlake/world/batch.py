@@ -19,7 +19,7 @@ from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import Boards, boards_of, raise_on_unfit, raise_on_unreachable
 from mapf_frozenlake.world.episode import first_bad_action
 from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
-from mapf_frozenlake.world.observe import see_masks
+from mapf_frozenlake.world.observe import Sight, see_masks
 from mapf_frozenlake.world.rng import pool_rows
 from mapf_frozenlake.world.snapshot import Snapshot
 from mapf_frozenlake.world.state import FAR, FRESH, OVER, RUNNING, UNBORN, make_state
@@ -100,13 +100,13 @@ class LakeBatch:
         self._wants_distance = hints and observation == "ego"
         self._state = make_state(num_envs, self.max_agents, self.max_size, pad, with_distance=self._wants_distance)
         shape = agent_shape(observation, self.layout, self.max_size)
-        kind = np.int16 if observation == "compact" else np.dtype(dtype)
+        kind = np.int16 if observation == "compact" else np.dtype(dtype).type
         self._observation = np.zeros((num_envs, self.max_agents, *shape), kind)
-        one = DTYPES[dtype]
+        one = DTYPES[dtype]  # what stands for 1.0
         tails: dict[str, tuple[Any, ...]] = {
             "compact": (self._observation,),
             "grid": (one, self._observation),
-            "ego": (self.layout.window, hints, self.max_size, np.float32(one), self._observation),
+            "ego": (Sight(self.layout.window, hints, self.max_size, kind(one), kind(one / 2)), self._observation),
         }
         self._tail = tails[observation]
         self._step_kernel = getattr(kernels, f"step_{observation}")
@@ -186,6 +186,8 @@ class LakeBatch:
         else:
             boards, rows = self._given(instances, len(envs))
         kernels.begin_envs(self._state, envs, rows, boards, self._seeds, self._numbers, self._rules, status)
+        if instances is None:  # the next episodes' boards are drawn while these are played
+            self.pool.prefetch(pool_rows(self._seeds[envs], self._numbers[envs], self.pool.size))
         self._look_kernel(self._state, envs, *self._tail)
 
     def _given(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from mapf_frozenlake.types import NUM_ACTIONS, Event
+from mapf_frozenlake.world.jit import kernel, part
 from mapf_frozenlake.world.move import move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
@@ -13,7 +12,7 @@ from mapf_frozenlake.world.state import OVER, RUNNING, place
 _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
 
-@njit(cache=True, nogil=True)
+@part
 def begin(state, e, row, boards, seed, number, rules):
     """Start episode ``number`` of the env with this seed on instance ``row`` of the boards, under the given rules."""
     holes, heights, widths, num_agents, starts, goals, makespan = boards
@@ -33,7 +32,7 @@ def begin(state, e, row, boards, seed, number, rules):
     episode.status = RUNNING
 
 
-@njit(cache=True, nogil=True)
+@part
 def advance(state, e, actions):
     """One step of env ``e``: move, judge the episode, pay. A fall or success ends it for all, a conflict if so ruled."""
     episode = state.episode[e]
@@ -67,7 +66,7 @@ def advance(state, e, actions):
         episode.optimal = episode.valid and episode.step == episode.makespan
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_bad_action(actions):
     """Flat index of the first action that is none of the five, -1 if all are."""
     flat = actions.reshape(-1)

@@ -5,14 +5,13 @@ Ranges ``[low, high)`` let threads share a batch; envs do not read each other, s
 
 from __future__ import annotations
 
-from numba import njit
-
 from mapf_frozenlake.world.episode import advance, begin
+from mapf_frozenlake.world.jit import kernel, part
 from mapf_frozenlake.world.observe import see_compact, see_ego, see_grid
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def begin_envs(state, envs, rows, boards, seeds, numbers, rules, status):
     """Start the next episode of ``envs`` on the boards' ``rows``; they get ``status``, their counters move on."""
     for k in range(len(envs)):
@@ -22,7 +21,7 @@ def begin_envs(state, envs, rows, boards, seeds, numbers, rules, status):
         numbers[e] += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def step_env(state, e, actions):
     """Advance a running env; one that was reset for this step only starts to run. 1 if its episode is over now."""
     episode = state.episode[e]
@@ -35,7 +34,7 @@ def step_env(state, e, actions):
     return 1 if episode.status == OVER else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_compact(state, actions, low, high, out):
     over = 0
     for e in range(low, high):
@@ -44,7 +43,7 @@ def step_compact(state, actions, low, high, out):
     return over
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_grid(state, actions, low, high, one, out):
     over = 0
     for e in range(low, high):
@@ -53,28 +52,28 @@ def step_grid(state, actions, low, high, one, out):
     return over
 
 
-@njit(cache=True, nogil=True)
-def step_ego(state, actions, low, high, window, hints, max_size, one, out):
+@kernel
+def step_ego(state, actions, low, high, sight, out):
     over = 0
     for e in range(low, high):
         over += step_env(state, e, actions)
-        see_ego(state, e, window, hints, max_size, one, out)
+        see_ego(state, e, sight, out)
     return over
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_compact(state, envs, out):
     for e in envs:
         see_compact(state, e, out)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_grid(state, envs, one, out):
     for e in envs:
         see_grid(state, e, one, out)
 
 
-@njit(cache=True, nogil=True)
-def look_ego(state, envs, window, hints, max_size, one, out):
+@kernel
+def look_ego(state, envs, sight, out):
     for e in envs:
-        see_ego(state, e, window, hints, max_size, one, out)
+        see_ego(state, e, sight, out)

@@ -7,10 +7,10 @@ Inside, a board is a flat padded grid: cell ``(row, col)`` lies at ``(row + pad)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.types import DELTAS, Action, Event
+from mapf_frozenlake.world.jit import allocating, part
 from mapf_frozenlake.world.rng import slip_uniform
 
 ICE, HOLE, OFF = 0, 1, 2  # values of the padded terrain grid
@@ -22,7 +22,7 @@ _D_ROW = tuple(int(d) for d in DELTAS[:, 0])
 _D_COL = tuple(int(d) for d in DELTAS[:, 1])
 
 
-@njit(cache=True, nogil=True)
+@part
 def slipped(action, draw, ahead):
     """FrozenLake's ice: ahead with chance ``ahead``, else to either side with half of the rest each."""
     if draw < ahead:
@@ -32,7 +32,7 @@ def slipped(action, draw, ahead):
     return (action + 1) % 4
 
 
-@njit(cache=True, nogil=True)
+@part
 def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims):
     """Move the first ``num_agents`` agents at once; returns whether (a conflict happened, somebody fell).
 
@@ -75,7 +75,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
     return conflict, fell
 
 
-@njit(cache=True, nogil=True)
+@part
 def _settle_conflicts(cells, targets, events, num_agents, occupant, claims):
     """Send agents whose targets clash back to their own cells until no two clash; True if any did."""
     for i in range(num_agents):
@@ -112,14 +112,14 @@ def _settle_conflicts(cells, targets, events, num_agents, occupant, claims):
     return conflict
 
 
-@njit(cache=True, nogil=True)
+@part
 def _send_back(i, cells, targets, claims):
     claims[targets[i]] -= 1
     targets[i] = cells[i]
     claims[targets[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _joint_move(holes, positions, actions, key, step, ahead):
     height, width = holes.shape
     num_agents = len(positions)

@@ -2,135 +2,144 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from mapf_frozenlake.world.jit import kernel, part
+from mapf_frozenlake.world.lanes import mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
 
 _NUM_PLANES = 4
 
 
-@njit(cache=True, nogil=True)
+class Sight(NamedTuple):
+    """How "ego" is seen: fixed for a batch."""
+
+    window: int
+    hints: bool
+    max_size: int
+    one: Any  # 1.0 in the observation's type
+    half: Any  # 0.5 in it
+
+
+@part
 def see_compact(state, e, out):
     """Per agent (row, col, goal row, goal col), -1 in empty slots: out int16[n, A, 4]."""
-    stride, pad = state.stride, state.pad
     count = state.episode[e].num_agents
     for i in range(out.shape[1]):
         if i < count:
             here, goal = state.cells[e, i], state.goals[e, i]
-            out[e, i, 0] = here // stride - pad
-            out[e, i, 1] = here % stride - pad
-            out[e, i, 2] = goal // stride - pad
-            out[e, i, 3] = goal % stride - pad
+            out[e, i, 0], out[e, i, 1] = state.place[here, 0], state.place[here, 1]
+            out[e, i, 2], out[e, i, 3] = state.place[goal, 0], state.place[goal, 1]
         else:
             out[e, i, :] = -1
 
 
-@njit(cache=True, nogil=True)
+@part
 def see_grid(state, e, one, out):
     """Per agent the board in six planes (``layout.GRID_PLANES``): out [n, A, 6, max_size, max_size]."""
-    stride, pad = state.stride, state.pad
+    place = state.place
     count = state.episode[e].num_agents
     side = out.shape[3]
-    terrain = state.terrain[e]
     for i in range(out.shape[1]):
         planes = out[e, i]
         planes[:] = 0
         if i >= count:
             continue
         for r in range(side):
+            base = (r + state.pad) * state.stride + state.pad
             for c in range(side):
-                kind = terrain[(r + pad) * stride + c + pad]
-                if kind == HOLE:
-                    planes[0, r, c] = one
-                elif kind == OFF:
-                    planes[1, r, c] = one
+                kind = state.terrain[e, base + c]
+                planes[0, r, c] = one if kind == HOLE else 0
+                planes[1, r, c] = one if kind == OFF else 0
         for j in range(count):
             here, goal = state.cells[e, j], state.goals[e, j]
-            planes[2 if j == i else 4, here // stride - pad, here % stride - pad] = one
-            planes[3 if j == i else 5, goal // stride - pad, goal % stride - pad] = one
+            planes[2 if j == i else 4, place[here, 0], place[here, 1]] = one
+            planes[3 if j == i else 5, place[goal, 0], place[goal, 1]] = one
 
 
-@njit(cache=True, nogil=True)
-def see_ego(state, e, window, hints, max_size, one, out):
+@part
+def see_ego(state, e, sight, out):
     """Per agent the window around it and its features (``layout.EgoLayout``): out [n, A, size]."""
     count = state.episode[e].num_agents
     for i in range(out.shape[1]):
+        seen = out[e, i]
         if i < count:
-            _see_window(state, e, i, window, hints, one, out[e, i])
-            _see_features(state, e, i, window, hints, max_size, one, out[e, i])
+            _see_window(state, e, i, sight.window, sight.one, sight.half, seen)
+            at = _NUM_PLANES * sight.window * sight.window
+            if sight.hints:
+                _see_way(state, e, i, sight.window, sight.one, seen[at:])
+                at += sight.window * sight.window
+            _see_features(state, e, i, at, sight, seen)
         else:
-            out[e, i, :] = 0
+            seen[:] = 0
 
 
-@njit(cache=True, nogil=True)
-def _see_window(state, e, i, window, hints, one, out):
-    stride = state.stride
-    radius = window // 2
+@part
+def _see_window(state, e, i, window, one, half, out):
+    """The four planes, a row at a time; the last lanes of a row overlap the ones before."""
+    terrain, occupant, owner = state.terrain[e], state.occupant[e], state.owner[e]
     area = window * window
-    terrain = state.terrain[e]
-    here = state.cells[e, i]
-    corner = here - radius * stride - radius
-    for r in range(window):
-        for c in range(window):
-            out[r * window + c] = one if terrain[corner + r * stride + c] != ICE else 0
-    out[area : 4 * area] = 0
-    row, col = here // stride, here % stride
-    for j in range(state.episode[e].num_agents):
-        there, goal = state.cells[e, j], state.goals[e, j]
-        r, c = there // stride - row + radius, there % stride - col + radius
-        if 0 <= r < window and 0 <= c < window and j != i:
-            out[area + r * window + c] = one if j < i else one * 0.5
-        r, c = goal // stride - row + radius, goal % stride - col + radius
-        if 0 <= r < window and 0 <= c < window:
-            out[(2 if j == i else 3) * area + r * window + c] = one
-    if hints:
-        _see_way(state, e, i, window, one, out[4 * area : 5 * area])
+    me = i + 1
+    at = state.cells[e, i] - (window // 2) * (state.stride + 1)
+    to = 0
+    for _ in range(window):
+        if window >= 8:
+            for shift in range(0, window - 8, 8):
+                mark8(terrain, occupant, owner, at + shift, out, to + shift, area, me, one, half)
+            last = window - 8
+            mark8(terrain, occupant, owner, at + last, out, to + last, area, me, one, half)
+        elif window >= 4:
+            mark4(terrain, occupant, owner, at, out, to, area, me, one, half)
+            last = window - 4
+            mark4(terrain, occupant, owner, at + last, out, to + last, area, me, one, half)
+        else:
+            for shift in range(window):
+                mark1(terrain, occupant, owner, at + shift, out, to + shift, area, me, one, half)
+        at += state.stride
+        to += window
 
 
-@njit(cache=True, nogil=True)
+@part
 def _see_way(state, e, i, window, one, out):
     """Hint: how much nearer to the goal each cell of the window is, over the radius, scaled by the hints' strength."""
-    stride = state.stride
     radius = window // 2
-    strength = state.episode[e].hint * one
+    strength = np.float32(state.episode[e].hint * one / np.float32(radius))
     distance = state.distance[e, i]
-    here = state.cells[e, i]
-    own = distance[here]
-    corner = here - radius * stride - radius
+    own = np.int32(distance[state.cells[e, i]])
+    corner = state.cells[e, i] - radius * (state.stride + 1)
     for r in range(window):
         for c in range(window):
-            there = distance[corner + r * stride + c]
-            nearer = -1.0
-            if there != FAR and own != FAR:
-                nearer = min(1.0, max(-1.0, (int(own) - int(there)) / radius))
-            out[r * window + c] = strength * nearer
+            there = np.int32(distance[corner + r * state.stride + c])
+            nearer = max(-radius, min(radius, own - there))
+            out[r * window + c] = strength * np.float32(nearer if own != FAR else -radius)
 
 
-@njit(cache=True, nogil=True)
-def _see_features(state, e, i, window, hints, max_size, one, out):
-    stride = state.stride
+@part
+def _see_features(state, e, i, at, sight, out):
+    stride, place = state.stride, state.place
     episode = state.episode[e]
     terrain = state.terrain[e]
-    slots = state.cells.shape[1]
+    one = np.float32(sight.one)
+    slots = np.float32(state.cells.shape[1])
     here, goal = np.int64(state.cells[e, i]), np.int64(state.goals[e, i])
-    at = (_NUM_PLANES + hints) * window * window
-    scale = one / (max_size - 1)
-    out[at] = (goal // stride - here // stride) * scale
-    out[at + 1] = (goal % stride - here % stride) * scale
-    out[at + 2] = one if here == goal else 0
-    out[at + 3] = one * (i + 1) / slots
-    out[at + 4] = one * episode.num_agents / slots
-    out[at + 5] = one * episode.step / episode.horizon
+    scale = one / np.float32(sight.max_size - 1)
+    out[at] = np.float32(place[goal, 0] - place[here, 0]) * scale
+    out[at + 1] = np.float32(place[goal, 1] - place[here, 1]) * scale
+    out[at + 2] = one if here == goal else np.float32(0)
+    out[at + 3] = one * np.float32(i + 1) / slots
+    out[at + 4] = one * np.float32(episode.num_agents) / slots
+    out[at + 5] = one * np.float32(episode.step) / np.float32(episode.horizon)
     at += 6
     for action, there in enumerate((here - 1, here + stride, here + 1, here - stride, here)):
-        out[at + action] = one if terrain[there] != OFF else 0
-        if hints:
-            out[at + 5 + action] = one * episode.hint if terrain[there] == ICE else 0
+        out[at + action] = one if terrain[there] != OFF else np.float32(0)
+        if sight.hints:
+            out[at + 5 + action] = one * episode.hint if terrain[there] == ICE else np.float32(0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def see_masks(state, out):
     """Per agent and action whether it stays on the board: out bool[n, A, 5]. An empty slot can only wait."""
     stride = state.stride

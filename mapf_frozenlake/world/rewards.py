@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import RewardName
 from mapf_frozenlake.types import Event
+from mapf_frozenlake.world.jit import kernel, part
 
 NAMES: tuple[str, ...] = get_args(RewardName)
 SPARSE, PROGRESS, SHAPED, LEGAL = (NAMES.index(name) for name in ("sparse", "progress", "shaped", "legal"))
@@ -39,7 +39,7 @@ class Transition:
 RewardFunction = Callable[[Transition], NDArray[np.float64]]  # -> [n, A]
 
 
-@njit(cache=True, nogil=True)
+@part
 def pay(state, e, success):
     """Write the named reward of env ``e``'s last step, the same rule for all agents unless the reward is per agent."""
     episode = state.episode[e]
@@ -79,7 +79,7 @@ def pay(state, e, success):
         state.rewards[e, i] = amount
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def team_means(rewards, episode, means):
     """Per env the mean over the agents that take part, summed in slot order: float64[n] into ``means``."""
     for e in range(len(means)):

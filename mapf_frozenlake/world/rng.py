@@ -6,9 +6,9 @@ The same seed gives the same episode in any process, batch size or thread count,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mapf_frozenlake.types import MAX_SIZE
+from mapf_frozenlake.world.jit import allocating, part
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MUL_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +18,7 @@ _POOL_SALT = np.uint64(0x706F6F6C)
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2**-53
 
 
-@njit(cache=True, nogil=True)
+@part
 def mix(key, counter):
     """64 well-mixed bits of (key, counter): SplitMix64's finaliser, twice."""
     z = key + _GOLDEN * (counter + np.uint64(1))
@@ -29,20 +29,20 @@ def mix(key, counter):
     return z
 
 
-@njit(cache=True, nogil=True)
+@part
 def slip_uniform(key, step, row, col):
     """The slip draw in [0, 1) of whoever stands on (row, col) at this step: agents' numbers do not enter."""
     counter = np.uint64(step) * np.uint64(MAX_SIZE * MAX_SIZE) + np.uint64(row * MAX_SIZE + col)
     return np.float64(mix(key, counter) >> np.uint64(11)) * _TO_UNIT
 
 
-@njit(cache=True, nogil=True)
+@part
 def episode_key(seed, episode):
     """The key of an env's episode: env seed and the episode's number, nothing else."""
     return mix(mix(np.uint64(seed), _EPISODE_SALT), np.uint64(episode))
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def pool_rows(seeds, episodes, pool_size):
     """Which row of a pool of ``pool_size`` each env's episode uses: int64, one per env."""
     rows = np.empty(len(seeds), dtype=np.int64)

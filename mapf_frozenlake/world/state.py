@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mapf_frozenlake.world.jit import part
 from mapf_frozenlake.world.move import OFF
 
 # One env's scalars. `status` says what may happen next.
@@ -50,10 +50,13 @@ class State(NamedTuple):
     goals: NDArray[np.int32]  # [n, A]: flat cell of each goal
     targets: NDArray[np.int32]  # [n, A]: scratch of the joint move
     occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 none; always what `cells` says
+    owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 none
     claims: NDArray[np.int16]  # [n, cells]: scratch of the joint move, zeros between steps
     distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, FAR if none; [n, A, 0] where nobody asks
     events: NDArray[np.int8]  # [n, A]: Event codes of the last step
     rewards: NDArray[np.float64]  # [n, A]: of the last step; 0 in empty slots
+    queue: NDArray[np.int32]  # [cells]: scratch of the breadth-first search
+    place: NDArray[np.int16]  # [cells, 2]: row, col of a flat cell
     stride: int  # cells per row of the padded board
     pad: int  # border on each side
 
@@ -72,25 +75,29 @@ def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_
         goals=np.zeros(slots, np.int32),
         targets=np.zeros(slots, np.int32),
         occupant=np.zeros((num_envs, area), np.int16),
+        owner=np.zeros((num_envs, area), np.int16),
         claims=np.zeros((num_envs, area), np.int16),
         distance=np.full((*slots, area if with_distance else 0), FAR, np.int16),
         events=np.zeros(slots, np.int8),
         rewards=np.zeros(slots, np.float64),
+        queue=np.zeros(area, np.int32),
+        place=np.stack(np.divmod(np.arange(area), stride), axis=1).astype(np.int16) - np.int16(pad),
         stride=stride,
         pad=pad,
     )
 
 
-@njit(cache=True, nogil=True)
+@part
 def place(state, e, row, holes, heights, widths, num_agents, starts, goals, makespan):
     """Put instance ``row`` of a struct of arrays (see ``InstanceSet``) on env ``e``'s board."""
     stride, pad = state.stride, state.pad
-    terrain, occupant = state.terrain[e], state.occupant[e]
+    terrain, occupant, owner = state.terrain[e], state.occupant[e], state.owner[e]
     episode = state.episode[e]
     episode.height, episode.width = heights[row], widths[row]
     episode.num_agents, episode.makespan = num_agents[row], makespan[row]
     terrain[:] = OFF
     occupant[:] = 0
+    owner[:] = 0
     for r in range(heights[row]):
         base = (r + pad) * stride + pad
         for c in range(widths[row]):
@@ -100,6 +107,7 @@ def place(state, e, row, holes, heights, widths, num_agents, starts, goals, make
             state.cells[e, i] = (starts[row, i, 0] + pad) * stride + starts[row, i, 1] + pad
             state.goals[e, i] = (goals[row, i, 0] + pad) * stride + goals[row, i, 1] + pad
             occupant[state.cells[e, i]] = i + 1
+            owner[state.goals[e, i]] = i + 1
         else:
             state.cells[e, i] = 0
             state.goals[e, i] = 0
@@ -107,14 +115,13 @@ def place(state, e, row, holes, heights, widths, num_agents, starts, goals, make
         state.starts[e, i] = state.cells[e, i]
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
-            _spread(terrain, stride, state.goals[e, i], state.distance[e, i])
+            _spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue)
 
 
-@njit(cache=True, nogil=True)
-def _spread(terrain, stride, goal, distance):
+@part
+def _spread(terrain, stride, goal, distance, queue):
     """Breadth-first steps to ``goal`` over ice, FAR where there is no way."""
     distance[:] = FAR
-    queue = np.empty(len(terrain), np.int32)
     queue[0] = goal
     distance[goal] = 0
     head, tail = 0, 1

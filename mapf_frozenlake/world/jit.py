@@ -1,0 +1,17 @@
+"""How the world is compiled: once per machine (the cache), without the GIL, integer division as the hardware does it.
+
+The kernels allocate nothing, so they also go without reference counts: counting the views that one env's step takes of the
+batch's arrays would cost several times the step.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+_SHARED = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+allocating = njit(**_SHARED)  # called from Python, makes arrays
+kernel = njit(**_SHARED, _nrt=False)  # called from Python, makes none
+part = njit(
+    **_SHARED, _nrt=False, forceinline=True
+)  # called from kernels: passing a State costs more than most parts do

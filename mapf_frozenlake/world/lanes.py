@@ -1,0 +1,93 @@
+"""Several neighbouring cells at once, in one vector register: what makes windows as cheap as the memory they fill.
+
+A window's rows are short, and compilers copy short rows cell by cell. ``mark_lanes`` reads 8 (or 4, or 1) cells and writes
+what an agent sees there on all four planes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+
+def _marker(lanes: int) -> Any:
+    @intrinsic
+    def mark(typing_context, terrain, occupant, owner, at, out, to, area, me, lower, higher):
+        """For ``lanes`` cells from ``at``, write out[to + plane · area …]:
+
+        plane 0  lower where terrain is not ice
+        plane 1  lower where another agent of a lower number stands, higher where one of a higher number does
+        plane 2  lower where the own goal is
+        plane 3  lower where another's goal is
+
+        ``me`` is 1 + the agent, as in ``occupant`` and ``owner`` (0: nobody); ``lower`` and ``higher`` are values of out's type.
+        """
+        signature = types.void(terrain, occupant, owner, at, out, to, area, me, lower, higher)
+
+        def generate(context, builder, signature, args):
+            given = dict(
+                zip(("terrain", "occupant", "owner", "at", "out", "to", "area", "me", "lower", "higher"), args)
+            )
+            kinds = dict(zip(given, signature.args))
+            pen = _Pen(context, builder, lanes)
+            at, to = given["at"], given["to"]
+            ground = pen.load(kinds["terrain"], given["terrain"], at)
+            standing = pen.load(kinds["occupant"], given["occupant"], at)
+            goals = pen.load(kinds["owner"], given["owner"], at)
+            me = pen.spread(builder.trunc(given["me"], standing.type.element))
+            lower, higher = pen.spread(given["lower"]), pen.spread(given["higher"])
+            nothing, nobody = ir.Constant(lower.type, None), ir.Constant(standing.type, None)
+            somebody = builder.icmp_unsigned("!=", standing, nobody)
+            mine = builder.icmp_signed("==", goals, me)
+            theirs = builder.and_(builder.icmp_unsigned("!=", goals, nobody), builder.not_(mine))
+            other = builder.select(builder.icmp_signed("<", standing, me), lower, higher)
+            other = builder.select(builder.icmp_signed("==", standing, me), nothing, other)
+            planes = (
+                builder.select(builder.icmp_unsigned("!=", ground, ir.Constant(ground.type, None)), lower, nothing),
+                builder.select(somebody, other, nothing),
+                builder.select(mine, lower, nothing),
+                builder.select(theirs, lower, nothing),
+            )
+            for plane in planes:
+                pen.store(kinds["out"], given["out"], to, plane)
+                to = builder.add(to, given["area"])
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return mark
+
+
+class _Pen:
+    """Unaligned vector loads, stores and broadcasts."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, lanes: int) -> None:
+        self.context, self.builder, self.lanes = context, builder, lanes
+
+    def _place(self, kind: Any, array: Any, index: Any) -> tuple[Any, int]:
+        data = self.context.make_array(kind)(self.context, self.builder, array).data
+        element = self.context.get_data_type(kind.dtype)
+        vector = ir.VectorType(element, self.lanes)
+        return self.builder.bitcast(self.builder.gep(data, [index]), vector.as_pointer()), kind.dtype.bitwidth // 8
+
+    def load(self, kind: Any, array: Any, index: Any) -> Any:
+        pointer, align = self._place(kind, array, index)
+        value = self.builder.load(pointer)
+        value.align = align
+        return value
+
+    def store(self, kind: Any, array: Any, index: Any, value: Any) -> None:
+        pointer, align = self._place(kind, array, index)
+        self.builder.store(value, pointer).align = align
+
+    def spread(self, value: Any) -> Any:
+        vector = ir.VectorType(value.type, self.lanes)
+        one = self.builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
+        return self.builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+
+
+mark8, mark4, mark1 = _marker(8), _marker(4), _marker(1)
