@@ -1,69 +1,22 @@
-"""Reading one list of moves: tokens, and the run of moves that begins at a token."""
+"""Reading one list of moves: the run of moves that begins at a token."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import groupby, takewhile
 
-from mapf_frozenlake.text.words import (
-    COMPASS_EVIDENCE,
-    COMPASS_LETTERS,
-    FILLERS,
-    HEADER_WORDS,
-    MOVE_ARROWS,
-    MOVE_WORDS,
-    RELATIVE_EVIDENCE,
-    RELATIVE_LETTERS,
-    STEP_WORDS,
-    WAIT_PHRASES,
-)
+from mapf_frozenlake.text.moves import Move, moves_in
+from mapf_frozenlake.text.tokens import END, Token
+from mapf_frozenlake.text.words import FILLERS, HEADER_WORDS, STEP_WORDS
 
 MAX_MOVES = 10_000  # per agent, repetitions ("WAIT x3") written out
 MAX_REMARK = 300  # characters between round brackets
-SEPARATORS = frozenset(",;:.!?|/\\\"'`“”‘’*_-+&=>•·")
 MAX_HEADER = 40  # tokens between a label and its moves
+SEPARATORS = frozenset(",;:.!?|/\\\"'`“”‘’*_-+&=>•·")
+CLOSING = ('"', "'", "`", "*", "]", ")", "}")
+_BETWEEN = ("mark", "number", "to", "comment", "cell", "times")  # tokens that a line of moves may have besides
 _PROSE = FILLERS | STEP_WORDS  # among the moves these say nothing
-
-_TOKEN = re.compile(
-    rf"""
-      (?P<newline>\n)
-    | (?P<cell>[(\[]\s{{0,3}}\d{{1,3}}\s{{0,3}},\s{{0,3}}\d{{1,3}}\s{{0,3}}[)\]])   # (row, col)
-    | (?P<wait>\b(?:{WAIT_PHRASES})\b)
-    | (?P<tag></?[a-z][a-z_]{{0,20}}/?>)
-    | (?P<times>(?:\bx|[×*])[ ]?\d{{1,6}}(?!\w))                                    # x3
-    | (?P<elided>\.{{3}}|…|\betc\b)
-    | (?P<to>->|=>|-->)
-    | (?P<comment>//|\#|—|–|[ ]-[ ])
-    | (?P<number>\d+)
-    | (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)?)
-    | (?P<mark>[^\s\ufe0f])
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_COMPACT = re.compile(r"[LRUDWS]{2,}|[NESW]{2,}")
-
-
-class Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-_END = Token("end", "", -1, -1)
-_CLOSING = ('"', "'", "`", "*", "]", ")", "}")
-
-
-def tokens_of(text: str) -> list[Token]:
-    return [Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
-
-
-class Move(NamedTuple):
-    """A move as it was written: a word, a letter of one of two alphabets, or an arrow."""
-
-    text: str  # lower case
-    start: int
 
 
 @dataclass
@@ -87,22 +40,6 @@ class MoveList:
         return self.stopped_by is not None and self.stopped_by.kind not in ("newline", "end")
 
 
-def moves_in(token: Token) -> list[Move]:
-    """The moves that this token writes; none where it is no move."""
-    if token.kind == "wait":
-        return [Move("wait", token.start)]
-    if token.kind == "mark":
-        return [Move(token.text, token.start)] if token.text in MOVE_ARROWS else []
-    if token.kind != "word":
-        return []
-    word = token.text.lower()
-    if word in MOVE_WORDS or word in RELATIVE_LETTERS or word in COMPASS_LETTERS:
-        return [Move(word, token.start)]
-    if _COMPACT.fullmatch(token.text):
-        return [Move(letter.lower(), token.start + index) for index, letter in enumerate(token.text)]
-    return []
-
-
 def read_list(tokens: list[Token], start: int, labels: frozenset[int] = frozenset()) -> MoveList:
     """The list that begins at token ``start``, which follows a label. Ends before the next of ``labels``."""
     return _ListReader(tokens, start, labels).read()
@@ -116,6 +53,7 @@ class _ListReader:
         self.labels = labels  # indices of tokens at which a label begins
         self.start = self.at = start
         self.depth = 0  # open brackets
+        self.numbering: list[int] = []  # "1.", "2)", … before the moves
         self.own_lines = False  # the moves began on a line after the label's: then they may fill several
         self.list = MoveList()
 
@@ -123,6 +61,8 @@ class _ListReader:
         if self._skip_header():
             while self.list.broken is None and not self._at_end():
                 self._take()
+            if self.own_lines and self.list.broken is None:
+                self._refuse_gaps_in_numbering()
             if self.depth > 0 and self.list.bracketed and self.list.broken is None:
                 self._break(
                     "the list that ends here is not closed: the reply seems to be cut off", self.tokens[self.at - 1]
@@ -132,7 +72,7 @@ class _ListReader:
 
     def _token(self, ahead: int = 0) -> Token:
         at = self.at + ahead
-        return self.tokens[at] if at < len(self.tokens) and at not in self.labels else _END
+        return self.tokens[at] if at < len(self.tokens) and at not in self.labels else END
 
     def _break(self, why: str, token: Token | None = None) -> None:
         self.list.broken = ((token or self._token()).start, why)
@@ -140,7 +80,7 @@ class _ListReader:
     def _skip_header(self) -> bool:
         """Go to the first move. False where something else stands there, or moves without anything to announce them."""
         announced = False
-        while (token := self._token()) is not _END and self.at < self.start + MAX_HEADER:
+        while (token := self._token()) is not END and self.at < self.start + MAX_HEADER:
             remark_end = self._remark_end() if token.text == "(" else None
             if remark_end is not None:
                 self.at = remark_end
@@ -159,7 +99,9 @@ class _ListReader:
                 if not (announced and token.text.lower() in _PROSE):
                     break
                 self.list.formal = False
-            elif token.kind in ("tag", "elided", "times") or (token.kind == "number" and not self._is_numbering()):
+            elif token.kind == "number" and self._is_numbering():
+                self.numbering.append(int(token.text[:9]))
+            elif token.kind in ("tag", "elided", "times", "number"):
                 break
             self.list.cells += token.kind == "cell"
             self.at += 1
@@ -194,41 +136,84 @@ class _ListReader:
         return False
 
     def _at_end(self) -> bool:
-        """The list ends with its bracket, with its line, with the next label, or where a remark begins."""
+        """The list ends with its bracket, its line, at the next label or JSON key, or where a remark begins."""
         token = self._token()
-        if token is _END or token.kind == "tag":
+        if token is END:
+            return True
+        if token.kind == "tag":
+            self._refuse_moves_in_rest_of_line()
             return True
         if token.text in ("]", ")", "}"):
-            self.depth -= 1
-            self.at += self.depth >= 0
-            if self.depth < 0 or (self.depth == 0 and token.text == "]"):
-                return True
-            return self._at_end()
+            return self._at_end_of_bracket(token)
         if token.kind == "newline":
-            return self.depth == 0 and not (self.own_lines and self._moves_ahead(self.at + 1))
+            if self.depth > 0 or (self.own_lines and self._moves_ahead(self.at + 1)):
+                return False
+            self._refuse_moves_in_later_lines()
+            return True
         if self._begins_remark():
             self._refuse_moves_in_rest_of_line()
             return True
-        return False
+        return self.depth == 0 and self._begins_key()
+
+    def _at_end_of_bracket(self, token: Token) -> bool:
+        self.depth -= 1
+        self.at += self.depth >= 0
+        if self.depth < 0 or (self.depth == 0 and token.text == "]"):
+            following = self._token(self.depth < 0)
+            if moves_in(following):
+                self._break("a move stands behind the list's bracket: write all moves in one row", following)
+            return True
+        return self._at_end()
 
     def _begins_remark(self) -> bool:
         """A full stop or a dash ends a list, unless the moves go on behind it."""
         token, following = self._token(), self._token(1)
         if token.text.strip() in (".", ";", "!", "?", "-", "—", "–"):
-            goes_on = moves_in(following) or following.kind in ("number", "newline") or following.text in _CLOSING
+            goes_on = moves_in(following) or following.kind in ("number", "newline") or following.text in CLOSING
             return not goes_on
         return token.kind == "comment"
 
+    def _begins_key(self) -> bool:
+        """The next key of a JSON object, as in "reasoning": a quoted name with a colon behind it."""
+        if self._token().text not in ('"', "'"):
+            return False
+        ahead = [self._token(step) for step in range(1, 8)]
+        name = list(takewhile(lambda token: token.kind in ("word", "number") or token.text in "_-", ahead))
+        behind = [token.text for token in ahead[len(name) : len(name) + 2]]
+        return bool(name) and behind == [self._token().text, ":"]
+
     def _refuse_moves_in_rest_of_line(self) -> None:
-        for at in range(self.at + 1, len(self.tokens)):
-            token = self.tokens[at]
-            if at in self.labels or token.kind == "newline":
+        for token in takewhile(lambda token: token.kind != "newline", self._tokens_from(self.at + 1)):
+            if moves_in(token) and (len(token.text) > 1 or token.kind == "mark"):
+                self._break("a move stands behind the end of the list: write all moves in one row", token)
                 return
-            if moves_in(token) and len(token.text) > 1:
-                self._break(
-                    "a move stands behind the end of the list: write all moves in one row, and nothing else", token
+
+    def _refuse_moves_in_later_lines(self) -> None:
+        """A line of moves alone, or the next of numbered lines that is none, would be left out in silence."""
+        first_line = True
+        for is_break, tokens in groupby(self._tokens_from(self.at), lambda token: token.kind == "newline"):
+            line = list(tokens)
+            if is_break:
+                continue
+            if self.own_lines and first_line and line[0].kind == "number":
+                return self._break(
+                    "this line of the list is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT", line[0]
                 )
-                return
+            if any(map(moves_in, line)) and all(moves_in(token) or token.kind in _BETWEEN for token in line):
+                return self._break("moves go on in this line: write all moves of an agent in one row", line[0])
+            first_line = False
+
+    def _refuse_gaps_in_numbering(self) -> None:
+        numbers = self.numbering
+        if len(numbers) > 1 and numbers != list(range(min(numbers[0], 1), min(numbers[0], 1) + len(numbers))):
+            counted = ", ".join(map(str, numbers[:8]))
+            self._break(f"the moves are numbered {counted}: some seem to be missing", self.tokens[self.at - 1])
+
+    def _tokens_from(self, at: int) -> Iterator[Token]:
+        return (
+            self.tokens[index]
+            for index in takewhile(lambda index: index not in self.labels, range(at, len(self.tokens)))
+        )
 
     def _take(self) -> None:
         """One token inside the list: a move, what stands between moves, or what breaks the list."""
@@ -241,14 +226,16 @@ class _ListReader:
             self.list.bracketed = self.list.bracketed or token.text == "["
         elif token.text == "(":
             self._take_round_bracket()
+        elif token.text == "," and self._token(1).text == ",":
+            self._break("a move is missing between two commas: write every move")
         elif token.kind == "times":
             self._repeat(token)
         elif token.kind == "mark" and token.text not in SEPARATORS:
             self._break(f"{token.text!r} is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
         elif token.kind == "elided":
             self._break("moves are left out here: write every move")
-        elif token.kind == "number" and not self._is_numbering():
-            self._break("a number among the moves may be a count or a step: write words only")
+        elif token.kind == "number":
+            self._take_number(token)
         elif token.kind == "word":
             self.list.formal = False
             if token.text.lower() not in _PROSE:
@@ -257,6 +244,12 @@ class _ListReader:
         if len(self.list.moves) > MAX_MOVES and self.list.broken is None:
             self._break(f"more than {MAX_MOVES} moves for one agent: shorten the plan")
         self.at += 1
+
+    def _take_number(self, token: Token) -> None:
+        if self._is_numbering():
+            self.numbering.append(int(token.text[:9]))
+        else:
+            self._break("a number among the moves may be a count or a step: write words only")
 
     def _take_round_bracket(self) -> None:
         """Around the whole list it is a bracket; behind a move it holds a remark or "x3"."""
@@ -284,31 +277,3 @@ class _ListReader:
     def _is_numbering(self) -> bool:
         """ "1." or "2)" or "Step 3:" before a move."""
         return self._token(1).text in (".", ")", ":", "]", "|")
-
-
-def readable(moves: list[Move]) -> tuple[list[Move], tuple[int, str] | None]:
-    """A right arrow between words separates them, arrows alone are moves; a mixture is neither."""
-    arrows = [move for move in moves if move.text in MOVE_ARROWS]
-    if not arrows or len(arrows) == len(moves):
-        return moves, None
-    odd = next((arrow for arrow in arrows if arrow.text not in "→➡"), None)
-    if odd is not None:
-        return [], (odd.start, "arrows and words are mixed: write every move as a word")
-    return [move for move in moves if move.text not in MOVE_ARROWS], None
-
-
-def actions_of(lists: list[list[Move]]) -> list[list[int]] | tuple[int, str]:
-    """The actions of one answer's lists. W and S mean what the answer's other words and letters say they mean."""
-    written = {move.text for moves in lists for move in moves}
-    compass = bool(written & COMPASS_EVIDENCE)
-    relative = bool(written & RELATIVE_EVIDENCE)
-    doubtful = next((move for moves in lists for move in moves if move.text in ("w", "s")), None)
-    if doubtful is not None and compass == relative:
-        return (
-            doubtful.start,
-            f"{doubtful.text.upper()!r} may mean WAIT, west, STAY or south here: write the move's word",
-        )
-    table: dict[str, int] = {**MOVE_WORDS, **MOVE_ARROWS, **COMPASS_LETTERS, **RELATIVE_LETTERS}
-    if compass and not relative:
-        table |= COMPASS_LETTERS
-    return [[int(table[move.text]) for move in moves] for moves in lists]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.text.answer import answer_of
 from mapf_frozenlake.text.errors import ParseError
-from mapf_frozenlake.text.lists import Move, MoveList, Token, actions_of, moves_in, read_list, readable, tokens_of
+from mapf_frozenlake.text.lists import MoveList, read_list
+from mapf_frozenlake.text.moves import Move, actions_of, moves_in, readable
+from mapf_frozenlake.text.tokens import Token, tokens_of
 from mapf_frozenlake.text.words import NUMBER_WORDS, STEP_WORDS, agent_numbers
 from mapf_frozenlake.types import Action, Plan
 
@@ -99,8 +101,10 @@ def _read_with(read, reply: str, num_agents: int) -> ParsedPlan | ParseError:
 def _plan_in(answer: str, tokens: list[Token], num_agents: int) -> ParsedPlan:
     sections = _sections(answer, tokens, _AGENT_LABEL)
     labelled = _labelled(sections, num_agents)
-    groups = [group for group in _bracket_groups(tokens) if len(group.lists) == num_agents]
-    candidates = labelled + (groups if num_agents > 1 or not labelled else [])  # "[right]" may be a remark
+    groups = _bracket_groups(tokens)
+    if labelled:
+        groups = [group for group in groups if len(group.lists) > 1]  # beside labelled moves, "[right]" is a remark
+    candidates = labelled + [group for group in groups if len(group.lists) == num_agents]
     if not candidates:
         candidates = _bare(answer, tokens, num_agents) if not any(section.list.found for section in sections) else []
     if not candidates:
@@ -108,7 +112,7 @@ def _plan_in(answer: str, tokens: list[Token], num_agents: int) -> ParsedPlan:
     last = max(candidates, key=lambda candidate: candidate.end)
     chosen = _joined_steps(labelled, sections, tokens) if last in labelled else last
     actions = _actions(chosen.lists)
-    _refuse_contradiction(chosen, actions, sections, tokens, num_agents)
+    _refuse_contradiction(chosen, actions, sections, groups, tokens, num_agents)
     return actions
 
 
@@ -150,17 +154,19 @@ def _sections(answer: str, tokens: list[Token], label: re.Pattern[str]) -> list[
 
 
 def _labelled(sections: list[Section], num_agents: int) -> list[Candidate]:
-    """Every run of labelled lists with one for each agent, last first."""
+    """Every run of labelled lists with one for each agent, last first. Where there are more, only runs in the agents'
+    order count: else the end of one answer and the beginning of the next would make a third."""
     found = [section for section in sections if section.list.found]
     agent_of = _agents_named(found, num_agents)
+    every_agent = list(range(num_agents))
     candidates = []
     end = len(found)
     while end >= num_agents:
         run = found[end - num_agents : end]
-        lists = {agent_of[section.label]: _readable(section.list) for section in run}
-        if len(lists) == num_agents:
-            in_order = [lists[agent] for agent in range(num_agents)]
-            candidates.append(Candidate(in_order, run[0].token, run[-1].list.end))
+        agents = [agent_of[section.label] for section in run]
+        if agents == every_agent or (len(found) == num_agents and sorted(agents) == every_agent):
+            lists = dict(zip(agents, (_readable(section.list) for section in run)))
+            candidates.append(Candidate([lists[agent] for agent in every_agent], run[0].token, run[-1].list.end))
             end -= num_agents
         else:
             end -= 1
@@ -179,25 +185,47 @@ def _agents_named(found: list[Section], num_agents: int) -> dict[str, int]:
 
 def _joined_steps(labelled: list[Candidate], sections: list[Section], tokens: list[Token]) -> Candidate:
     """The last answer; or all of them in a row, where they are the marked steps of one plan."""
-    if len(labelled) == 1 or any(len(section.list.moves) != 1 for section in sections if section.list.found):
+    found = [section for section in sections if section.list.found]
+    agents = range(len(labelled[0].lists))
+    one_move_each = all(len(section.list.moves) == 1 for section in found)
+    if not _names_step(_line_before(labelled[0].start, tokens)) and (len(found) == len(agents) or not one_move_each):
         return labelled[0]
     steps = labelled[::-1]
-    for earlier, later in pairwise(steps):
-        if not _is_step_mark(tokens[earlier.end : later.start]):
-            raise _Refused(
-                tokens[later.start].start,
-                f"{len(steps)} answers of one move each: they may be the steps of one plan or several plans; "
-                "write all moves of an agent in one row",
-            )
-    agents = range(len(steps[0].lists))
+    complete = one_move_each and len(found) == len(steps) * len(agents) and not any(one.list.broken for one in sections)
+    gaps = [
+        _line_before(steps[0].start, tokens),
+        *(tokens[one.end : other.start] for one, other in pairwise(steps)),
+    ]
+    if not (complete and all(map(_is_step_mark, gaps[1:])) and _counts_up(gaps)):
+        raise _Refused(
+            tokens[steps[-1].start].start,
+            "these may be several plans, or steps of one plan with some missing: write all moves of an agent in one row",
+        )
     return Candidate([[step.lists[agent][0] for step in steps] for agent in agents], steps[0].start, steps[-1].end)
 
 
+def _line_before(index: int, tokens: list[Token]) -> list[Token]:
+    """What stands on the line before token ``index``."""
+    return list(takewhile(lambda token: token.kind != "newline", reversed(tokens[:index])))[::-1]
+
+
 def _is_step_mark(gap: list[Token]) -> bool:
-    """ "Step 2:" or "t=1", or the braces between two objects, and nothing else."""
+    """Between two answers: "Step 2:", or the braces between two objects, and nothing else."""
+    brace = any(token.text == "{" for token in gap) and not any(token.kind == "word" for token in gap)
+    return _names_step(gap) or brace
+
+
+def _names_step(gap: list[Token]) -> bool:
+    """ "Step 2:" or "t=1", and nothing else."""
     words = [token.text.lower() for token in gap if token.kind == "word"]
     other = any(token.kind not in ("word", "number", "mark", "newline") for token in gap)
-    return not other and STEP_WORDS.issuperset(words) and (bool(words) or any(token.text == "{" for token in gap))
+    return bool(words) and not other and STEP_WORDS.issuperset(words)
+
+
+def _counts_up(gaps: list[list[Token]]) -> bool:
+    """Steps without numbers, or numbered one after the other from 0 or 1."""
+    numbers = [int(token.text[:9]) for gap in gaps for token in gap if token.kind == "number"]
+    return not numbers or (numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(gaps))))
 
 
 def _bracket_groups(tokens: list[Token]) -> list[Candidate]:
@@ -223,8 +251,9 @@ def _bracket_groups(tokens: list[Token]) -> list[Candidate]:
                 outer.clean = False
         elif moves := moves_in(token):
             frames[-1].moves += moves
-        elif token.kind not in ("newline", "to") and token.text not in _LIST_MARKS:
-            frames[-1].clean = False
+        elif token.kind not in ("newline", "to"):
+            move_missing = token.text == "," == tokens[min(index + 1, len(tokens) - 1)].text and index + 1 < len(tokens)
+            frames[-1].clean &= token.text in _LIST_MARKS and not move_missing
     return groups
 
 
@@ -291,10 +320,21 @@ def _bare_blocks(tokens: list[Token]) -> list[Candidate]:
 
 
 def _refuse_contradiction(
-    chosen: Candidate, actions: ParsedPlan, sections: list[Section], tokens: list[Token], num_agents: int
+    chosen: Candidate,
+    actions: ParsedPlan,
+    sections: list[Section],
+    groups: list[Candidate],
+    tokens: list[Token],
+    num_agents: int,
 ) -> None:
     """Moves that follow the last complete answer and differ from it leave open which of the two is meant."""
     behind = tokens[chosen.end - 1].start
+    for group in groups:
+        if group.start >= chosen.end and len(group.lists) > 1:
+            raise _Refused(
+                tokens[group.start].start,
+                f"lists of moves behind the complete answer: {len(group.lists)}, agents: {num_agents}; write one answer",
+            )
     agent_of = _agents_named([section for section in sections if section.list.found], num_agents)
     for section in sections:
         if section.start < behind or not section.list.formal:

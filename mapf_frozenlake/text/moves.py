@@ -1,0 +1,71 @@
+"""Moves as they are written, and what they mean once all of an answer is known."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from mapf_frozenlake.text.tokens import Token
+from mapf_frozenlake.text.words import (
+    COMPASS_EVIDENCE,
+    COMPASS_LETTERS,
+    MOVE_ARROWS,
+    MOVE_WORDS,
+    RELATIVE_EVIDENCE,
+    RELATIVE_LETTERS,
+)
+
+_COMPACT = re.compile(r"[LRUDWS]{2,}|[NESW]{2,}")
+
+
+class Move(NamedTuple):
+    """A move as it was written: a word, a letter of one of two alphabets, or an arrow."""
+
+    text: str  # lower case
+    start: int
+
+
+def moves_in(token: Token) -> list[Move]:
+    """The moves that this token writes; none where it is no move."""
+    if token.kind == "wait":
+        return [Move("wait", token.start)]
+    if token.kind == "mark":
+        return [Move(token.text, token.start)] if token.text in MOVE_ARROWS else []
+    if token.kind != "word":
+        return []
+    word = token.text.lower()
+    if word in MOVE_WORDS or word in RELATIVE_LETTERS or word in COMPASS_LETTERS:
+        return [Move(word, token.start)]
+    if _COMPACT.fullmatch(token.text):
+        return [Move(letter.lower(), token.start + index) for index, letter in enumerate(token.text)]
+    return []
+
+
+def readable(moves: list[Move]) -> tuple[list[Move], tuple[int, str] | None]:
+    """A right arrow between words separates them, arrows alone are moves; a mixture is neither."""
+    arrows = [move for move in moves if move.text in MOVE_ARROWS]
+    if not arrows or len(arrows) == len(moves):
+        return moves, None
+    odd = next((arrow for arrow in arrows if arrow.text not in "→➡"), None)
+    if odd is not None:
+        return [], (odd.start, "arrows and words are mixed: write every move as a word")
+    return [move for move in moves if move.text not in MOVE_ARROWS], None
+
+
+def actions_of(lists: list[list[Move]]) -> list[list[int]] | tuple[int, str]:
+    """The actions of one answer's lists. W and S mean what the answer's other words and letters say they mean."""
+    written = {move.text for moves in lists for move in moves}
+    compass = bool(written & COMPASS_EVIDENCE)
+    relative = bool(written & RELATIVE_EVIDENCE)
+    if compass == relative:  # both or neither: the letters of the two alphabets may mean anything
+        doubtful = next((move for moves in lists for move in moves if move.text in COMPASS_LETTERS), None)
+        if doubtful is not None:
+            letter = doubtful.text.upper()
+            return (
+                doubtful.start,
+                f"{letter!r} may be one of L R U D W or one of N E S W here: write the moves as words",
+            )
+    table: dict[str, int] = {**MOVE_WORDS, **MOVE_ARROWS, **RELATIVE_LETTERS}
+    if compass:
+        table |= COMPASS_LETTERS
+    return [[int(table[move.text]) for move in moves] for moves in lists]

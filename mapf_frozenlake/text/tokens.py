@@ -1,0 +1,39 @@
+"""Tokens: what a reply is made of, whatever they may mean."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from mapf_frozenlake.text.words import WAIT_PHRASES
+
+_TOKEN = re.compile(
+    rf"""
+      (?P<newline>\n)
+    | (?P<cell>[(\[]\s{{0,3}}\d{{1,3}}\s{{0,3}},\s{{0,3}}\d{{1,3}}\s{{0,3}}[)\]])   # (row, col)
+    | (?P<wait>\b(?:{WAIT_PHRASES})\b)
+    | (?P<tag></?[a-z][a-z_]{{0,20}}/?>|<\|[a-z_]{{1,20}}\|>)
+    | (?P<times>(?:\bx|[×*])[ ]?\d{{1,6}}(?!\w))                                    # x3
+    | (?P<elided>\.{{3}}|…|\betc\b)
+    | (?P<to>->|=>|-->)
+    | (?P<comment>//|\#|—|–|[ ]-[ ])
+    | (?P<number>\d+)
+    | (?P<word>[^\W\d_]+(?:['’][^\W\d_]+)?)
+    | (?P<mark>[^\s\ufe0f])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+END = Token("end", "", -1, -1)
+
+
+def tokens_of(text: str) -> list[Token]:
+    return [Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
