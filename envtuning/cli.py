@@ -258,8 +258,8 @@ def told() -> Iterator[None]:
     try:
         yield
     except expected as error:
-        Console(stderr=True).print(f"[red]error:[/] {error}", highlight=False)
+        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {error}", highlight=False)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted: `envtuning resume` goes on where it was")
+        Console(stderr=True, soft_wrap=True).print("interrupted: `envtuning resume` goes on where it was")
         raise typer.Exit(130) from None

@@ -1,0 +1,96 @@
+"""The same promise with RLlib: SIGKILL in the first stage and in the middle of a later one, and the run ends the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envtuning.run_folder import RunFolder, next_task
+
+pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+
+pytestmark = [pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(600)]
+
+SPEC = """
+name: small
+seed: 5
+target: {num_agents: 2, collisions: end, slices: {3: {hole_ratio: 0.1}, 4: {hole_ratio: 0.1}}}
+trainee:
+  kind: rllib
+  options: {num_envs: 16, rollout: 16, minibatch: 128, hidden: [32], torch_threads: 1, pool_size: 256}
+engineer: {name: rules}
+suites: {validation_per_size: 8, test_per_size: 8, probe_per_size: 4, failure_cases: 1}
+stages:
+  - budget: 3000
+    config: {num_agents: 2, collisions: end, reward: shaped, slices: {3: {hole_ratio: 0.1}, 4: {share: 0.2}}}
+  - {budget: 3000}
+  - {budget: 3000}
+"""
+
+
+def command(*words: str) -> subprocess.Popen:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "envtuning", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finished(process: subprocess.Popen) -> None:
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output[-3000:]
+
+
+def killed_when(process: subprocess.Popen, moment: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 300
+    while not moment():
+        assert process.poll() is None, "the run ended before its moment came"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+
+def outcome(folder: Path) -> dict[str, object]:
+    run = RunFolder(folder)
+    assert next_task(run) is None
+    found: dict[str, object] = {"test": run.test}
+    for stage in run.stages:
+        found[f"config {stage.number}"] = stage.config
+        found[f"results {stage.number}"] = stage.report.results
+        found[f"episodes {stage.number}"] = stage.episodes()
+        found[f"steps {stage.number}"] = stage.done.env_steps
+    return found
+
+
+def test_a_run_on_rllib_killed_twice_ends_in_the_same_configs_and_the_same_validation_table(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text(SPEC)
+    whole = tmp_path / "whole" / "run"
+    finished(command("run", str(file), "--out", str(whole)))
+    expected = outcome(whole)
+
+    folder = tmp_path / "killed" / "run"
+    first, second = folder / "stages" / "00" / "metrics.jsonl", folder / "stages" / "01" / "metrics.jsonl"
+    killed_when(command("run", str(file), "--out", str(folder)), lambda: _lines(first) >= 2)
+    assert not (folder / "stages" / "00" / "done.json").exists()
+    killed_when(command("resume", str(folder)), lambda: _lines(second) >= 2)
+    assert (folder / "stages" / "00" / "done.json").exists()
+    finished(command("resume", str(folder)))
+    assert outcome(folder) == expected
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -1,0 +1,130 @@
+"""A disk that is full or read-only ends the run in one clear sentence, nothing lost, and it resumes once there is room."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from envtuning import loop
+from envtuning.atomic import RunLocked, StorageError, locked
+from envtuning.cli import app
+from envtuning.run_folder import RunError, RunFolder, next_task
+from envtuning.spec import RunSpec, SuiteSpec, load_spec
+
+SMALL = SuiteSpec(validation_per_size=4, test_per_size=4, probe_per_size=2, failure_cases=2)
+
+
+@pytest.fixture
+def spec() -> RunSpec:
+    return load_spec("scripted").with_rounds(3).model_copy(update={"suites": SMALL})
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real file system of 1 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small disk needs root; the tests with injected errors below need nothing")
+    yield place
+    subprocess.run(["mount", "-o", "remount,rw", place], check=True)
+    subprocess.run(["umount", place], check=True)
+
+
+def results(run: RunFolder) -> list[object]:
+    return [(stage.config, stage.report.results) for stage in run.done_stages]
+
+
+def test_a_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_room(spec, small_disk, tmp_path):
+    expected = loop.start(spec, tmp_path / "plenty" / "run")
+    run = RunFolder.create(small_disk / "run", spec)
+    loop.go(run, stages=1)
+    kept = results(run)
+    ballast = small_disk / "ballast"
+    fill(ballast)
+    ended = CliRunner().invoke(app, ["resume", str(run.path)])
+    assert ended.exit_code == 1
+    assert "the disk is full: free some space" in ended.output
+    assert "Traceback" not in ended.output
+    assert results(RunFolder(run.path)) == kept
+    ballast.unlink()
+    loop.resume(run.path)
+    assert results(run) == results(expected)
+    assert run.test == expected.test
+
+
+def fill(path: Path) -> None:
+    """Until nothing more fits."""
+    with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 1024)
+    assert os.statvfs(path).f_bavail == 0
+
+
+def test_a_read_only_disk_is_told_and_what_is_there_can_still_be_read(spec, small_disk):
+    run = RunFolder.create(small_disk / "run", spec)
+    loop.go(run, stages=1)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    ended = CliRunner().invoke(app, ["resume", str(run.path)])
+    assert ended.exit_code == 1
+    assert "read-only: mount it writable" in ended.output
+    shown = CliRunner().invoke(app, ["show", str(run.path)])
+    assert shown.exit_code == 0
+    assert "0 default" in shown.output
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_a_disk_that_refuses_at_any_write_loses_nothing(spec, tmp_path, monkeypatch, code):
+    expected = results(loop.start(spec, tmp_path / "whole" / "run"))
+    sync = os.fsync
+    for moment in (3, 20, 45):
+        count = 0
+
+        def refuse(handle: int, moment: int = moment) -> None:
+            nonlocal count
+            count += 1
+            if count > moment:
+                raise OSError(code, os.strerror(code))
+            sync(handle)
+
+        folder = tmp_path / f"{moment}" / "run"
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", refuse)
+            with pytest.raises(StorageError, match="could not be written"):
+                loop.start(spec, folder)
+        run = loop.start(spec, folder)
+        assert next_task(run) is None
+        assert results(run) == expected
+
+
+def test_two_processes_cannot_work_on_one_run(spec, tmp_path):
+    run = RunFolder.create(tmp_path / "run", spec)
+    with locked(run.path), pytest.raises(RunLocked, match=str(os.getpid())):
+        loop.go(run)
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("precious")
+    with pytest.raises(RunError, match=r"not empty and is no run: choose another --out"):
+        loop.start(spec, tmp_path / "thesis")
+    run = RunFolder.create(tmp_path / "run", spec)
+    with pytest.raises(RunError, match="already holds another run"):
+        loop.start(spec.model_copy(update={"seed": 9}), run.path)
+    with pytest.raises(RunError, match=r"no run\.json"):
+        RunFolder(tmp_path / "thesis")
+
+
+def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):
+    run = RunFolder.create(tmp_path / "run", spec)
+    text = (run.path / "run.json").read_text()
+    (run.path / "run.json").write_text(text.replace('"format": 1', '"format": 7'))
+    with pytest.raises(RunError, match=r"run format 7, this version reads 1: use the version that made it \(0\.1\.0\)"):
+        loop.resume(run.path)

@@ -1,0 +1,214 @@
+"""The suites are apart, the tables count what happened, and a report holds all that an engineer may be told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engineers.report import StageReport
+from envtuning import loop
+from envtuning.episodes import Episode, behaviour, letters, pooled, rates, slice_results
+from envtuning.play import play
+from envtuning.run_folder import RunFolder
+from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.trainees.scripted import ScriptedTrainee
+from envtuning.validation import draw_probe, draw_suite, open_suites
+from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
+
+SUITES = SuiteSpec(validation_per_size=20, test_per_size=25, probe_per_size=10, validate_every=2500, failure_cases=6)
+
+
+@pytest.fixture(scope="module")
+def spec() -> RunSpec:
+    return load_spec("scripted").with_rounds(3).model_copy(update={"suites": SUITES})
+
+
+@pytest.fixture(scope="module")
+def run(spec, tmp_path_factory) -> RunFolder:
+    return loop.start(spec, tmp_path_factory.mktemp("validation") / "run")
+
+
+def symmetric_copies(instance: Instance) -> set[bytes]:
+    """All boards that a rotation, a reflection or another numbering of the agents makes of this one: from first principles."""
+    from itertools import permutations
+
+    found = set()
+    for mirrored in (False, True):
+        for turns in range(4):
+            grid = np.arange(instance.holes.size).reshape(instance.holes.shape)
+            moved = np.rot90(grid.T if mirrored else grid, turns)
+            where = {int(old): new for new, old in np.ndenumerate(moved)}
+            holes = instance.holes.reshape(-1)[moved.reshape(-1)].reshape(moved.shape)
+            starts = [where[row * instance.width + col] for row, col in instance.starts.tolist()]
+            goals = [where[row * instance.width + col] for row, col in instance.goals.tolist()]
+            for order in permutations(range(len(starts))):
+                found.add(Instance(holes, [starts[i] for i in order], [goals[i] for i in order]).key())
+    return found
+
+
+def test_training_validation_and_test_share_no_board_up_to_symmetry(run, spec):
+    suites = open_suites(run)
+    assert suites.test is not None
+    validation = {instance.key() for instance in suites.validation}
+    test = {instance.key() for instance in suites.test}
+    for instance in suites.test:
+        assert not symmetric_copies(instance) & validation
+    probe = draw_probe(spec.target, 40, 0, suites.held_out)
+    for instance in probe:
+        assert not symmetric_copies(instance) & (validation | test)
+
+
+def test_suites_belong_to_the_target_and_not_to_the_runs_seed(spec, run):
+    other = spec.model_copy(update={"seed": 99})
+    assert draw_suite(other, "validation") == InstanceSet.load(run.validation_file)
+    assert draw_suite(spec, "validation") != draw_suite(spec, "test")
+
+
+def test_every_size_of_the_target_counts_alike_whatever_its_share(spec):
+    slices = {
+        size: piece.model_copy(update={"share": share})
+        for (size, piece), share in zip(spec.target.slices.items(), (0.9, 0.1, 0.0))
+    }
+    lopsided = spec.model_copy(update={"target": spec.target.model_copy(update={"slices": slices})})
+    heights = draw_suite(lopsided, "validation").heights
+    assert np.unique(heights, return_counts=True)[1].tolist() == [20, 20]
+
+
+def test_the_table_is_what_a_count_by_hand_gives(run):
+    for stage in run.done_stages:
+        episodes = stage.episodes()
+        for row in stage.report.results:
+            own = [episode for episode in episodes if episode["size"] == int(row.name)]
+            assert row.episodes == len(own) == 20
+            assert row.metrics["valid_rate"] == pytest.approx(sum(e["valid"] for e in own) / len(own))
+            assert row.metrics["optimal_rate"] == pytest.approx(sum(e["optimal"] for e in own) / len(own))
+            assert sum(row.failures.values()) == sum(not e["valid"] for e in own)
+        assert stage.done.metrics["valid_rate"] == pytest.approx(pooled(stage.report.results))
+
+
+def test_recorded_moves_judge_to_what_was_recorded(run):
+    suite = InstanceSet.load(run.validation_file)
+    for data in run.stage(2).episodes():
+        episode = Episode.from_json(data)
+        verdict = judge(suite[episode.case], episode.plan)
+        assert (verdict.valid, verdict.optimal) == (episode.valid, episode.optimal)
+        assert verdict.failure == episode.failure
+
+
+def test_what_is_spent_is_training_and_every_validation_and_probe(run):
+    for stage in run.done_stages:
+        trained = sum(line["env_steps"] for line in stage.metrics() if line["kind"] == "iteration")
+        assert stage.done.train_steps == trained
+        assert stage.done.env_steps == stage.done.train_steps + stage.done.validation_steps
+        played = sum(episode["steps"] for episode in stage.episodes())
+        assert stage.done.validation_steps > played  # the closing validation is only a part of it
+    spent = [stage.done.env_steps for stage in run.done_stages]
+    allowed = [stage.budget for stage in run.spec.stages]
+    assert abs(sum(spent[:2]) - sum(allowed[:2])) < 500  # what the first stage overspends, the second goes without
+    assert "converged" in run.stage(2).done.reason  # the third may end before its budget is spent, and did
+    assert sum(spent) < sum(allowed)
+
+
+def test_a_report_holds_every_section_and_survives_json(run):
+    report = run.stage(2).report
+    assert StageReport.model_validate_json(report.model_dump_json()) == report
+    assert [row.name for row in report.results] == ["3", "4", "5"]
+    assert {row.name for row in report.training_results} <= {"3", "4", "5"}
+    assert [record.stage for record in report.history] == [0, 1]
+    assert report.history[0].engineer == "file"
+    assert report.history[1].engineer == "rules"
+    assert report.history[1].config == run.stage(1).report.config
+    assert {"waits", "episode_length", "collisions", "collisions_avoided"} == set(report.behaviour["4"])
+    assert set(report.environment_stats) == {str(size) for size in LakeConfig(**report.config).slices}
+    assert report.training["why_it_ended"] == run.stage(2).done.reason
+    assert len(report.training["grad_norm_curve"]) == report.training["iterations"] or 20
+    assert report.training["train_steps"] == run.stage(2).done.train_steps
+
+
+def test_failure_cases_are_failures_drawn_and_explained_and_take_sizes_by_turns(run):
+    report = run.stage(0).report
+    recorded = {str(episode["case"]): episode for episode in run.stage(0).episodes()}
+    assert len(report.failure_cases) == 6
+    assert len({case.slice for case in report.failure_cases}) == 3
+    for case in report.failure_cases:
+        episode = recorded[case.case_id]
+        assert (episode["size"], episode["failure"]) == (int(case.slice), case.kind)
+        assert case.picture.count("\n") >= int(case.slice) - 1
+        assert len(case.explanation) > 20
+
+
+def test_what_the_generator_drew_is_measured_on_the_boards_and_not_copied_from_the_config():
+    from envtuning.report_builder import drawn
+
+    config = LakeConfig(
+        num_agents=2, slices={4: {"share": 3.0 / 4, "hole_ratio": 0.25, "wait_ratio": 0.5}, 5: {"share": 0.25}}
+    )
+    probe = generate(config, 40, seed=1)
+    stats = drawn(config, probe)
+    assert stats["4"]["share"] == pytest.approx(0.75, abs=1 / 40)
+    assert stats["4"]["hole_ratio"] == 0.25
+    assert stats["4"]["wait_ratio"] == pytest.approx(0.5, abs=1 / 20)
+    makespans = [solve(instance).makespan for instance in probe if instance.height == 4]
+    assert stats["4"]["least_makespan"] == pytest.approx(np.mean(makespans), abs=1e-3)
+
+
+# Two rows of ice; each agent's shortest way runs along row 0, towards the other.
+CORRIDOR = Instance(np.zeros((2, 6), bool), starts=[(0, 1), (0, 4)], goals=[(0, 5), (0, 0)])
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        # They meet at columns 2 and 3; agent 1 steps down just when both shortest ways would exchange cells.
+        ([[2, 2, 2, 2], [0, 1, 0, 0, 0, 3]], {"waits": 0, "collisions": 0, "collisions_avoided": 1}),
+        # They run into each other, twice.
+        ([[2, 2, 2], [0, 0, 0]], {"waits": 0, "collisions": 2, "collisions_avoided": 0}),
+        # They stand face to face and wait: two agents, two steps. Agent 1's last steps are no waiting, its list is over.
+        ([[2, 4, 4, 4], [0, 4, 4]], {"waits": 5, "collisions": 0, "collisions_avoided": 3}),
+        # Waiting where the ways do not yet meet avoids nothing.
+        ([[4], [4]], {"waits": 2, "collisions": 0, "collisions_avoided": 0}),
+    ],
+)
+def test_a_collision_is_avoided_where_the_shortest_ways_would_have_collided(plan, expected):
+    verdict = judge(CORRIDOR, plan)
+    episode = Episode(0, 6, letters(plan), max(map(len, plan)), verdict.valid, verdict.optimal, None)
+    assert behaviour(CORRIDOR, episode) == expected | {"episode_length": float(episode.steps)}
+
+
+@given(st.lists(st.tuples(st.sampled_from([3, 4, 10]), st.booleans()), min_size=1, max_size=30))
+def test_pooling_a_table_is_the_rate_over_all_episodes(drawn):
+    episodes = [
+        Episode(case, size, (), 1, valid, valid, None if valid else "hole") for case, (size, valid) in enumerate(drawn)
+    ]
+    table = slice_results(episodes)
+    assert [int(row.name) for row in table] == sorted({size for size, _ in drawn})
+    assert pooled(table) == pytest.approx(sum(valid for _, valid in drawn) / len(drawn))
+    assert rates(episodes)["legal_rate"] == rates(episodes)["valid_rate"]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000))
+def test_a_scripted_trainee_is_what_it_saved(tmp_path_factory, seed):
+    folder = tmp_path_factory.mktemp("trainee")
+    config = LakeConfig(num_agents=2, slices={3: {}, 4: {}})
+    one = ScriptedTrainee(max_size=4, max_agents=2, seed=seed)
+    one.train(config, 1700, seed=seed)
+    one.save(folder)
+    two = ScriptedTrainee(max_size=4, max_agents=2, seed=seed + 1)
+    two.load(folder)
+    seen: list[dict] = []
+    assert two.train(config, 1700, seed=3, on_iteration=seen.append) == one.train(config, 1700, seed=3)
+    assert [entry["env_steps"] for entry in seen] == [500, 500, 500, 200]
+    boards = generate(config, 10, seed=seed)
+    assert play(two.policy(), boards, config) == play(one.policy(), boards, config)
+
+
+def test_a_scripted_trainee_learns_what_is_at_its_frontier_and_nothing_from_the_impossible():
+    def skill_after(hole_ratio: float) -> float:
+        trainee = ScriptedTrainee(max_size=4, max_agents=2)
+        trainee.train(LakeConfig.single(4, hole_ratio=hole_ratio), 5000, seed=0)
+        return float(trainee.skill[4])
+
+    assert skill_after(0.1) > skill_after(0.5) > skill_after(0.9) > 0
