@@ -13,6 +13,8 @@ from envtuning.wrappers import Apply, Config, apply_config
 
 ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the config to go on with, or None
 
+_CURRENT = "curriculum_config"  # where a runner remembers the config in force
+
 
 class RLlibCurriculumCallback(RLlibCallback):
     """Keeps every EnvRunner of an Algorithm on one config; weights, optimiser and spaces are not touched.
@@ -58,6 +60,11 @@ class RLlibCurriculumCallback(RLlibCallback):
         if self._curriculum is not None and (config := self._curriculum(result)) is not None:
             self.swap(algorithm, config)
 
+    def on_environment_created(self, *, env_runner: Any, **_: Any) -> None:
+        """A failed environment is rebuilt inside its runner, from the first config as well."""
+        if (config := getattr(env_runner, _CURRENT, None)) is not None:
+            self._apply(env_runner.env, config)
+
     def on_env_runners_recreated(self, *, env_runner_group: Any, env_runner_indices: list[int], **_: Any) -> None:
         """A restarted runner is built from the Algorithm's first config: bring it to the current one."""
         if self.config is not None:
@@ -70,6 +77,7 @@ class RLlibCurriculumCallback(RLlibCallback):
 
 def _apply_to_runner(env_runner: Any, *, config: Config, apply: Apply) -> None:
     if env_runner.env is not None:  # the local runner has no environment where remote ones sample
+        setattr(env_runner, _CURRENT, config)
         apply(env_runner.env, config)
 
 

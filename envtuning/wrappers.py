@@ -83,6 +83,16 @@ def apply_config(env: Any, config: Config) -> None:
     )
 
 
+def config_below(env: Any) -> Config:
+    """The config in force in whatever lies under wrappers and vectorisation and has ``get_config``; of the first copy."""
+    for layer in _layers(env):
+        if hasattr(type(layer), "get_config"):
+            return layer.get_config()
+        if getattr(layer, "envs", None):
+            return config_below(layer.envs[0])
+    raise TypeError(f"{type(env).__name__} has no get_config, nor has anything it wraps")
+
+
 def _layers(env: Any) -> Iterator[Any]:
     """The environment, then what it wraps, outermost first."""
     while env is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
 
 _LEARNER = ("learner/rl_module", "learner/optimizer")  # what a checkpoint holds of RLlib's LearnerGroup
-_ATTEMPTS = 3  # iterations in which RLlib may bring lost runners back
 _LATELY = 10  # iterations over which the gradient's norm is smoothed: RLlib gives the last minibatch's only
 
 
@@ -122,17 +122,19 @@ class RLlibTrainee:
     def _iterate(self) -> Metrics:
         """One of RLlib's iterations, as our metrics; TrainingDiverged if its numbers are not finite."""
         lost = 0
-        for _ in range(_ATTEMPTS):
+        deadline = time.monotonic() + self.options.sample_timeout
+        while True:
             results = self.algorithm.train()
             outcomes = self.algorithm.outcomes
             lost += outcomes["workers_lost"]
             if outcomes["env_steps"] > 0:
                 break
-        else:
-            raise WorkerLost(
-                f"no EnvRunner of {self.options.num_env_runners} answered in {_ATTEMPTS} iterations (sample_timeout="
-                f"{self.options.sample_timeout} s): make a new trainee and load the last checkpoint"
-            )
+            if time.monotonic() > deadline:
+                raise WorkerLost(
+                    f"none of {self.options.num_env_runners} EnvRunners came back within sample_timeout="
+                    f"{self.options.sample_timeout} s: make a new trainee and load the last checkpoint"
+                )
+            time.sleep(1)  # RLlib brings lost runners back, as soon as Ray has restarted them
         metrics = _as_metrics(results[LEARNER_RESULTS][DEFAULT_MODULE_ID], outcomes)
         if lost:
             metrics["workers_lost"] = float(lost)

@@ -1,0 +1,145 @@
+"""Stock RLlib trains on every form of the lake, and the callback keeps its runners on one config, deaths included."""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import time
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+
+import numpy as np
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+
+import mapf_frozenlake as mfl
+from envtuning.rllib_callback import RLlibCurriculumCallback
+from envtuning.rllib_envs import LakeMultiAgentEnv, register_lakes
+from envtuning.wrappers import config_below
+
+pytestmark = pytest.mark.ray
+
+EASY = mfl.LakeConfig.single(3, num_agents=2, hole_ratio=0.0)
+HARD = mfl.LakeConfig.single(4, num_agents=2, hole_ratio=0.2)
+ENV = {"config": EASY, "max_size": 4, "window": 3}
+SHARED = {"policies": {"shared"}, "policy_mapping_fn": lambda agent, episode, **_: "shared"}
+
+
+def settings(env, **runners):
+    register_lakes()
+    config = (
+        PPOConfig()
+        .environment(env, env_config=ENV)
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=4, num_cpus_per_env_runner=0.5, **runners)
+        .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[16]))
+        .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
+        .callbacks(RLlibCurriculumCallback)
+        .fault_tolerance(restart_failed_env_runners=True)
+        .debugging(log_level="ERROR")
+    )
+    return config if env == "lakes" else config.multi_agent(**SHARED)
+
+
+FORMS = {
+    "native vector": lambda: settings("lakes", gym_env_vectorize_mode="vector_entry_point"),
+    "single copies": lambda: settings("lakes"),
+    "MultiAgentEnv": lambda: settings("lake-agents"),
+    "PettingZoo wrapper": lambda: settings("lake-pettingzoo"),
+}
+
+
+def configs_on(algorithm):
+    return algorithm.env_runner_group.foreach_env_runner(
+        lambda runner: None if runner.env is None else config_below(runner.env)
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_trains_and_swaps(ray_session, form):
+    algorithm = FORMS[form]().build_algo()
+    try:
+        before = algorithm.train()
+        RLlibCurriculumCallback.swap(algorithm, HARD)
+        assert configs_on(algorithm) == [HARD]
+        after = algorithm.train()
+        steps = "num_env_steps_sampled_lifetime"
+        assert after[steps] > before[steps] > 0
+    finally:
+        algorithm.stop()
+
+
+def test_curriculum_that_follows_the_results(ray_session):
+    asked = []
+
+    def curriculum(result):
+        asked.append(result["training_iteration"])
+        return HARD if len(asked) == 2 else None
+
+    config = FORMS["native vector"]().callbacks(RLlibCurriculumCallback.following(curriculum))
+    algorithm = config.build_algo()
+    try:
+        seen = []
+        for _ in range(3):
+            algorithm.train()
+            seen += configs_on(algorithm)
+        assert seen == [EASY, HARD, HARD]
+        assert asked == [1, 2, 3]
+    finally:
+        algorithm.stop()
+
+
+def test_without_the_callback_it_says_what_to_add(ray_session):
+    algorithm = FORMS["native vector"]().callbacks(None).build_algo()
+    try:
+        with pytest.raises(LookupError, match="callbacks\\(RLlibCurriculumCallback\\)"):
+            RLlibCurriculumCallback.swap(algorithm, HARD)
+    finally:
+        algorithm.stop()
+
+
+def test_restarted_stock_runner_is_on_the_current_config(ray_session):
+    config = FORMS["native vector"]().env_runners(num_env_runners=1)
+    algorithm = config.build_algo()
+    try:
+        RLlibCurriculumCallback.swap(algorithm, HARD)
+        assert configs_on(algorithm) == [None, HARD]
+        ray.kill(algorithm.env_runner_group._worker_manager.actors()[1], no_restart=False)
+        group, deadline = algorithm.env_runner_group, time.monotonic() + 120
+        while time.monotonic() < deadline and not (
+            group.num_remote_worker_restarts() > 0 and group.num_healthy_remote_workers() > 0
+        ):
+            algorithm.train()
+        assert group.num_remote_worker_restarts() == 1
+        assert configs_on(algorithm) == [None, HARD]
+    finally:
+        algorithm.stop()
+
+
+def test_rebuilt_environment_is_on_the_current_config(ray_session):
+    """RLlib rebuilds a failed environment inside its runner from the first config."""
+    algorithm = FORMS["native vector"]().build_algo()
+    try:
+        RLlibCurriculumCallback.swap(algorithm, HARD)
+        algorithm.env_runner.make_env()
+        assert configs_on(algorithm) == [HARD]
+    finally:
+        algorithm.stop()
+
+
+def test_multi_agent_form_is_the_pettingzoo_form():
+    ours = LakeMultiAgentEnv({"config": HARD})
+    theirs = mfl.parallel_env(config=HARD)
+    seen, _ = ours.reset(seed=4)
+    expected, _ = theirs.reset(seed=4)
+    for _ in range(30):
+        assert seen.keys() == expected.keys()
+        for agent in seen:
+            np.testing.assert_array_equal(seen[agent], expected[agent]["observation"])
+        if not theirs.agents:
+            break
+        actions = {agent: (i + 1) % 4 for i, agent in enumerate(theirs.agents)}
+        seen, _, terminated, *_ = ours.step(actions)
+        expected, _, ended, *_ = theirs.step(actions)
+        assert terminated == ended | {"__all__": all(ended.values())}
