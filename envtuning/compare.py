@@ -1,7 +1,8 @@
 """Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
 
 The budget is in env steps, validation and probes charged. The first stage is trained once per seed and copied into every
-engineer's run, where it is charged in full; its config is drawn anew for every seed where the spec redraws it.
+engineer's run, where it is charged in full; its config is drawn anew for every seed where the spec redraws it. The guard
+lets working slices be dropped: else baselines that redraw everything would be refused.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def compare(
 ) -> Comparison:
     """Run whatever is not finished yet, then draw up the table. Interrupted, it goes on where it was."""
     observer = observer or Observer()
+    spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
     figures = []
     for seed in seeds:  # seed by seed, so that an interrupted comparison is still a paired one
         shared = first_stage(spec.model_copy(update={"seed": seed}), out, observer)
@@ -99,6 +101,7 @@ def copy_first_stage(source: RunFolder, run: RunFolder) -> None:
     """Whatever the first stage needed and left, suites and untrained trainee included."""
     for original in (source.start, source.stage(0).path):
         copy = run.path / original.relative_to(source.path)
+        atomic.make_folder(copy.parent)
         if not copy.exists():
             with atomic.new_folder(copy) as draft:
                 shutil.copytree(original, draft, dirs_exist_ok=True)

@@ -1,0 +1,197 @@
+"""The commands, as a user types them: what they print, what they write, what they say when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from envtuning.cli import app, parse_seeds, run_name
+from envtuning.run_folder import RunFolder
+from envtuning.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
+
+SMALL = """
+extends: scripted
+name: small
+suites: {validation_per_size: 4, test_per_size: 4, probe_per_size: 2, failure_cases: 2}
+"""
+
+
+def envtuning(*words: str) -> tuple[int, str]:
+    ended = CliRunner().invoke(app, [str(word) for word in words])
+    assert ended.exception is None or isinstance(ended.exception, SystemExit), ended.exception
+    return ended.exit_code, ended.output
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(file) -> Path:
+    folder = file.parent / "run"
+    code, output = envtuning("run", file, "--out", folder)
+    assert code == 0
+    assert "stage 3" in output
+    assert "test suite" in output
+    assert f"report page: {folder / 'report.html'}" in output
+    return folder
+
+
+def test_a_run_writes_what_its_table_shows(run):
+    code, output = envtuning("show", run)
+    assert code == 0
+    for stage in RunFolder(run).done_stages:
+        assert f"{stage.done.metrics['valid_rate']:.1%}" in output
+        assert f"{stage.done.env_steps:,}" in output
+    assert "engineer rules: 3 proposals, 0 tokens" in output
+
+
+def test_a_finished_run_is_not_run_again_and_says_so(run, file):
+    before = (run / "stages" / "03" / "done.json").read_bytes()
+    code, output = envtuning("run", file, "--out", run)
+    assert code == 0
+    assert "is finished" in output
+    assert (run / "stages" / "03" / "done.json").read_bytes() == before
+
+
+def test_the_page_is_written_for_one_run_or_several(run, tmp_path):
+    code, output = envtuning("report", run, run, "--out", tmp_path / "page.html")
+    assert code == 0
+    assert str(tmp_path / "page.html") in output
+    assert "<html" in (tmp_path / "page.html").read_text()
+
+
+def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
+    failed = next(episode for episode in RunFolder(run).stage(0).episodes() if not episode["valid"])
+    code, output = envtuning("replay", run, "--stage", 0)
+    assert code == 0
+    assert f"case {failed['case']}: failed: {failed['failure']}" in output
+    assert "step 1" in output
+    code, output = envtuning("replay", run, "--stage", 0, "--case", failed["case"], "--out", tmp_path / "film.svg")
+    assert code == 0
+    assert (tmp_path / "film.svg").read_text().startswith("<svg")
+
+
+def test_several_seeds_make_a_folder_each_and_stages_can_be_more_or_fewer(file, tmp_path):
+    code, _ = envtuning("run", file, "--seeds", "4,7", "--stages", 2, "--engineer", "fixed", "--out", tmp_path)
+    assert code == 0
+    folders = sorted(path.name for path in tmp_path.iterdir())
+    assert folders == ["small-fixed-seed4", "small-fixed-seed7"]
+    runs = [RunFolder(tmp_path / name) for name in folders]
+    assert [run.spec.seed for run in runs] == [4, 7]
+    assert all(len(run.spec.stages) == 2 and run.spec.engineer.name == "fixed" for run in runs)
+
+
+def test_presets_are_listed_and_each_prints_a_file_that_can_be_run(tmp_path):
+    code, output = envtuning("presets")
+    assert code == 0
+    assert all(name in output for name in preset_names())
+    for name in preset_names():
+        code, text = envtuning("presets", name)
+        assert code == 0
+        (tmp_path / "copy.yaml").write_text(text)
+        assert load_spec(tmp_path / "copy.yaml") == load_spec(name)
+
+
+def test_every_preset_survives_json_and_baselines_spend_what_the_engineer_spends():
+    budgets = {load_spec(name).budget for name in ("engineer", "fixed", "uniform", "ladder")}
+    assert len(budgets) == 1
+    for name in preset_names():
+        spec = load_spec(name)
+        assert RunSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
+    legal, base, everything, bare = load_spec("environment-tuning").stages
+    assert legal.config.reward == "legal"
+    assert base.config.reward == everything.config.reward == bare.config.reward == "progress"
+    assert set(base.config.slices) < set(everything.config.slices)
+    assert everything.config.slices == bare.config.slices
+    assert (base.config.hint_strength, everything.config.hint_strength, bare.config.hint_strength) == (1.0, 1.0, 0.0)
+    assert bare.fade_hints > 0
+    assert load_spec("environment-tuning").target.hint_strength == 0.0
+    for stage in (legal, base, everything):
+        assert [rule.rule for rule in stage.advance_when.rules] == ["converged", "grad_norm_stable"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "no-such-preset"], "neither a file nor a preset: the presets are demo, engineer"),
+        (["run", "scripted", "--engineer", "oracle", "--stages", "2"], "engineer 'oracle' is unknown"),
+        (["run", "scripted", "--seeds", "a,b"], "seeds 'a,b': give a number of seeds, or a list"),
+        (["show", "nowhere"], "nowhere is no run folder"),
+        (["resume", "nowhere"], "`envtuning run` makes one"),
+        (["presets", "demos"], "no preset 'demos'"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, output = envtuning(*words)
+    assert code == 1
+    assert says in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("budgt: 3", "budgt: Extra inputs are not permitted"),
+        ("stages: []", "stages: Tuple should have at least 1 item"),
+        ("stages: [{budget: 0}]", "stages.0.budget: Input should be greater than or equal to 1"),
+        ("stages: [{budget: 5}]", "there is no report yet"),
+        ("target: {is_slippery: true}", "a plan has no fixed outcome"),
+        ("target: {num_agents: 9, slices: {3: {}}}", "num_agents=9 on a 3×3 lake needs 18 cells"),
+        ("engineer: {name: rules, timeout: 0}", "engineer.timeout"),
+        ("extends: nobody", "extends 'nobody': the presets are"),
+        ("- a\n- b", "not a mapping"),
+        ("{", "neither YAML nor JSON"),
+    ],
+)
+def test_a_wrong_file_is_told_with_the_place_and_the_bound(change, says):
+    text = change if change[0] in "-{" else f"extends: scripted\n{change}" if "extends" not in change else change
+    with pytest.raises(SpecError, match="(?s).*" + says.replace("(", r"\(")):
+        parse_spec(text, "the file")
+
+
+def test_a_file_may_be_json_and_takes_its_name_from_its_path(tmp_path):
+    data = yaml.safe_load(preset_text("scripted"))
+    del data["name"]
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(data))
+    assert load_spec(path) == load_spec("scripted").model_copy(update={"name": "mine"})
+
+
+def test_seeds_and_names():
+    assert parse_seeds("3") == [0, 1, 2]
+    assert parse_seeds("4,7") == [4, 7]
+    assert parse_seeds("5,") == [5]
+    spec = load_spec("engineer")
+    assert run_name(spec) == "engineer-rules"
+    model = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": "local/Qwen/Qwen3-4B"})})
+    assert run_name(model) == "engineer-local_Qwen_Qwen3-4B"
+    assert run_name(load_spec("ladder")) == "ladder"
+
+
+def test_more_rounds_repeat_the_last_with_the_engineer_as_author():
+    spec = load_spec("ladder").with_rounds(6)
+    assert len(spec.stages) == 6
+    assert [stage.config for stage in spec.stages[4:]] == ["engineer", "engineer"]
+    assert spec.stages[5].budget == spec.stages[3].budget
+    with pytest.raises(SpecError, match="at least 1"):
+        spec.with_rounds(0)
+
+
+def test_the_module_runs_as_a_program():
+    ended = subprocess.run([sys.executable, "-m", "envtuning", "presets"], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0
+    assert "demo" in ended.stdout

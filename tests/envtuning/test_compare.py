@@ -1,0 +1,144 @@
+"""The comparison is fair: one first stage per seed, equal budgets, pairs by seed, intervals that are what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from envtuning.compare import RunFigures, compare, rows, table, with_keys, write
+from envtuning.intervals import t_mean
+from envtuning.observer import Observer
+from envtuning.run_folder import RunFolder
+from envtuning.spec import RunSpec, SuiteSpec, load_spec
+
+NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
+
+
+@pytest.fixture(scope="module")
+def spec() -> RunSpec:
+    small = SuiteSpec(validation_per_size=6, test_per_size=10, probe_per_size=3, failure_cases=1)
+    scripted = load_spec("scripted").with_rounds(3)
+    stages = [stage.model_copy(update={"advance_when": None}) for stage in scripted.stages]
+    stages[0] = stages[0].model_copy(update={"redraw": True})
+    return scripted.model_copy(update={"suites": small, "stages": tuple(stages)})
+
+
+@pytest.fixture(scope="module")
+def done(spec, tmp_path_factory):
+    out = tmp_path_factory.mktemp("compare")
+    return compare(spec, NAMES, SEEDS, out), out
+
+
+def folders(out: Path) -> dict[tuple[str, int], RunFolder]:
+    return {(name, seed): RunFolder(out / name / f"seed{seed}") for name in NAMES for seed in SEEDS}
+
+
+def test_the_first_stage_is_shared_within_a_seed_and_drawn_anew_for_the_next(done):
+    _, out = done
+    runs = folders(out)
+    for seed in SEEDS:
+        shared = RunFolder(out / "first-stage" / f"seed{seed}").stage(0)
+        for name in NAMES:
+            own = runs[name, seed].stage(0)
+            for file in ("config.json", "episodes.json", "metrics.jsonl", "checkpoint/skill.json"):
+                assert (own.path / file).read_bytes() == (shared.path / file).read_bytes()
+    assert runs["fixed", 0].stage(0).config.config != runs["fixed", 1].stage(0).config.config
+
+
+def test_every_engineer_has_spent_the_same_budget_to_within_an_iteration(done, spec):
+    result, _ = done
+    for one in result.runs:
+        assert abs(one.env_steps - spec.budget) < 500
+
+
+def test_all_are_judged_on_the_same_boards_and_start_from_the_same_rate(done):
+    result, out = done
+    suites = {run.test_suite_file.read_bytes() for run in folders(out).values()}
+    assert len(suites) == 1
+    for seed in SEEDS:
+        assert len({one.valid_first for one in result.runs if one.seed == seed}) == 1
+
+
+def test_the_rows_are_means_and_paired_differences_of_the_runs(done):
+    result, _ = done
+    valid = {(one.engineer, one.seed): one.valid for one in result.runs}
+    by_name = {row.engineer: row for row in result.rows}
+    assert list(by_name) == NAMES
+    rules = by_name["rules"]
+    assert rules.valid.mean == pytest.approx(np.mean([valid["rules", seed] for seed in SEEDS]))
+    for base in ("fixed", "uniform"):
+        differences = [valid["rules", seed] - valid[base, seed] for seed in SEEDS]
+        assert rules.against[base].mean == pytest.approx(np.mean(differences))
+    assert set(by_name["fixed"].against) == {"uniform"}
+    console = Console(width=200, record=True)
+    console.print(table(result))
+    assert f"{100 * rules.valid.mean:.1f} [" in console.export_text()
+
+
+def test_a_comparison_that_is_repeated_trains_nothing_and_one_more_engineer_only_its_own(done, spec):
+    result, out = done
+    trained: list[str] = []
+
+    class Watch(Observer):
+        def stage_began(self, stage, allowance):
+            trained.append(stage.path.parent.parent.parent.name)
+
+    assert compare(spec, NAMES, SEEDS, out, Watch()) == result
+    assert trained == []
+    compare(spec, [*NAMES, "random"], SEEDS, out, Watch())
+    assert trained == ["random"] * 4  # two seeds, two stages after the shared one
+
+
+def test_the_figures_are_stored_beside_the_runs(done):
+    result, out = done
+    stored = json.loads(write(result, out).read_text())
+    assert [row["engineer"] for row in stored["rows"]] == NAMES
+    assert len(stored["runs"]) == len(NAMES) * len(SEEDS)
+
+
+def figures(engineer: str, seed: int, valid: float) -> RunFigures:
+    return RunFigures(engineer, seed, valid, valid / 2, 0.1, 1000, 0, 0.0, 0)
+
+
+def test_pairing_takes_the_seeds_luck_out():
+    """Seeds differ wildly, engineers by a constant: the rates' intervals are wide, the difference's has no width."""
+    luck = [0.1, 0.5, 0.8]
+    runs = [figures("fixed", seed, rate) for seed, rate in enumerate(luck)]
+    runs += [figures("rules", seed, rate + 0.05) for seed, rate in enumerate(luck)]
+    row = rows(runs, ["fixed", "rules"])[1]
+    assert row.valid.high - row.valid.low > 0.5
+    assert row.against["fixed"].low == pytest.approx(0.05)
+    assert row.against["fixed"].high == pytest.approx(0.05)
+
+
+def test_a_cost_that_is_not_known_stays_unknown():
+    from dataclasses import replace
+
+    runs = [replace(figures("openai/x", 0, 0.5), cost=None), figures("openai/x", 1, 0.5)]
+    assert rows(runs, ["openai/x"])[0].cost is None
+
+
+def test_engineers_without_their_key_are_named_and_left_out():
+    able, missing = with_keys(["rules", "openai/gpt", "gemini/pro"], {"GOOGLE_API_KEY": "x"}.get)
+    assert able == ["rules", "gemini/pro"]
+    assert missing == {"openai/gpt": "OPENAI_API_KEY"}
+
+
+def test_students_interval_is_the_textbooks():
+    found = t_mean([1.0, 2.0, 3.0, 4.0, 5.0])  # mean 3, s = 1.5811, t = 2.776: ± 1.963
+    assert found.mean == 3.0
+    assert (found.low, found.high) == (pytest.approx(1.037, abs=1e-3), pytest.approx(4.963, abs=1e-3))
+    assert t_mean([0.5]).low is None
+
+
+@given(st.integers(2, 6), st.integers(0, 100))
+def test_students_interval_covers_the_mean_about_as_often_as_it_says(n, seed):
+    samples = np.random.default_rng(seed).normal(size=(400, n))
+    covered = np.mean([one.low <= 0 <= one.high for one in map(t_mean, samples.tolist())])
+    assert 0.90 < covered < 0.99
