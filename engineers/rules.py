@@ -1,7 +1,7 @@
 """``rules``: the strong baseline without a model. A hand-written engineer that reads rates and turns knobs.
 
-It keeps what works, moves share to the slices near the frontier, opens harder knobs where training is mastered and the
-target is not, eases them where the signal dies, and takes back an opening that made a slice worse.
+It keeps what works, moves share to the slices near the frontier, opens a harder knob where training is mastered and the
+target is not (one at a time, the least opened), eases all where the signal dies, and takes back what made a slice worse.
 """
 
 from __future__ import annotations
@@ -91,25 +91,37 @@ class RulesEngineer(PlainEngineer):
     # Difficulties
 
     def _turn_difficulties(self, design: Design, piece: SliceKnobs, reading: Reading, report: StageReport) -> None:
-        limits = self.thresholds
+        """Take back, else ease all, else open one: the signal matters at once, harder settings can wait."""
+        dials = [_Dial(knob, *bounds) for knob in piece.difficulties if (bounds := self.range_of(knob)) is not None]
+        if self._take_back(design, piece, dials, reading, report):
+            return
+        if reading.rate <= self.thresholds.dead:
+            for dial in dials:
+                if dial.turned > 0:
+                    said = f"success {reading.rate:.2f}: too hard to learn from, eased"
+                    design.turn(dial.knob, dial.at(dial.turned - self.thresholds.easing), said)
+        elif dials and self._may_open(reading):
+            least = min(dials, key=lambda dial: dial.turned)
+            if least.turned < 1:
+                said = f"success {reading.rate:.2f} in training: mastered, made harder"
+                design.turn(least.knob, least.at(least.turned + self.thresholds.opening), said)
+
+    def _take_back(
+        self, design: Design, piece: SliceKnobs, dials: Sequence[_Dial], reading: Reading, report: StageReport
+    ) -> bool:
+        """Whether a knob was opened since this slice did clearly better; such knobs go back to where they were."""
         better = _clearly_better_before(report, piece.name)
-        for knob in piece.difficulties:
-            low_high = self.range_of(knob)
-            if low_high is None:
-                continue
-            low, high = low_high
-            value = low if knob.value is None else float(knob.value)
-            if better is not None and (earlier := _earlier_value(better[0], knob)) is not None and earlier < value:
-                said = (
-                    f"{better[1]:.2f} at stage {better[0].stage} with {earlier:g}, {reading.goal:.2f} now: taken back"
-                )
-                design.turn(knob, knob.fit(earlier), said)
-            elif reading.rate <= limits.dead and value > low:
-                eased = max(value - limits.easing * (high - low), low)
-                design.turn(knob, knob.fit(eased), f"success {reading.rate:.2f}: too hard to learn from, eased")
-            elif self._may_open(reading) and value < high:
-                opened = min(value + limits.opening * (high - low), high)
-                design.turn(knob, knob.fit(opened), f"success {reading.rate:.2f} in training: mastered, made harder")
+        if better is None:
+            return False
+        record, rate = better
+        taken_back = False
+        for dial in dials:
+            earlier = _earlier_value(record, dial.knob)
+            if earlier is not None and earlier < dial.value:
+                said = f"{rate:.2f} at stage {record.stage} with {earlier:g}, {reading.goal:.2f} now: taken back"
+                design.turn(dial.knob, dial.knob.fit(earlier), said)
+                taken_back = True
+        return taken_back
 
     def _may_open(self, reading: Reading) -> bool:
         """Mastered in training, and the target is harder still (or was not measured apart from it)."""
@@ -117,6 +129,27 @@ class RulesEngineer(PlainEngineer):
             return False
         apart = reading.trained is not None and reading.validated is not None
         return not apart or reading.goal < reading.rate - self.thresholds.headroom
+
+
+@dataclass(frozen=True)
+class _Dial:
+    """A difficulty as a dial from 0 (easiest) to 1 (hardest)."""
+
+    knob: Knob
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        return self.low if self.knob.value is None else float(self.knob.value)
+
+    @property
+    def turned(self) -> float:
+        return (self.value - self.low) / (self.high - self.low) if self.high > self.low else 1.0
+
+    def at(self, turned: float) -> float:
+        """The knob's value there; the ends are as far as it goes."""
+        return self.knob.fit(self.low + min(max(turned, 0.0), 1.0) * (self.high - self.low))
 
 
 def _clearly_better_before(report: StageReport, name: str) -> tuple[StageRecord, float] | None:

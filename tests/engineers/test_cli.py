@@ -21,10 +21,10 @@ def run(*arguments, **options):
 def test_propose_shows_the_change_and_the_reason(tmp_path):
     done = run("propose", "--report", REPORT, "--engineer", "rules", "--save", tmp_path / "next.json")
     assert done.returncode == 0, done.stderr
-    assert "slices.4.hole_ratio" in done.stdout
+    assert "slices.4.wait_ratio" in done.stdout
     assert "mastered, made" in " ".join(done.stdout.split())
     saved = json.loads((tmp_path / "next.json").read_text())
-    assert saved["slices"]["4"]["hole_ratio"] == pytest.approx(0.355)
+    assert saved["slices"]["4"]["wait_ratio"] == pytest.approx(0.35)
 
 
 def test_propose_is_in_colour_on_a_terminal():

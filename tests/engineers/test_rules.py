@@ -43,6 +43,13 @@ def test_mastered_in_training_but_not_on_the_target_is_made_harder():
     assert propose(told(config, {4: 0.3}, {4: 0.9}), config)[4].hole_ratio == pytest.approx(0.1 + 0.15 * 0.9)
 
 
+def test_of_two_knobs_the_less_opened_one_is_opened():
+    """Holes stand at .5 of .9, waits at .3 of 1."""
+    config = LakeConfig(slices={4: {"hole_ratio": 0.5, "wait_ratio": 0.3}})
+    after = engineers.make("rules").propose(told(config, {4: 0.3}, {4: 0.9}), config).config.slices[4]
+    assert (after.hole_ratio, after.wait_ratio) == (0.5, 0.45)
+
+
 def test_mastered_on_the_target_too_is_left_as_hard_as_it_is():
     config = lake(s4=(1.0, 0.1))
     assert propose(told(config, {4: 0.9}, {4: 0.9}), config)[4].hole_ratio == 0.1
