@@ -28,7 +28,7 @@ class LiteLLMChat(NetworkChat):
             max_tokens=max_tokens,
             temperature=self.temperature,
             seed=self.seed,
-            api_key=self.api_key,
+            api_key=self.key,
             base_url=self.base_url,
             timeout=self.timeout,
             max_retries=0,

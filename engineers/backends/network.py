@@ -6,6 +6,7 @@ The SDKs' own retries are switched off: only one of the three honours Retry-Afte
 from __future__ import annotations
 
 import email.utils
+import logging
 import os
 import random
 import time
@@ -13,6 +14,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+from pydantic import SecretStr
 
 from engineers.chat import (
     AuthFailed,
@@ -31,6 +34,10 @@ from engineers.redaction import protect, redact
 
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
 LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
+HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quote the key
+    *("httpx", "httpcore.http11", "httpcore.http2", "httpx2", "httpcore2.http11", "httpcore2.http2"),
+    *("openai._base_client", "google_genai._api_client", "LiteLLM"),
+)
 SHOWN = 500  # characters of a provider's message that an error quotes
 
 
@@ -46,7 +53,7 @@ class NetworkChat(ABC):
     key_variables: ClassVar[tuple[str, ...]] = ()
 
     model_id: str  # as the provider names it
-    api_key: str | None = field(default=None, repr=False)  # None: from the environment, when asked
+    api_key: str | SecretStr | None = field(default=None, repr=False)  # None: from the environment, when asked
     base_url: str | None = None
     temperature: float | None = None  # None: the provider's default (some models take no other)
     seed: int | None = None
@@ -61,6 +68,8 @@ class NetworkChat(ABC):
                 raise ValueError(f"{name}={getattr(self, name)}: give a value above 0")
         if not self.model_id:
             raise ValueError(f"{self.provider}/: name a model after the slash")
+        if isinstance(self.api_key, str):
+            self.api_key = SecretStr(self.api_key)
 
     @property
     def model(self) -> str:
@@ -88,6 +97,7 @@ class NetworkChat(ABC):
     ) -> Completion | ChatError:
         """Ask once. The failure is returned, not raised: nothing then leads back to an SDK's objects that hold the key."""
         protect(self.key)
+        keep_keys_out_of_logs()
         try:
             reply = self._ask(messages, schema, max_tokens)
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
@@ -98,7 +108,9 @@ class NetworkChat(ABC):
     @property
     def key(self) -> str | None:
         """The provider's key, or None."""
-        return self.api_key or next((os.environ[name] for name in self.key_variables if os.environ.get(name)), None)
+        if isinstance(self.api_key, SecretStr):
+            return self.api_key.get_secret_value()
+        return next((os.environ[name] for name in self.key_variables if os.environ.get(name)), None)
 
     def required_key(self) -> str:
         """The key, or ``AuthFailed`` that says where to put one."""
@@ -175,6 +187,17 @@ def limit_body(max_bytes: int, seconds: float) -> Any:
         response.stream = type(response)(200, content=bytes(body)).stream
 
     return read_within_limits
+
+
+def keep_keys_out_of_logs() -> None:
+    """Blank keys in what the HTTP libraries log from now on."""
+    for name in HTTP_LOGGERS:
+        logging.getLogger(name).addFilter(_blank_keys)  # a filter that is there already is not added again
+
+
+def _blank_keys(record: logging.LogRecord) -> bool:
+    record.msg, record.args = redact(record.getMessage()), None
+    return True
 
 
 def transport_error(error: BaseException, timeout: float) -> ChatError | None:

@@ -107,7 +107,8 @@ def _schema(request: dict[str, Any]) -> dict[str, Any] | None:
     kind = wanted.get("type") if isinstance(wanted, dict) else None
     if kind == "text":
         return None
-    schema = wanted.get("json_schema", {}).get("schema") if kind == "json_schema" else None
+    named = wanted.get("json_schema") if kind == "json_schema" else None
+    schema = named.get("schema") if isinstance(named, dict) else None
     if not isinstance(schema, dict):
         raise BadRequest('response_format: give {"type": "json_schema", "json_schema": {"schema": …}} or none')
     return schema
