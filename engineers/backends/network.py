@@ -68,6 +68,8 @@ class NetworkChat(ABC):
                 raise ValueError(f"{name}={getattr(self, name)}: give a value above 0")
         if not self.model_id:
             raise ValueError(f"{self.provider}/: name a model after the slash")
+        if self.seed is not None:
+            self.seed %= 2**31  # what all providers take
         if isinstance(self.api_key, str):
             self.api_key = SecretStr(self.api_key)
 
