@@ -27,11 +27,11 @@ def stream_of(seed_key, index):
 def below(stream, bound):
     """A number from 0 to bound − 1, exactly uniform (multiply, and reject the few that would favour some)."""
     bound64 = np.uint64(bound)
-    too_low = (np.uint64(1 << 32) - bound64) % bound64
     while True:
         product = (mix(stream[0], stream[1]) >> np.uint64(32)) * bound64
         stream[1] += _ONE
-        if (product & _LOW_32) >= too_low:
+        low = product & _LOW_32
+        if low >= bound64 or low >= (np.uint64(1 << 32) - bound64) % bound64:
             return np.int64(product >> np.uint64(32))
 
 
@@ -39,9 +39,9 @@ def below(stream, bound):
 def place(stream, size, agents, min_distance, displacements, cells, starts, goals):
     """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
 
-    ``cells`` int32[size²] holds every cell once; on return the 2 · agents used ones come first. ``displacements`` is empty
-    (draw cells, then look at the distances) or int64[k, 3]: row offset, column offset, running count of the pairs of
-    cells that far apart (draw pairs, then look whether they overlap).
+    ``cells`` int32[size²] holds every cell once, as row << 8 | col; on return the 2 · agents used ones come first.
+    ``displacements`` is empty (draw cells, then look at the distances) or int64[k, 3]: row offset, column offset, running
+    count of the pairs of cells that far apart (draw pairs, then look whether they overlap).
     """
     for _ in range(MAX_PLACEMENTS):
         if displacements.shape[0] == 0:
@@ -60,8 +60,8 @@ def _place_cells(stream, size, agents, min_distance, cells, starts, goals):
             slot = 2 * agent + which
             chosen = slot + below(stream, cells.size - slot)
             cells[slot], cells[chosen] = cells[chosen], cells[slot]
-        start_row, start_col = divmod(cells[2 * agent], size)
-        goal_row, goal_col = divmod(cells[2 * agent + 1], size)
+        start, goal = cells[2 * agent], cells[2 * agent + 1]
+        start_row, start_col, goal_row, goal_col = start >> 8, start & 255, goal >> 8, goal & 255
         if abs(start_row - goal_row) + abs(start_col - goal_col) < min_distance:
             return False
         starts[agent, 0], starts[agent, 1] = start_row, start_col
@@ -85,11 +85,12 @@ def _place_pairs(stream, size, agents, displacements, cells, starts, goals):
         goals[agent, 0], goals[agent, 1] = row + down, col + right
     front, back = 0, 2 * agents
     for cell in range(cells.size):
+        code = (cell // size) << 8 | cell % size
         if used[cell]:
-            cells[front] = cell
+            cells[front] = code
             front += 1
         else:
-            cells[back] = cell
+            cells[back] = code
             back += 1
     return True
 
@@ -102,31 +103,39 @@ def dig(stream, size, agents, num_holes, cells, holes):
     for slot in range(first, first + num_holes):
         chosen = slot + below(stream, cells.size - slot)
         cells[slot], cells[chosen] = cells[chosen], cells[slot]
-        holes[cells[slot] // size, cells[slot] % size] = True
+        holes[cells[slot] >> 8, cells[slot] & 255] = True
 
 
 @njit(cache=True, nogil=True)
 def all_can_reach(holes, size, starts, goals, agents, lake_of, stack):
-    """Whether every agent's goal is connected to its start over ice. ``lake_of`` and ``stack``: int32[size²] scratch."""
-    lake_of[: size * size] = -1
+    """Whether every agent's goal is connected to its start over ice. Scratch: int32[size, size] and int32[size²]."""
+    lake_of[:] = -1
     for agent in range(agents):
-        start = starts[agent, 0] * size + starts[agent, 1]
-        if lake_of[start] < 0:
-            lake_of[start] = agent
-            stack[0], height = start, 1
+        row, col = starts[agent, 0], starts[agent, 1]
+        if lake_of[row, col] < 0:
+            lake_of[row, col] = agent
+            stack[0], height = row << 8 | col, 1
             while height > 0:
                 height -= 1
-                row, col = divmod(stack[height], size)
+                row, col = stack[height] >> 8, stack[height] & 255
                 for side in range(4):
                     next_row = row + (side == 1) - (side == 3)
                     next_col = col + (side == 2) - (side == 0)
                     if not (0 <= next_row < size and 0 <= next_col < size) or holes[next_row, next_col]:
                         continue
-                    cell = next_row * size + next_col
-                    if lake_of[cell] < 0:
-                        lake_of[cell] = agent
-                        stack[height] = cell
+                    if lake_of[next_row, next_col] < 0:
+                        lake_of[next_row, next_col] = agent
+                        stack[height] = next_row << 8 | next_col
                         height += 1
-        if lake_of[goals[agent, 0] * size + goals[agent, 1]] != lake_of[start]:
+        if lake_of[goals[agent, 0], goals[agent, 1]] != lake_of[starts[agent, 0], starts[agent, 1]]:
             return False
     return True
+
+
+@njit(cache=True, nogil=True)
+def every_cell(size):
+    """int32[size²]: all cells in order, as row << 8 | col."""
+    cells = np.empty(size * size, np.int32)
+    for cell in range(cells.size):
+        cells[cell] = (cell // size) << 8 | cell % size
+    return cells

@@ -30,7 +30,7 @@ class Limits:
 
     draws: int = 100_000  # per instance
     decisions: int = 20_000  # boards per instance that the exact solver looks at
-    expansions: int = 1_000_000  # of the exact solver, per board; a board that needs more is drawn anew
+    expansions: int = 100_000  # of the exact solver, per board; a board that needs more is drawn anew
     joint_steps: int = 20_000  # of the search for any plan, per board
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from mapf_frozenlake.generator.apportion import ANY
-from mapf_frozenlake.generator.draw import all_can_reach, dig, place, stream_of
+from mapf_frozenlake.generator.draw import all_can_reach, dig, every_cell, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
 from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one
 from mapf_frozenlake.solvers.experts import _lazy_search as lazy_search
@@ -18,19 +18,19 @@ NUM_FATES = 8
 
 @njit(cache=True, nogil=True)
 def next_candidate(
-    stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, scratch, holes, starts,
+    stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, lake_of, stack, holes, starts,
     goals, tally,
 ):  # fmt: skip
     """Draw until every agent can reach its goal on a board that is not excluded; says how many draws are left, 0 = none.
 
-    ``cells`` int32[size²] is a permutation of the cells, ``scratch`` int32[2, size²]; ``tally`` is this instance's row.
+    ``cells`` is a permutation of ``every_cell``, ``tally`` this instance's row.
     """
     while draws_left > 0:
         if not place(stream, size, agents, min_distance, displacements, cells, starts, goals):
             tally[NO_PLACE] += 1
             return 0
         dig(stream, size, agents, num_holes, cells, holes)
-        if not all_can_reach(holes, size, starts, goals, agents, scratch[0], scratch[1]):
+        if not all_can_reach(holes, size, starts, goals, agents, lake_of, stack):
             tally[UNREACHABLE] += 1
         elif excluded.size > 0 and _contains(excluded, key_of(holes, size, size, starts, goals, agents)):
             tally[EXCLUDED] += 1
@@ -55,11 +55,11 @@ def fill_reachable(
 
     ``tally`` int64[k, NUM_FATES] counts draws by fate. Returns how many rows were filled; stops where one cannot be.
     """
-    scratch = np.empty((2, size * size), np.int32)
+    lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
     for i in range(indices.size):
-        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
         draws_left = next_candidate(
-            stream, size, agents, num_holes, min_distance, displacements, excluded, max_draws, cells, scratch, holes[row],
+            stream, size, agents, num_holes, min_distance, displacements, excluded, max_draws, cells, lake_of, stack, holes[row],
             starts[row], goals[row], tally[i],
         )  # fmt: skip
         if draws_left == 0:
@@ -74,13 +74,13 @@ def fill_solvable(
     goals, tally, joint_steps,
 ):  # fmt: skip
     """As ``fill_reachable``, and a plan for all agents was found (not the best one) within ``joint_steps``."""
-    scratch = np.empty((2, size * size), np.int32)
+    lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
     for i in range(indices.size):
-        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
         draws_left = max_draws
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, scratch,
+                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0:
@@ -101,13 +101,13 @@ def fill_exact(
 
     ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards it looks at per instance.
     """
-    scratch = np.empty((2, size * size), np.int32)
+    lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
     for i in range(indices.size):
-        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], np.arange(size * size).astype(np.int32)
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
         draws_left, decisions_left = max_draws, max_decisions
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, scratch,
+                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0 or decisions_left == 0:
