@@ -26,7 +26,12 @@ from engineers.wire import WireForm
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 
-app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+app = typer.Typer(
+    help="Try an engineer on a report file alone, see what it would be asked, list who there is.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
 out, err = Console(), Console(stderr=True)
 
 ReportFile = Annotated[Path, typer.Option("--report", help="A StageReport as JSON.", exists=True, dir_okay=False)]
