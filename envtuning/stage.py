@@ -133,8 +133,8 @@ class Attempt:
         stretch, unvalidated = 0, 0
         decision = Decision(False, "")
         while (left := self._left()) > 0:
-            steps = min(left, self._until_next_fade(), (suites.validate_every or left) - unvalidated)
-            unvalidated += self._train(max(1, steps), stretch)
+            until_validation = suites.validate_every - unvalidated if suites.validate_every else left
+            unvalidated += self._train(min(left, until_validation, self._until_next_fade()), stretch)
             stretch += 1
             if suites.validate_every and unvalidated >= suites.validate_every:
                 decision = self._validate_and_decide()

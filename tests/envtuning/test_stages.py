@@ -1,0 +1,189 @@
+"""A stage trains in stretches, fades its hints, ends by its rule or its budget, and always begins from the disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import envtuning.loop
+import envtuning.stage
+from envtuning import loop
+from envtuning.run_folder import Choose, RunFolder, Test, Train, next_task
+from envtuning.seeds import derive
+from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.trainee import Trainee
+from envtuning.trainees import UnknownTrainee, make_trainee
+from envtuning.trainees.scripted import ScriptedTrainee
+from envtuning.transitions import Reached, StepsSpent
+
+SMALL = SuiteSpec(validation_per_size=4, test_per_size=4, probe_per_size=2, failure_cases=1)
+
+
+class Recorder(ScriptedTrainee):
+    """Writes down what it is asked to do."""
+
+    calls: list[tuple]
+
+    def train(self, config, budget, *, seed, on_iteration=None):
+        self.calls.append(("train", config, budget, seed))
+        return super().train(config, budget, seed=seed, on_iteration=on_iteration)
+
+    def load(self, folder: Path) -> None:
+        self.calls.append(("load", folder.parent.name if folder.name == "checkpoint" else folder.name))
+        super().load(folder)
+
+    def close(self) -> None:
+        self.calls.append(("close",))
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    cls = type("OneRecorder", (Recorder,), {"calls": []})
+    monkeypatch.setattr(envtuning.loop, "make_trainee", lambda kind, **arguments: cls(**arguments))
+    return cls
+
+
+def spec_of(*stages: dict, **changes: object) -> RunSpec:
+    base = load_spec("scripted")
+    first = base.stages[0].model_dump() | {"advance_when": None}
+    made = [type(base.stages[0]).model_validate(first | stage) for stage in stages]
+    return base.model_copy(update={"stages": tuple(made), "suites": SMALL, **changes})
+
+
+def trained(recorder) -> list[tuple]:
+    return [call for call in recorder.calls if call[0] == "train"]
+
+
+def test_every_stage_begins_from_the_checkpoint_on_the_disk_interrupted_or_not(recorder, tmp_path):
+    loop.start(spec_of({}, {"config": "engineer"}, {"config": "engineer"}), tmp_path / "run")
+    assert [call[1] for call in recorder.calls if call[0] == "load"] == ["start", "00", "01", "00", "02"]
+    assert recorder.calls[-1] == ("close",)
+
+
+def test_without_a_rule_a_stage_is_trained_in_one_stretch_of_its_whole_budget(recorder, tmp_path):
+    run = loop.start(spec_of({"budget": 3000}), tmp_path / "run")
+    assert [call[2] for call in trained(recorder)] == [3000]
+    assert "the budget of 3,000 env steps is spent" in run.stage(0).done.reason
+
+
+def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_path):
+    suites = SMALL.model_copy(update={"validate_every": 500})
+    spec = spec_of({"budget": 9000, "advance_when": StepsSpent(env_steps=1400)}, suites=suites)
+    run = loop.start(spec, tmp_path / "run")
+    kinds = [line["kind"] for line in run.stage(0).metrics()]
+    assert kinds == ["iteration", "validation"] * 2 + ["iteration", "validation", "end"] or kinds.count(
+        "validation"
+    ) in (2, 3)
+    assert "of 1,400 env steps spent" in run.stage(0).done.reason
+    assert run.stage(0).done.env_steps < 2500
+
+
+def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(recorder, tmp_path):
+    suites = SMALL.model_copy(update={"validate_every": 1000})
+    run = loop.start(spec_of({"budget": 4000, "advance_when": Reached(value=1.1)}, suites=suites), tmp_path / "run")
+    assert "is spent" in run.stage(0).done.reason
+    assert "below 1.1" in run.stage(0).done.reason
+
+
+def test_hints_fade_in_steps_from_full_to_the_configs_strength_and_stay_there(recorder, tmp_path):
+    dark = load_spec("scripted").stages[0].config.model_copy(update={"hint_strength": 0.2})
+    run = loop.start(spec_of({"budget": 10_000, "config": dark, "fade_hints": 0.5}), tmp_path / "run")
+    strengths = [call[1].hint_strength for call in trained(recorder)]
+    budgets = [call[2] for call in trained(recorder)]
+    assert strengths[0] == 1.0
+    assert strengths == sorted(strengths, reverse=True)
+    assert len(set(strengths)) == 11  # full, nine between, the config's own
+    assert strengths[-1] == pytest.approx(0.2)
+    faded_after = sum(budget for budget, strength in zip(budgets, strengths, strict=True) if strength > 0.2 + 1e-9)
+    assert faded_after == pytest.approx(5000, rel=0.1)
+    assert run.stage(0).config.config.hint_strength == 0.2  # what was asked for stays on record
+
+
+def test_seeds_differ_between_stages_and_stretches_and_repeat_between_runs(recorder, tmp_path):
+    suites = SMALL.model_copy(update={"validate_every": 1000})
+    spec = spec_of({"budget": 3000}, {"config": "engineer", "budget": 3000}, suites=suites)
+    loop.start(spec, tmp_path / "one")
+    seeds = [call[3] for call in trained(recorder)]
+    assert len(set(seeds)) == len(seeds) >= 4
+    recorder.calls.clear()
+    loop.start(spec, tmp_path / "two")
+    assert [call[3] for call in trained(recorder)] == seeds
+    recorder.calls.clear()
+    loop.start(spec.model_copy(update={"seed": 1}), tmp_path / "three")
+    assert not set(seeds) & {call[3] for call in trained(recorder)}
+
+
+def test_what_is_next_depends_on_the_files_alone(recorder, tmp_path):
+    spec = spec_of({}, {"config": "engineer"})
+    run = RunFolder.create(tmp_path / "run", spec)
+    assert next_task(run) == Choose(0)
+    loop.go(run, stages=1)
+    assert next_task(run) == Choose(1)
+    loop.go(run)
+    assert next_task(run) is None
+    (run.test_file).unlink()
+    assert next_task(run) == Test()
+    (run.stage(1).done_file).unlink()
+    assert next_task(run) == Train(1)
+    (run.stage(0).config_file).unlink()
+    assert next_task(run) == Choose(0)
+
+
+def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(recorder, tmp_path, monkeypatch):
+    played: list[str] = []
+    real = envtuning.stage.play
+
+    def watch(policy, suite, config):
+        run = RunFolder(tmp_path / "run")
+        kind = "test" if run.test_suite_file.exists() and len(suite) == 12 and suite == loop_suites.test else "other"
+        played.append(kind if kind == "other" else f"test after {len(run.done_stages)} stages")
+        return real(policy, suite, config)
+
+    real_open = envtuning.loop.open_suites
+
+    def remember(run):
+        nonlocal loop_suites
+        loop_suites = real_open(run)
+        return loop_suites
+
+    loop_suites = None
+    monkeypatch.setattr(envtuning.loop, "open_suites", remember)
+    monkeypatch.setattr(envtuning.stage, "play", watch)
+    monkeypatch.setattr(envtuning.loop, "play", watch)
+    loop.start(spec_of({}, {"config": "engineer"}), tmp_path / "run")
+    assert played.count("other") == 4  # a validation and a probe in each stage
+    assert [kind for kind in played if kind != "other"] == ["test after 2 stages"] * 2  # first and last trainee
+    assert played[-2:] == ["test after 2 stages"] * 2
+
+
+def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
+    """The same run with its test results thrown away in between goes on as it would have."""
+    spec = spec_of({}, {"config": "engineer"}, {"config": "engineer"})
+    expected = loop.start(spec, tmp_path / "one" / "run")
+    short = RunFolder.create(tmp_path / "two" / "run", spec)
+    loop.go(short, stages=2)
+    short.test_file.write_text(json.dumps({"first": [], "last": []}))
+    loop.go(short)
+    assert [stage.config for stage in short.stages] == [stage.config for stage in expected.stages]
+    assert [stage.report.results for stage in short.stages] == [stage.report.results for stage in expected.stages]
+
+
+def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
+    here = {"max_size": 4, "max_agents": 2, "exclude": None, "seed": 0}
+    assert isinstance(make_trainee("scripted", **here, speed=1.0), ScriptedTrainee)
+    assert isinstance(make_trainee("envtuning.trainees.scripted:ScriptedTrainee", **here), Trainee)
+    for kind, says in [
+        ("neural", "the kinds are rllib, scripted"),
+        ("no.such.module:Trainee", "cannot be imported"),
+        ("envtuning.seeds:Trainee", "has no Trainee"),
+    ]:
+        with pytest.raises(UnknownTrainee, match=says):
+            make_trainee(kind, **here)
+
+
+def test_derived_seeds_are_fixed_for_ever_and_do_not_run_together():
+    assert derive(0, "trainee") == 239998115
+    assert derive(1, "a", 2) != derive(12, "a")
+    assert len({derive(seed, "stage", stage) for seed in range(50) for stage in range(50)}) == 2500
