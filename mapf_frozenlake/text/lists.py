@@ -61,7 +61,7 @@ class _ListReader:
         if self._skip_header():
             while self.list.broken is None and not self._at_end():
                 self._take()
-            if self.own_lines and self.list.broken is None:
+            if self.list.broken is None:
                 self._refuse_gaps_in_numbering()
             if self.depth > 0 and self.list.bracketed and self.list.broken is None:
                 self._break(
@@ -248,6 +248,9 @@ class _ListReader:
     def _take_number(self, token: Token) -> None:
         if self._is_numbering():
             self.numbering.append(int(token.text[:9]))
+            following = self._token(2)
+            if following.kind in ("newline", "number", "end"):
+                self._break("no move stands behind this number: write every move")
         else:
             self._break("a number among the moves may be a count or a step: write words only")
 
@@ -276,4 +279,4 @@ class _ListReader:
 
     def _is_numbering(self) -> bool:
         """ "1." or "2)" or "Step 3:" before a move."""
-        return self._token(1).text in (".", ")", ":", "]", "|")
+        return self._token(1).text in (".", ")", ":")

@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.text.answer import answer_of
 from mapf_frozenlake.text.errors import ParseError
-from mapf_frozenlake.text.lists import MoveList, read_list
+from mapf_frozenlake.text.lists import MAX_MOVES, MoveList, read_list
 from mapf_frozenlake.text.moves import Move, actions_of, moves_in, readable
 from mapf_frozenlake.text.tokens import Token, tokens_of
 from mapf_frozenlake.text.words import NUMBER_WORDS, STEP_WORDS, agent_numbers
@@ -354,39 +354,33 @@ def _refuse_contradiction(
 
 def _no_answer(sections: list[Section], tokens: list[Token], num_agents: int) -> _Refused:
     """Why there is none: what stands nearest to an answer."""
-    for section in sections:
-        if section.list.broken is not None and not section.list.found:
-            return _Refused(*section.list.broken)
     found = [section for section in sections if section.list.found]
+    named = {section.label for section in found}
+    for section in sections:
+        if section.list.broken is not None:
+            return _Refused(*section.list.broken)
+    for section in sections:
+        if section.label not in named and section.list.cells:
+            return _Refused(section.start, "cells instead of moves: write LEFT, DOWN, RIGHT, UP or WAIT for every step")
+        if section.label not in named and section.list.stopped_by_text:
+            return _no_move_follows(section)
     if found:
         present = set(_agents_named(found, num_agents).values())
         missing = [str(agent) for agent in range(num_agents) if agent not in present]
-        for section in sections:
-            if section.list.stopped_by_text and section.label not in {one.label for one in found}:
-                return _no_move_follows(section)
-        if missing:
-            return _Refused(
-                found[-1].start, f"no moves for agent {', '.join(missing[:8])}: write one row for each agent"
-            )
-        return _Refused(
-            found[-1].start, "the rows of moves are scattered over several answers: write one row for each agent"
+        what = (
+            f"no moves for agent {', '.join(missing[:8])}"
+            if missing
+            else "the agents' moves are scattered or out of order"
         )
+        return _Refused(found[-1].start, f"{what}: write one row for each agent")
     groups = _bracket_groups(tokens)
     if groups:
         return _Refused(
             tokens[groups[-1].start].start,
             f"lists of moves: {len(groups[-1].lists)}, agents: {num_agents}; write one for each",
         )
-    for section in sections:
-        if section.list.cells:
-            return _Refused(section.start, "cells instead of moves: write LEFT, DOWN, RIGHT, UP or WAIT for every step")
-    for section in sections:
-        if section.list.stopped_by_text:
-            return _no_move_follows(section)
     end = tokens[-1].end if tokens else 0
-    return _Refused(
-        end, "the reply ends without a plan: write one row for each agent, as in 'Agent 0: RIGHT DOWN WAIT'"
-    )
+    return _Refused(end, "the reply ends without an answer: write one line for each agent, as in 'Agent 0: RIGHT'")
 
 
 def _no_move_follows(section: Section) -> _Refused:
@@ -409,6 +403,9 @@ def _separated(written: list[Move]) -> list[Move]:
 
 
 def _actions(lists: list[list[Move]]) -> ParsedPlan:
+    for moves in lists:
+        if len(moves) > MAX_MOVES:
+            raise _Refused(moves[MAX_MOVES].start, f"more than {MAX_MOVES} moves for one agent: shorten the plan")
     actions = actions_of(lists)
     if isinstance(actions, tuple):
         raise _Refused(*actions)
