@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator.generate import DEFAULT_LIMITS, Drawer, Exclude, Limits, excluded_keys
-from mapf_frozenlake.generator.strata import strata_of
+from mapf_frozenlake.generator.strata import strata_of, what_is_drawn
 from mapf_frozenlake.instance_set import ARRAYS, InstanceSet
 from mapf_frozenlake.types import Certificate
 
@@ -75,20 +76,15 @@ class InstancePool:
         max_size: int | None = None,
         max_agents: int | None = None,
     ) -> InstancePool:
-        """The process's pool with these arguments: equal arguments give the same pool, so envs share what was drawn."""
+        """The process's pool with these arguments, so that envs share what was drawn; the config's rules do not count."""
         excluded = excluded_keys(exclude)
-        key = (config.canonical_json(), size, seed, excluded.tobytes(), certify, max_size, max_agents)
+        key = (what_is_drawn(config), size, seed, excluded.tobytes(), certify, max_size, max_agents)
         with _SHARED_LOCK:
             if key not in _SHARED:
                 _SHARED[key] = cls(
-                    config,
-                    size=size,
-                    seed=seed,
-                    exclude=exclude,
-                    certify=certify,
-                    max_size=max_size,
+                    config, size=size, seed=seed, exclude=excluded, certify=certify, max_size=max_size,
                     max_agents=max_agents,
-                )
+                )  # fmt: skip
                 if len(_SHARED) > _MOST_POOLS:
                     _SHARED.popitem(last=False)
             _SHARED.move_to_end(key)
@@ -123,30 +119,16 @@ class InstancePool:
         """Have these rows drawn in the background; returns at once. What cannot be drawn is left for ``ensure`` to say."""
         missing = np.asarray(indices, np.int64)
         missing = missing[~self._ready[missing]]
-        if missing.size == 0:
-            return
-        _AHEAD.draw(self, missing)
+        if missing.size:
+            _AHEAD.draw(self, missing)
 
     def __reduce__(self) -> tuple:
         """A pickle says what to draw, not what was drawn: the other process draws the same when it needs it."""
-        _, side, _ = self.arrays.holes.shape
-        arguments = (
-            self.config,
-            self.size,
-            self.seed,
-            self._drawer.excluded,
-            self._certify,
-            side,
-            self.arrays.starts.shape[1],
-        )
-        return InstancePool._from_arguments, (*arguments, self._drawer.limits)
-
-    @classmethod
-    def _from_arguments(cls, config, size, seed, exclude, certify, max_size, max_agents, limits) -> InstancePool:
-        return cls(
-            config, size=size, seed=seed, exclude=exclude, certify=certify, max_size=max_size, max_agents=max_agents,
-            limits=limits,
-        )  # fmt: skip
+        options = {
+            "size": self.size, "seed": self.seed, "exclude": self._drawer.excluded, "certify": self._certify,
+            "max_size": self.arrays.holes.shape[1], "max_agents": self.arrays.starts.shape[1], "limits": self._drawer.limits,
+        }  # fmt: skip
+        return partial(InstancePool, self.config, **options), ()
 
 
 class _Ahead:

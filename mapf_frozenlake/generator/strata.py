@@ -96,6 +96,11 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
     )
 
 
+def what_is_drawn(config: LakeConfig) -> str:
+    """Equal for configs that draw the same boards, whatever their rules, rewards and hints."""
+    return config.model_dump_json(include={"slices", "num_agents"})
+
+
 def hole_count(size: int, num_agents: int, hole_ratio: float) -> int:
     """The share of the cells that are neither start nor goal that are holes, rounded half up."""
     return math.floor(hole_ratio * (size * size - 2 * num_agents) + 0.5 + 1e-9)
@@ -118,12 +123,14 @@ def displacements(size: int, num_agents: int, min_distance: int) -> NDArray[np.i
 
     Both ways are exactly uniform; this picks the one that is expected to throw away less.
     """
+    if min_distance == 1:
+        return np.empty((0, 3), np.int64)
     reach = range(1 - size, size)
     offsets = [(down, right) for down in reach for right in reach if abs(down) + abs(right) >= min_distance]
     pairs = np.cumsum([(size - abs(down)) * (size - abs(right)) for down, right in offsets])
     cells = size * size
     far_enough = num_agents * math.log(pairs[-1] / (cells * (cells - 1)))
     no_overlap = sum(math.log(1 - used / cells) for used in range(2 * num_agents))
-    if min_distance == 1 or far_enough >= no_overlap:
+    if far_enough >= no_overlap:
         return np.empty((0, 3), np.int64)
     return np.column_stack([np.array(offsets), pairs]).astype(np.int64)

@@ -84,6 +84,10 @@ def test_equal_arguments_share_a_pool():
     assert (
         InstancePool.shared(LakeConfig.model_validate_json(CONFIG.model_dump_json()), size=50, exclude=held_out) is one
     )
+    assert (
+        InstancePool.shared(CONFIG.model_copy(update={"reward": "shaped", "horizon": 5}), size=50, exclude=held_out)
+        is one
+    )
     assert InstancePool.shared(CONFIG, size=50) is not one
     assert InstancePool.shared(CONFIG, size=51, exclude=held_out) is not one
 
