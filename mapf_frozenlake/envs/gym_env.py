@@ -16,7 +16,6 @@ from mapf_frozenlake.envs.show import Recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import space_of
-from mapf_frozenlake.world.rewards import team_means
 from mapf_frozenlake.world.snapshot import Snapshot
 
 RESET_OPTIONS = ("instance", "config")
@@ -37,7 +36,6 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
         options = understand(kwargs)
         self.render_mode = render_mode
         self.batch = options.make_batch(1)
-        self._team = np.zeros(1, np.float64)
         self._recorder = None if render_mode is None else Recorder(render_mode, self.metadata["render_fps"])
         shape = self.batch.observation.shape[1:]
         self.observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
@@ -59,18 +57,20 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
         return observation[0].copy(), {}
 
     def step(self, action: NDArray) -> tuple[NDArray, float, bool, bool, dict[str, Any]]:
+        batch = self.batch
         actions = np.asarray(action)
-        observation, rewards, terminated, truncated, events = self.batch.step(actions[None])
-        team_means(rewards, self.batch.episode, self._team)
-        info: dict[str, Any] = {"events": events[0].copy()}
-        over, cut = bool(terminated[0]), bool(truncated[0])
-        if over or cut:
+        over = batch.advance(actions[None])
+        info: dict[str, Any] = {"events": batch.events[0].copy()}
+        terminated = truncated = False
+        if over:
+            terminated = bool(batch.episode["terminated"][0])
+            truncated = not terminated
             optimal = int(self.batch.optimal[0])
             info["success"], info["valid"] = bool(self.batch.success[0]), bool(self.batch.valid[0])
             info["optimal"] = None if optimal < 0 else bool(optimal)
         if self._recorder is not None:
             self._recorder.add(self.snapshot(actions))
-        return observation[0].copy(), float(self._team[0]), over, cut, info
+        return batch.observation[0].copy(), float(batch.team_reward[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""

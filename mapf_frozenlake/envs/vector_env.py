@@ -18,7 +18,6 @@ from mapf_frozenlake.envs.show import Recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import space_of
-from mapf_frozenlake.world.rewards import team_means
 
 _AUTORESET = {
     AutoresetMode.NEXT_STEP: "next_step",
@@ -56,7 +55,6 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
-        self._team = np.zeros(num_envs, np.float64)
         if render_mode is not None:
             self._recorders = [Recorder(render_mode, self.metadata["render_fps"]) for _ in range(num_envs)]
         shape = self.batch.observation.shape[1:]
@@ -97,13 +95,12 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         batch = self.batch
         moved = ~batch.finished  # an env whose episode is over is reset by this step, in next-step mode
         result = batch.step(actions)
-        team_means(result.rewards, batch.episode, self._team)
         over = result.terminated | result.truncated
         for env, recorder in enumerate(self._recorders):
             self._record(recorder, env, actions[env], begins=not moved[env] or (over[env] and not batch.finished[env]))
         return (
             self._seen(),
-            self._team.copy(),
+            batch.team_reward.copy(),
             result.terminated,
             result.truncated,
             self._info(result.events, moved, over),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.types import Instance
+from mapf_frozenlake.world.jit import allocating
 
 
 class Boards(NamedTuple):
@@ -29,7 +31,26 @@ def boards_of(instances: InstanceSet) -> Boards:
     return Boards(*(np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields))
 
 
-def raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> None:
+def given_boards(
+    given: Instance | InstanceSet | Sequence[Instance], count: int, max_size: int, max_agents: int
+) -> Boards:
+    """One instance for all of ``count`` envs, or one for each; every agent of each has a way to its goal."""
+    if not isinstance(given, InstanceSet):
+        instances = [given] if isinstance(given, Instance) else list(given)
+        for one in instances:
+            if not isinstance(one, Instance):
+                raise LakeError(
+                    f"instance of type {type(one).__name__}: give an Instance, a sequence of them or an InstanceSet"
+                )
+        given = InstanceSet.from_instances(instances)
+    if len(given) not in (1, count):
+        raise LakeError(f"{len(given)} instances for {count} envs: give one for all, or one for each")
+    _raise_on_unfit(given, max_size, max_agents)
+    _raise_on_unreachable(given)
+    return boards_of(given)
+
+
+def _raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> None:
     """An instance larger than the spaces is an error that names the kwarg."""
     side = max(int(instances.heights.max()), int(instances.widths.max()))
     if side > max_size:
@@ -43,9 +64,9 @@ def raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> No
         )
 
 
-def raise_on_unreachable(instances: InstanceSet) -> None:
+def _raise_on_unreachable(instances: InstanceSet) -> None:
     """Every agent of every instance must have a way to its goal, the others left aside."""
-    bad, agent = first_unreachable(boards_of(instances))
+    bad, agent = _first_unreachable(boards_of(instances))
     if bad >= 0:
         raise LakeError(
             f"instance {bad}: agent {agent} has no way from {tuple(instances.starts[bad, agent].tolist())} to its goal "
@@ -53,8 +74,8 @@ def raise_on_unreachable(instances: InstanceSet) -> None:
         )
 
 
-@njit(cache=True, nogil=True)
-def first_unreachable(boards):
+@allocating
+def _first_unreachable(boards):
     """(instance, agent) of the first agent without a way to its goal, (-1, -1) if there is none."""
     for row in range(len(boards.heights)):
         height, width = boards.heights[row], boards.widths[row]

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mapf_frozenlake.types import NUM_ACTIONS, Event
-from mapf_frozenlake.world.jit import kernel, part
+from mapf_frozenlake.world.jit import part
 from mapf_frozenlake.world.move import move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
-from mapf_frozenlake.world.state import OVER, RUNNING, place
+from mapf_frozenlake.world.state import OVER, place
 
 _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
 
+class Rules(NamedTuple):
+    """What a config says about how episodes are played."""
+
+    ahead: float  # chance that a moving agent goes where it wanted
+    horizon: int  # 0: four times height plus width
+    reward: int  # index into rewards.NAMES
+    ends_on_conflict: bool
+    hint: float  # scale of the hint channels
+
+
 @part
-def begin(state, e, row, boards, seed, number, rules):
-    """Start episode ``number`` of the env with this seed on instance ``row`` of the boards, under the given rules."""
-    holes, heights, widths, num_agents, starts, goals, makespan = boards
-    ahead, horizon, reward, ends_on_conflict, hint = rules
-    place(state, e, row, holes, heights, widths, num_agents, starts, goals, makespan)
+def begin(state, e, row, boards, rules):
+    """Start the env's next episode on instance ``row`` of the boards."""
+    place(state, e, row, boards)
     episode = state.episode[e]
-    episode.key = episode_key(seed, number)
-    episode.ahead = ahead
-    episode.horizon = horizon if horizon > 0 else 4 * (episode.height + episode.width)
-    episode.reward = reward
-    episode.ends_on_conflict = ends_on_conflict
-    episode.hint = hint
+    episode.key = episode_key(episode.seed, episode.number)
+    episode.ahead = rules.ahead
+    episode.horizon = rules.horizon if rules.horizon > 0 else 4 * (episode.height + episode.width)
+    episode.reward = rules.reward
+    episode.ends_on_conflict = rules.ends_on_conflict
+    episode.hint = rules.hint
     episode.step = 0
     episode.violated = False
     episode.terminated = False
     episode.truncated = False
-    episode.status = RUNNING
 
 
 @part
@@ -66,7 +75,7 @@ def advance(state, e, actions):
         episode.optimal = episode.valid and episode.step == episode.makespan
 
 
-@kernel
+@part
 def first_bad_action(actions):
     """Flat index of the first action that is none of the five, -1 if all are."""
     flat = actions.reshape(-1)

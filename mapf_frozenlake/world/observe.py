@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapf_frozenlake.world.jit import kernel, part
+from mapf_frozenlake.world.jit import part
 from mapf_frozenlake.world.lanes import mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
@@ -139,14 +139,13 @@ def _see_features(state, e, i, at, sight, out):
             out[at + 5 + action] = one * episode.hint if terrain[there] == ICE else np.float32(0)
 
 
-@kernel
-def see_masks(state, out):
+@part
+def see_masks(state, e, out):
     """Per agent and action whether it stays on the board: out bool[n, A, 5]. An empty slot can only wait."""
     stride = state.stride
-    for e in range(out.shape[0]):
-        terrain, count = state.terrain[e], state.episode[e].num_agents
-        for i in range(out.shape[1]):
-            here = np.int64(state.cells[e, i])
-            out[e, i, 4] = True
-            for action, there in enumerate((here - 1, here + stride, here + 1, here - stride)):
-                out[e, i, action] = i < count and terrain[max(0, there)] != OFF
+    count = state.episode[e].num_agents
+    for i in range(out.shape[1]):
+        here = np.int64(state.cells[e, i])
+        out[e, i, 4] = True
+        for action, there in enumerate((here - 1, here + stride, here + 1, here - stride)):
+            out[e, i, action] = i < count and state.terrain[e, max(0, there)] != OFF

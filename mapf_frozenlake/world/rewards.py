@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import RewardName
 from mapf_frozenlake.types import Event
-from mapf_frozenlake.world.jit import kernel, part
+from mapf_frozenlake.world.jit import part
 
 NAMES: tuple[str, ...] = get_args(RewardName)
 SPARSE, PROGRESS, SHAPED, LEGAL = (NAMES.index(name) for name in ("sparse", "progress", "shaped", "legal"))
 NEEDS_DISTANCE = frozenset({"progress", "shaped"})
 
-_NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
+_NONE, _BLOCKED, _FELL = int(Event.NONE), int(Event.BLOCKED), int(Event.HOLE)
 
 
 @dataclass(frozen=True)
@@ -41,49 +41,59 @@ RewardFunction = Callable[[Transition], NDArray[np.float64]]  # -> [n, A]
 
 @part
 def pay(state, e, success):
-    """Write the named reward of env ``e``'s last step, the same rule for all agents unless the reward is per agent."""
+    """Write the named reward of env ``e``'s last step, and the team's mean of it."""
     episode = state.episode[e]
-    count = episode.num_agents
-    kind = episode.reward
-    if kind == SHAPED:
-        # Potential −distance / (height + width): an episode's sum is its sparse reward plus the share of way gained.
-        scale = np.float64(episode.height + episode.width)
-        for i in range(count):
-            gained = 0.0
-            if state.events[e, i] != 5:  # a hole has no distance: who fell keeps its potential
-                was = state.distance[e, i, state.before[e, i]]
-                now = state.distance[e, i, state.cells[e, i]]
-                gained = np.float64(np.int32(was) - np.int32(now)) / scale
-            state.rewards[e, i] = gained + (1.0 if success else 0.0)
+    if episode.reward == SHAPED:
+        _pay_each_its_way(state, e, success)
         return
     amount = 0.0
-    if kind == SPARSE:
+    if episode.reward == SPARSE:
         amount = 1.0 if success else 0.0
     else:
         horizon = np.float64(episode.horizon)
-        lawful, closer = 0, 0
-        for i in range(count):
-            event = state.events[e, i]
-            if event in (_NONE, _BLOCKED):
-                lawful += 1
-            if kind == PROGRESS:
-                now = state.distance[e, i, state.cells[e, i]]
-                if now == 0 or now < state.distance[e, i, state.before[e, i]]:
-                    closer += 1
-            else:
-                closer += 1
-        amount = (lawful / count) * (closer / count) / horizon
+        amount = _share_in_order(state, e, episode.reward == PROGRESS) / horizon
         if success:  # the steps that are left are paid at once
             amount += (horizon - np.float64(episode.step)) / horizon
-    for i in range(count):
+    for i in range(episode.num_agents):
         state.rewards[e, i] = amount
+    episode.team = amount
 
 
-@kernel
-def team_means(rewards, episode, means):
-    """Per env the mean over the agents that take part, summed in slot order: float64[n] into ``means``."""
-    for e in range(len(means)):
-        total = 0.0
-        for i in range(episode[e].num_agents):
-            total += rewards[e, i]
-        means[e] = total / max(1, episode[e].num_agents)
+@part
+def _share_in_order(state, e, towards_goals):
+    """Share of agents without a violation, times, for progress, the share on their goals or nearer than before."""
+    count = state.episode[e].num_agents
+    lawful, closer = 0, 0
+    for i in range(count):
+        event = state.events[e, i]
+        if event in (_NONE, _BLOCKED):
+            lawful += 1
+        if towards_goals:
+            now = state.distance[e, i, state.cells[e, i]]
+            if now == 0 or now < state.distance[e, i, state.before[e, i]]:
+                closer += 1
+        else:
+            closer += 1
+    return (lawful / count) * (closer / count)
+
+
+@part
+def _pay_each_its_way(state, e, success):
+    """Potential −distance / (height + width): an episode's sum is its sparse reward plus the share of way gained."""
+    episode = state.episode[e]
+    scale = np.float64(episode.height + episode.width)
+    total = 0.0
+    for i in range(episode.num_agents):
+        gained = 0.0
+        if state.events[e, i] != _FELL:  # a hole has no distance: who fell keeps its potential
+            was = state.distance[e, i, state.before[e, i]]
+            now = state.distance[e, i, state.cells[e, i]]
+            gained = np.float64(np.int32(was) - np.int32(now)) / scale
+        state.rewards[e, i] = gained + (1.0 if success else 0.0)
+        total += state.rewards[e, i]
+    episode.team = total / episode.num_agents
+
+
+def team_means(paid: NDArray[np.float64], active: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Per env the mean over the agents that take part: float64[n]."""
+    return paid.sum(axis=1) / active.sum(axis=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mapf_frozenlake.types import MAX_SIZE
-from mapf_frozenlake.world.jit import allocating, part
+from mapf_frozenlake.world.jit import part
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MUL_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -42,11 +42,8 @@ def episode_key(seed, episode):
     return mix(mix(np.uint64(seed), _EPISODE_SALT), np.uint64(episode))
 
 
-@allocating
-def pool_rows(seeds, episodes, pool_size):
-    """Which row of a pool of ``pool_size`` each env's episode uses: int64, one per env."""
-    rows = np.empty(len(seeds), dtype=np.int64)
-    for e in range(len(seeds)):
-        draw = mix(mix(np.uint64(seeds[e]), _POOL_SALT), np.uint64(episodes[e]))
-        rows[e] = np.int64(draw % np.uint64(pool_size))
-    return rows
+@part
+def pool_row(seed, episode, pool_size):
+    """Which row of a pool of ``pool_size`` an env's episode uses."""
+    draw = mix(mix(np.uint64(seed), _POOL_SALT), np.uint64(episode))
+    return np.int64(draw % np.uint64(pool_size))

@@ -13,7 +13,10 @@ from mapf_frozenlake.world.move import OFF
 # One env's scalars. `status` says what may happen next.
 EPISODE = np.dtype(
     [
+        ("seed", np.int64),  # of the env
+        ("number", np.int64),  # of the env's next episode
         ("key", np.uint64),  # of the episode's slip draws
+        ("team", np.float64),  # mean reward of the last step over the agents that take part
         ("ahead", np.float64),  # chance that a moving agent goes where it wanted; 1: not slippery
         ("horizon", np.int32),
         ("step", np.int32),  # steps taken in this episode
@@ -88,20 +91,22 @@ def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_
 
 
 @part
-def place(state, e, row, holes, heights, widths, num_agents, starts, goals, makespan):
-    """Put instance ``row`` of a struct of arrays (see ``InstanceSet``) on env ``e``'s board."""
+def place(state, e, row, boards):
+    """Put instance ``row`` of the boards on env ``e``'s."""
+    heights, widths, num_agents = boards.heights, boards.widths, boards.num_agents
+    starts, goals = boards.starts, boards.goals
     stride, pad = state.stride, state.pad
     terrain, occupant, owner = state.terrain[e], state.occupant[e], state.owner[e]
     episode = state.episode[e]
     episode.height, episode.width = heights[row], widths[row]
-    episode.num_agents, episode.makespan = num_agents[row], makespan[row]
+    episode.num_agents, episode.makespan = num_agents[row], boards.makespan[row]
     terrain[:] = OFF
     occupant[:] = 0
     owner[:] = 0
     for r in range(heights[row]):
         base = (r + pad) * stride + pad
         for c in range(widths[row]):
-            terrain[base + c] = 1 if holes[row, r, c] else 0
+            terrain[base + c] = 1 if boards.holes[row, r, c] else 0
     for i in range(state.cells.shape[1]):
         if i < num_agents[row]:
             state.cells[e, i] = (starts[row, i, 0] + pad) * stride + starts[row, i, 1] + pad

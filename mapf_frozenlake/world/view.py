@@ -1,0 +1,108 @@
+"""What is the case on a batch of lakes, as plain arrays: the reading half of ``LakeBatch``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake.world.move import HOLE
+from mapf_frozenlake.world.snapshot import Snapshot
+from mapf_frozenlake.world.state import OVER, State
+
+
+class LakeView:
+    """n envs of A agent slots, read from a ``State``. Cells are (row, col), -1 in empty slots."""
+
+    _state: State
+
+    @property
+    def episode(self) -> NDArray:
+        """[n]: every env's scalars, see ``state.EPISODE``."""
+        return self._state.episode
+
+    @property
+    def positions(self) -> NDArray[np.int16]:
+        """[n, A, 2]: row, col; -1 in empty slots."""
+        return self._places(self._state.cells)
+
+    @property
+    def goals(self) -> NDArray[np.int16]:
+        """[n, A, 2]: row, col; -1 in empty slots."""
+        return self._places(self._state.goals)
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """[n, A]: False in empty slots."""
+        return np.arange(self._state.cells.shape[1]) < self._state.episode["num_agents"][:, None]
+
+    @property
+    def events(self) -> NDArray[np.int8]:
+        """[n, A]: Event codes of the last step."""
+        return self._state.events
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """[n, A]: of the last step; 0 in empty slots."""
+        return self._state.rewards
+
+    @property
+    def team_reward(self) -> NDArray[np.float64]:
+        """[n]: the mean over the agents that take part."""
+        return self._state.episode["team"]
+
+    @property
+    def step_count(self) -> NDArray[np.int32]:
+        """[n]: steps taken in the current episode."""
+        return self._state.episode["step"]
+
+    @property
+    def horizon(self) -> NDArray[np.int32]:
+        """[n]: steps after which the current episode is truncated."""
+        return self._state.episode["horizon"]
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """[n]: whether the episode is over and not yet reset."""
+        return self._state.episode["status"] == OVER
+
+    @property
+    def success(self) -> NDArray[np.bool_]:
+        """[n]: whether the last finished episode ended with all agents on their goals."""
+        return self._state.episode["success"]
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """[n]: whether it was a success without any violation."""
+        return self._state.episode["valid"]
+
+    @property
+    def optimal(self) -> NDArray[np.int8]:
+        """[n]: 1 valid at the certified makespan, 0 not, -1 where that is unknown or the world slips."""
+        return self._state.episode["optimal"]
+
+    def holes(self, env: int = 0) -> NDArray[np.bool_]:
+        """[height, width]: the board of one env."""
+        state, episode = self._state, self._state.episode[env]
+        board = state.terrain[env].reshape(state.stride, state.stride)
+        pad = state.pad
+        return board[pad : pad + episode["height"], pad : pad + episode["width"]] == HOLE
+
+    def snapshot(self, env: int = 0, actions: NDArray | None = None) -> Snapshot:
+        """One env as it stands, for a renderer; ``actions`` [A] are those of the step just taken."""
+        state = self._state
+        count = int(state.episode["num_agents"][env])
+        return Snapshot(
+            holes=self.holes(env),
+            positions=self.positions[env, :count],
+            goals=self.goals[env, :count],
+            starts=self._places(state.starts)[env, :count],
+            actions=None if actions is None else np.asarray(actions, np.int8)[:count],
+            events=None if actions is None else state.events[env, :count].copy(),
+            step=int(self.step_count[env]),
+            horizon=int(self.horizon[env]),
+        )
+
+    def _places(self, cells: NDArray[np.int32]) -> NDArray[np.int16]:
+        places = self._state.place[cells]
+        places[~self.active] = -1
+        return places
