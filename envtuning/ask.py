@@ -25,6 +25,22 @@ class NoAnswer(RuntimeError):
     """The engineer did not answer in time."""
 
 
+class EngineerUnavailable(RuntimeError):
+    """The engineer cannot be asked at all: an unknown name or option, a missing extra, a missing key."""
+
+
+def raise_unless_askable(run: RunFolder) -> None:
+    """Find out before the first stage is trained, not after it. Asks nothing."""
+    if any(stage.config == "engineer" for stage in run.spec.stages):
+        engineer = new_engineer(run.spec, {})
+        chat = getattr(engineer, "chat", None)
+        if hasattr(chat, "required_key"):
+            try:
+                chat.required_key()
+            except engineers.ChatError as error:
+                raise EngineerUnavailable(str(error)) from error
+
+
 def ask(run: RunFolder, stage: StageFolder) -> Answer:
     """The engineer's answer to a finished stage's report, asked once and then read from the disk."""
     if (recorded := stage.answer) is not None:
@@ -45,13 +61,11 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
         return Incident(kind=kind, message=message, stage=stage.number)
 
     name = spec.engineer.name
+    engineer = make_engineer(run, stage)
     try:
-        engineer = make_engineer(run, stage)
         proposal = within(
             spec.engineer.timeout, lambda: engineer.propose(report, current=current, editable=spec.editable)
         )
-    except (engineers.UnknownEngineer, ImportError):
-        raise  # nothing was asked: the run's file must change, or an extra be installed
     except Exception as error:  # a third party's engineer may fail in any way; the run goes on with what works
         message = f"{name} failed ({type(error).__name__}: {error}); the current config goes on"
         return Answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
@@ -81,21 +95,27 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
 
 def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
     """The run's engineer, seeded for this stage; what it was already told for this stage is not asked again."""
-    spec = run.spec.engineer
-    options: dict[str, Any] = {
+    options = {
         "seed": derive(run.spec.seed, "engineer", stage.number),
         "transcript": stage.transcript_file,
-        "feasible": check_config if run.spec.guard.check_feasible else None,
-        "max_drop": run.spec.guard.max_drop,
-    } | spec.options
+    } | run.spec.engineer.options
     for cap, spent in spent_before(run, stage).items():
         if options.get(cap) is not None:
             options[cap] = max(type(options[cap])(0), options[cap] - spent)
-    engineer = engineers.make(spec.name, **options)
+    engineer = new_engineer(run.spec, options)
     replies = recorded_replies(stage)
     if replies and hasattr(engineer, "chat"):
         engineer.chat = RecordedFirst(engineer.chat, replies)
     return engineer
+
+
+def new_engineer(spec: RunSpec, options: dict[str, Any]) -> engineers.Engineer:
+    """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
+    guard = {"feasible": check_config if spec.guard.check_feasible else None, "max_drop": spec.guard.max_drop}
+    try:
+        return engineers.make(spec.engineer.name, **guard | spec.engineer.options | options)
+    except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
+        raise EngineerUnavailable(str(error)) from error
 
 
 def spent_before(run: RunFolder, stage: StageFolder) -> dict[str, float]:

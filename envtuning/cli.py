@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from engineers import UnknownEngineer
 from envtuning import atomic, loop
 from envtuning import compare as comparing
+from envtuning.ask import EngineerUnavailable
 from envtuning.console import ConsoleObserver, run_table, summary
 from envtuning.episodes import Episode
 from envtuning.page import write_page
@@ -252,7 +252,7 @@ def show_film(pictures: list[str], seconds: float) -> None:
 def told() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
     expected = (
-        SpecError, RunError, RunStopped, UnknownTrainee, UnknownEngineer, LakeError, ImportError,
+        SpecError, RunError, RunStopped, UnknownTrainee, EngineerUnavailable, LakeError, ImportError,
         atomic.StorageError, atomic.RunLocked,
     )  # fmt: skip
     try:

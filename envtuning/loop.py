@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envtuning import atomic
-from envtuning.ask import ask, redraw
+from envtuning.ask import ask, raise_unless_askable, redraw
 from envtuning.episodes import slice_results
 from envtuning.observer import Observer
 from envtuning.play import play
@@ -40,6 +40,7 @@ def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
 def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
     """Do what is left to do, at most up to the given number of stages."""
     with atomic.locked(run.path):
+        raise_unless_askable(run)
         loop = _Loop(run, observer or Observer())
         try:
             while (task := next_task(run)) is not None:

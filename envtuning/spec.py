@@ -30,7 +30,11 @@ class TraineeSpec(_Frozen):
 class EngineerSpec(_Frozen):
     name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
     options: dict[str, Any] = Field(default_factory=dict, description="Passed to engineers.make as keyword arguments.")
-    timeout: float | None = Field(900.0, gt=0, description="Seconds until it counts as failed; null waits for ever.")
+    timeout: float | None = Field(
+        90_000.0,
+        gt=0,
+        description="Seconds until it counts as failed, null: never. Models and humans have shorter limits of their own.",
+    )
 
 
 class SuiteSpec(_Frozen):

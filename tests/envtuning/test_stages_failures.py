@@ -229,13 +229,22 @@ def test_dropping_a_working_slice_at_once_is_refused_unless_the_limit_is_off(spe
     assert incidents(loop.start(free, tmp_path / "free")) == []
 
 
-def test_an_unknown_engineer_stops_the_run_before_anything_is_recorded_as_its_failure(spec, tmp_path):
-    from engineers import UnknownEngineer
-
-    wrong = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": "oracle"})})
-    with pytest.raises(UnknownEngineer, match="oracle"):
-        loop.start(wrong, tmp_path / "run")
-    assert not RunFolder(tmp_path / "run").stage(0).proposal_file.exists()
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("oracle", {}, "'oracle' is unknown"),
+        ("openai/gpt-5-mini", {}, "OPENAI_API_KEY"),
+        ("rules", {"temper": 1}, "no option temper"),
+    ],
+)
+def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_trained(
+    spec, tmp_path, monkeypatch, name, options, says
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    wrong = spec.engineer.model_copy(update={"name": name, "options": options})
+    with pytest.raises(envtuning.ask.EngineerUnavailable, match=says):
+        loop.start(spec.model_copy(update={"engineer": wrong}), tmp_path / "run")
+    assert RunFolder(tmp_path / "run").stages == []
 
 
 def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path):
@@ -268,7 +277,7 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
             return Completion("{" if len(questions) == 1 else json.dumps(example(schema)), 10, 5, 0.25)
 
     def make(name, **options):
-        options = {key: options[key] for key in ("transcript", "feasible")}
+        options = {key: options.get(key) for key in ("transcript", "feasible")}
         return ModelEngineer(Model(), context="V1", **options)
 
     monkeypatch.setattr(envtuning.ask.engineers, "make", make)
