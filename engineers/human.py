@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from engineers.answers import read_answer
 from engineers.context import Context, context_named
 from engineers.guard import Feasible
-from engineers.prompt import build_prompt
+from engineers.prompt import build_prompt, require_templates
 from engineers.proposal import Proposal, Usage
 from engineers.replies import ReplyError
 from engineers.report import StageReport
@@ -44,6 +44,7 @@ class HumanEngineer:
         max_drop: float | None = None,
         say: Callable[[str], object] | None = None,
     ) -> None:
+        require_templates()
         self.desk, self.timeout, self.poll = Path(desk), timeout, poll
         self.context = context_named(context)
         self.feasible, self.max_drop = feasible, max_drop

@@ -15,7 +15,7 @@ from engineers.chat import Chat, ChatError, Message
 from engineers.context import Context, context_named
 from engineers.guard import Feasible
 from engineers.meter import Meter
-from engineers.prompt import build_prompt, build_reask, build_summary_prompt
+from engineers.prompt import build_prompt, build_reask, build_summary_prompt, require_templates
 from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact, scrub
 from engineers.replies import ReplyError, encodable, without_thoughts
@@ -50,6 +50,7 @@ class ModelEngineer:
         max_drop: float | None = None,
         name: str | None = None,
     ) -> None:
+        require_templates()
         if max_attempts < 1 or max_tokens < 1:
             raise ValueError(f"max_attempts={max_attempts}, max_tokens={max_tokens}: both must be at least 1")
         if meter is not None and (max_total_tokens, max_cost) != (None, None):

@@ -61,6 +61,11 @@ class _Material:
         return None
 
 
+def require_templates() -> None:
+    """Raise ``ImportError`` with the install command where Jinja is missing: before a run begins, not after a stage."""
+    require("jinja2", extra="prompt")
+
+
 def build_prompt(report: StageReport, form: WireForm[Any], context: Context, summary: str = "") -> Prompt:
     """The question for the next config. Raises ``ValueError`` if the budget has no room even without cases and history."""
     return _within_budget("propose.md.j2", report, form, context, summary)
@@ -142,7 +147,6 @@ def _render(
 
 @cache
 def _environment() -> jinja2.Environment:
-    require("jinja2", extra="prompt")
     import jinja2
 
     return jinja2.Environment(

@@ -34,7 +34,7 @@ class Thresholds:
 
 
 class RulesEngineer(PlainEngineer):
-    """Generic over configs that have slices with shares (see ``engineers.roles``); other configs stay as they are."""
+    """Generic over configs that have slices with shares (see ``engineers.roles``); other configs, and nulls, stay."""
 
     name = "rules"
 
@@ -92,7 +92,11 @@ class RulesEngineer(PlainEngineer):
 
     def _turn_difficulties(self, design: Design, piece: SliceKnobs, reading: Reading, report: StageReport) -> None:
         """Take back, else ease all, else open one: the signal matters at once, harder settings can wait."""
-        dials = [_Dial(knob, *bounds) for knob in piece.difficulties if (bounds := self.range_of(knob)) is not None]
+        dials = [
+            _Dial(knob, *bounds)
+            for knob in piece.difficulties
+            if knob.value is not None and (bounds := self.range_of(knob)) is not None
+        ]
         if self._take_back(design, piece, dials, reading, report):
             return
         if reading.rate <= self.thresholds.dead:
@@ -141,7 +145,7 @@ class _Dial:
 
     @property
     def value(self) -> float:
-        return self.low if self.knob.value is None else float(self.knob.value)
+        return float(self.knob.value)
 
     @property
     def turned(self) -> float:

@@ -51,7 +51,8 @@ def test_third_parties_join_by_an_entry_point(third_party):
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "extra"), [("openai/m", "openai", "openai"), ("litellm/p/m", "litellm", "litellm")]
+    ("name", "module", "extra"),
+    [("openai/m", "openai", "openai"), ("litellm/p/m", "litellm", "litellm"), ("human", "jinja2", "prompt")],
 )
 def test_a_missing_extra_names_its_install_command(monkeypatch, name, module, extra):
     from engineers.backends import making

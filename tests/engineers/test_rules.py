@@ -50,6 +50,12 @@ def test_of_two_knobs_the_less_opened_one_is_opened():
     assert (after.hole_ratio, after.wait_ratio) == (0.5, 0.45)
 
 
+def test_a_null_is_no_setting_to_turn():
+    config = LakeConfig(slices={4: {"hole_ratio": 0.5, "wait_ratio": None}})
+    after = engineers.make("rules").propose(told(config, {4: 0.3}, {4: 0.9}), config).config.slices[4]
+    assert (after.hole_ratio, after.wait_ratio) == (pytest.approx(0.635), None)
+
+
 def test_mastered_on_the_target_too_is_left_as_hard_as_it_is():
     config = lake(s4=(1.0, 0.1))
     assert propose(told(config, {4: 0.9}, {4: 0.9}), config)[4].hole_ratio == 0.1
