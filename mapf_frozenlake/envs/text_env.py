@@ -143,8 +143,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
             moves[: instance.num_agents] = read
         before = self.batch.positions[0, : instance.num_agents]
         result = self.batch.step(moves[None])
-        team = np.zeros(1)
-        team_means(result.rewards, self.batch.episode, team)
+        team = team_means(result.rewards, self.batch.active)
         terminated, truncated = bool(result.terminated[0]), bool(result.truncated[0])
         self._over = terminated or truncated
         info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
