@@ -24,7 +24,9 @@ from envtuning.trainees.rllib import RLlibOptions, RLlibTrainee, algorithm_confi
 from mapf_frozenlake import LakeConfig
 
 LAKES = LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")
-OPTIONS = RLlibOptions(encoder="mlp", hidden=(128, 128), separate_value=True, num_envs=64, rollout=64, minibatch=1024, epochs=4)
+OPTIONS = RLlibOptions(
+    encoder="mlp", hidden=(128, 128), separate_value=True, num_envs=64, rollout=64, minibatch=1024, epochs=4
+)
 ROOM = {"observation": "ego", "window": 7, "hints": False, "max_size": 5, "max_agents": 2}
 
 
@@ -42,7 +44,9 @@ def stock(env: str) -> Algorithm:
         .environment(env, env_config=ROOM | {"config": LAKES})
         .multi_agent(policies={"shared"}, policy_mapping_fn=lambda agent, episode, **_: "shared")
         .rl_module(rl_module_spec=network_spec(OPTIONS, ROOM))
-        .env_runners(num_env_runners=0, num_envs_per_env_runner=OPTIONS.num_envs, rollout_fragment_length=OPTIONS.rollout)
+        .env_runners(
+            num_env_runners=0, num_envs_per_env_runner=OPTIONS.num_envs, rollout_fragment_length=OPTIONS.rollout
+        )
         .callbacks(RLlibCallback)
         .debugging(seed=0, log_level="ERROR")
     )
@@ -113,7 +117,9 @@ def main() -> None:
         print(f"{name:26}", rows[name], flush=True)
     ratios = {
         name: {
-            "sampling_cpu_per_step": round(row["sampling"]["cpu_us_per_step"] / rows["ours"]["sampling"]["cpu_us_per_step"], 1),
+            "sampling_cpu_per_step": round(
+                row["sampling"]["cpu_us_per_step"] / rows["ours"]["sampling"]["cpu_us_per_step"], 1
+            ),
             "end_to_end_steps_per_cpu_s": round(
                 rows["ours"]["end_to_end"]["steps_per_cpu_s"] / row["end_to_end"]["steps_per_cpu_s"], 2
             ),

@@ -52,7 +52,7 @@ class RLlibOptions(BaseModel):
 
     encoder: Literal["conv", "mlp"] = Field("mlp", description="How the view is read.")
     channels: tuple[int, ...] = Field((16, 32), description="Of the convolutions, 3×3 each.")
-    hidden: tuple[int, ...] = Field((128, 128), min_length=1, description="Widths of the dense layers.")
+    hidden: tuple[int, ...] = Field((256, 128), min_length=1, description="Widths of the dense layers.")
     separate_value: bool = Field(False, description="Whether the value has dense layers of its own.")
 
     num_envs: int = Field(128, ge=1, description="Lakes per EnvRunner, moved by one kernel call.")

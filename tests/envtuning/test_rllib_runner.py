@@ -37,7 +37,7 @@ def test_replaying_its_actions_gives_its_rows_and_rewards(runner):
     runner.sample()
     rollout = runner._rollout
     lakes = mfl.LakeBatch(MIXED, 16, **ENV)
-    lakes.seed(runner.env._seeds)
+    lakes.seed(np.random.SeedSequence([5, 0]).generate_state(16, np.uint32).astype(np.int64))
     observation = lakes.reset()
     for t in range(len(rollout)):
         np.testing.assert_array_equal(rollout.rows[t], observation)

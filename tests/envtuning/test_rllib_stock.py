@@ -99,6 +99,7 @@ def test_without_the_callback_it_says_what_to_add(ray_session):
         algorithm.stop()
 
 
+@pytest.mark.slow
 def test_restarted_stock_runner_is_on_the_current_config(ray_session):
     config = FORMS["native vector"]().env_runners(num_env_runners=1)
     algorithm = config.build_algo()

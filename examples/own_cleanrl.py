@@ -1,0 +1,90 @@
+"""A curriculum inside your own single-file training script, in CleanRL's manner: the lines marked ← are all it takes.
+
+python examples/own_cleanrl.py --steps 200000
+"""
+
+import argparse
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import nn
+
+import mapf_frozenlake as mfl
+from envtuning import CurriculumVectorEnv, Ladder  # ←
+
+STAGES = [mfl.LakeConfig.single(size, num_agents=2, reward="shaped") for size in (3, 4, 5)]  # ←
+
+
+class Agent(nn.Module):
+    """One controller of all agents: a categorical per agent, and one value."""
+
+    def __init__(self, seen: int, num_agents: int, num_actions: int) -> None:
+        super().__init__()
+        self.heads = (num_agents, num_actions)
+        self.trunk = nn.Sequential(nn.Flatten(), nn.Linear(seen, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
+        self.actor, self.critic = nn.Linear(128, num_agents * num_actions), nn.Linear(128, 1)
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.distributions.Categorical, torch.Tensor]:
+        embedding = self.trunk(observation)
+        logits = self.actor(embedding).unflatten(1, self.heads)
+        return torch.distributions.Categorical(logits=logits), self.critic(embedding).squeeze(1)
+
+
+def main(steps: int = 200_000, num_envs: int = 64, rollout: int = 32, seed: int = 0) -> int:
+    torch.manual_seed(seed)
+    ladder = Ladder(STAGES, threshold=0.7, window=500)  # ←
+    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=num_envs, config=STAGES[0], max_size=5, window=5)
+    envs = CurriculumVectorEnv(envs, curriculum=ladder)  # ← swaps when the ladder says so, at each copy's next reset
+    agent = Agent(int(np.prod(envs.single_observation_space.shape)), *envs.unwrapped.batch.action_masks().shape[1:])
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
+    observation, _ = envs.reset(seed=seed)
+    for update in range(steps // (num_envs * rollout)):
+        data, ended = [], np.zeros(num_envs, bool)
+        for _ in range(rollout):
+            seen = torch.from_numpy(observation)
+            with torch.no_grad():
+                chances, value = agent(seen)
+            action = chances.sample()
+            observation, reward, terminated, truncated, _ = envs.step(action.numpy())
+            moved, ended = ~ended, terminated | truncated  # the step after an end only resets
+            data.append([seen, action, chances.log_prob(action).sum(1), value, reward, terminated, ended, moved])
+        with torch.no_grad():
+            learn(agent, optimizer, data, agent(torch.from_numpy(observation))[1])
+        if update % 10 == 0:
+            print(f"{update * num_envs * rollout:7} steps, board size {ladder.config.max_size}", flush=True)
+    return ladder.config.max_size
+
+
+@torch.enable_grad()
+def learn(agent: Agent, optimizer: torch.optim.Optimizer, data: list, beyond: torch.Tensor) -> None:
+    """PPO: generalised advantages, four passes, clipped ratios."""
+    observations, actions, log_probs, values, rewards, terminated, ended, moved = (
+        torch.stack([torch.as_tensor(part) for part in column]) for column in zip(*data)
+    )
+    advantages, later, following = torch.zeros_like(values), torch.zeros_like(beyond), beyond
+    for t in reversed(range(len(data))):
+        surprise = rewards[t].float() + 0.99 * following * ~terminated[t] - values[t]
+        later = surprise + 0.99 * 0.95 * later * ~ended[t]
+        advantages[t], following = later, values[t]
+    kept = moved.flatten()
+    flat = [part.flatten(0, 1)[kept] for part in (observations, actions, log_probs, advantages, advantages + values)]
+    flat[3] = (flat[3] - flat[3].mean()) / (flat[3].std() + 1e-6)
+    for _ in range(4):
+        for rows in torch.randperm(int(kept.sum())).split(512):
+            seen, action, before, advantage, target = (part[rows] for part in flat)
+            chances, value = agent(seen)
+            ratio = (chances.log_prob(action).sum(1) - before).exp()
+            policy_loss = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+            loss = policy_loss + 0.5 * (value - target).square().mean() - 0.01 * chances.entropy().sum(1).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=200_000)
+    parser.add_argument("--num-envs", type=int, default=64)
+    main(**vars(parser.parse_args()))

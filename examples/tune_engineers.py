@@ -1,0 +1,56 @@
+"""Search over engineers, seeds and learning rates with Ray Tune; stop it at any time, call it again and it goes on.
+
+python examples/tune_engineers.py --preset scripted --out runs/search
+"""
+
+import argparse
+from pathlib import Path
+
+from ray import tune
+
+from envtuning.trainees.ray_session import start_ray
+from envtuning.tune import trainable
+
+
+def main(
+    preset: str = "scripted", out: str = "runs/search", engineers: str = "rules,fixed,random", seeds: int = 2,
+    stages: int | None = None, concurrent: int = 2,
+) -> tune.ResultGrid:  # fmt: skip
+    start_ray()
+    place = Path(out).resolve()
+    space = {
+        "preset": preset,
+        "engineer": tune.grid_search(engineers.split(",")),
+        "seed": tune.grid_search(list(range(seeds))),
+        "runs": str(place / "runs"),
+    }
+    if stages is not None:
+        space["stages"] = stages
+    if preset != "scripted":
+        space["trainee"] = {"lr": tune.loguniform(3e-4, 3e-3)}
+    experiment = place / "search"
+    if tune.Tuner.can_restore(str(experiment)):
+        tuner = tune.Tuner.restore(str(experiment), trainable, restart_errored=True, param_space=space)
+    else:
+        tuner = tune.Tuner(
+            trainable,
+            param_space=space,
+            tune_config=tune.TuneConfig(metric="valid_rate", mode="max", max_concurrent_trials=concurrent),
+            run_config=tune.RunConfig(name="search", storage_path=str(place), verbose=1),
+        )
+    results = tuner.fit()
+    best = results.get_best_result()
+    print(f"best: {best.metrics['valid_rate']:.3f} valid by {best.config['engineer']}, seed {best.config['seed']}")
+    print(f"its run: {best.metrics['run']}")
+    return results
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--preset", default="scripted")
+    parser.add_argument("--out", default="runs/search")
+    parser.add_argument("--engineers", default="rules,fixed,random")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--stages", type=int)
+    parser.add_argument("--concurrent", type=int, default=2)
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,49 @@
+"""The scripts in examples/ run as they stand, shortened."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.ray
+def test_own_rllib(ray_session):
+    assert len(load("own_rllib").main(iterations=3)) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_tune_engineers(ray_session, tmp_path):
+    search = load("tune_engineers")
+    results = search.main(out=str(tmp_path), engineers="rules,fixed", seeds=1, stages=2, concurrent=1)
+    assert len(results) == 2
+    assert results.num_errors == 0
+    again = search.main(out=str(tmp_path), engineers="rules,fixed", seeds=1, stages=2, concurrent=1)
+    assert {result.metrics["run"] for result in again} == {result.metrics["run"] for result in results}
+
+
+def test_own_sb3():
+    pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+    assert set(load("own_sb3").main(steps=2_000, num_envs=2)) <= {3, 4, 5}
+
+
+def test_own_cleanrl():
+    pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+    assert load("own_cleanrl").main(steps=40_000) in {3, 4, 5}
+
+
+@pytest.mark.parametrize("name", ["own_rllib", "own_sb3", "own_cleanrl"])
+def test_takes_about_five_lines(name):
+    marked = [line for line in (EXAMPLES / f"{name}.py").read_text().splitlines() if "# ←" in line]
+    assert 3 <= len(marked) <= 5

@@ -1,0 +1,63 @@
+"""Runs of the loop under Ray Tune: the search space reaches the run, and an interrupted search goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
+
+from ray import tune
+
+from envtuning import loop
+from envtuning.run_folder import RunFolder, next_task
+from envtuning.spec import SpecError
+from envtuning.tune import run_folder, spec_of, trainable
+
+pytestmark = pytest.mark.ray
+
+
+def test_search_space_reaches_the_spec():
+    spec = spec_of(
+        {"preset": "scripted", "engineer": "fixed", "seed": 7, "stages": 2, "trainee": {"speed": 0.9}, "runs": "x"}
+    )
+    assert (spec.engineer.name, spec.seed, len(spec.stages)) == ("fixed", 7, 2)
+    assert spec.trainee.options["speed"] == 0.9
+
+
+def test_unknown_key_is_refused():
+    with pytest.raises(SpecError, match="'seeds'"):
+        spec_of({"preset": "scripted", "seeds": 3, "runs": "x"})
+
+
+@pytest.mark.slow
+def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
+    def dies_once(config):
+        """A trial that loses its power after its first stage, once."""
+        folder = run_folder(config, tune.get_context().get_trial_id())
+        if not folder.exists():
+            loop.go(RunFolder.create(folder, spec_of(config)), stages=1)
+            raise RuntimeError("the power went")
+        trainable(config)
+
+    space = {
+        "preset": "scripted",
+        "engineer": tune.grid_search(["rules", "fixed"]),
+        "stages": 2,
+        "runs": str(tmp_path / "runs"),
+    }
+    run_config = tune.RunConfig(name="search", storage_path=str(tmp_path), verbose=0)
+    goal = tune.TuneConfig(metric="valid_rate", mode="max")
+    failed = tune.Tuner(dies_once, param_space=space, tune_config=goal, run_config=run_config).fit()
+    assert failed.num_errors == 2
+    first_stages = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/stages/00/done.json")}
+    assert len(first_stages) == 2
+
+    restored = tune.Tuner.restore(str(tmp_path / "search"), dies_once, resume_errored=True, param_space=space)
+    results = restored.fit()
+    assert results.num_errors == 0
+    assert {path: path.stat().st_mtime_ns for path in first_stages} == first_stages, "a finished stage was run again"
+    for result in results:
+        run = RunFolder(result.metrics["run"])
+        assert next_task(run) is None
+        assert result.metrics["valid_rate"] == run.stage(1).done.metrics["valid_rate"]
+    assert results.get_best_result().metrics["valid_rate"] == max(result.metrics["valid_rate"] for result in results)
