@@ -59,10 +59,10 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
     def step(self, action: NDArray) -> tuple[NDArray, float, bool, bool, dict[str, Any]]:
         batch = self.batch
         actions = np.asarray(action)
-        over = batch.advance(actions[None])
+        batch.advance(actions[None])
         info: dict[str, Any] = {"events": batch.events[0].copy()}
         terminated = truncated = False
-        if over:
+        if batch.num_ended:
             terminated = bool(batch.episode["terminated"][0])
             truncated = not terminated
             optimal = int(self.batch.optimal[0])

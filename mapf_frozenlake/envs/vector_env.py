@@ -34,7 +34,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     copy anyway.
     """
 
-    metadata: dict[str, Any] = dict(MAPFFrozenLakeEnv.metadata)
+    metadata = MAPFFrozenLakeEnv.metadata
     _recorders: Sequence[Recorder] = ()  # one per env, if there is a render_mode
 
     def __init__(
@@ -55,6 +55,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
+        self._all = np.ones(num_envs, np.bool_)
         if render_mode is not None:
             self._recorders = [Recorder(render_mode, self.metadata["render_fps"]) for _ in range(num_envs)]
         shape = self.batch.observation.shape[1:]
@@ -93,33 +94,38 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
 
     def step(self, actions: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, Any]]:
         batch = self.batch
-        moved = ~batch.finished  # an env whose episode is over is reset by this step, in next-step mode
+        moved = ~batch.finished if batch.num_finished else self._all  # next-step mode resets those that are finished
         result = batch.step(actions)
         over = result.terminated | result.truncated
         for env, recorder in enumerate(self._recorders):
-            self._record(recorder, env, actions[env], begins=not moved[env] or (over[env] and not batch.finished[env]))
-        return (
-            self._seen(),
-            batch.team_reward.copy(),
-            result.terminated,
-            result.truncated,
-            self._info(result.events, moved, over),
-        )
+            begins = not moved[env] or (over[env] and self.autoreset_mode is AutoresetMode.SAME_STEP)
+            self._record(recorder, env, actions[env], begins=begins)
+        return self._seen(), batch.team_reward.copy(), result.terminated, result.truncated, self._info(moved, over)
 
-    def _info(self, events: NDArray[np.int8], moved: NDArray[np.bool_], over: NDArray[np.bool_]) -> dict[str, Any]:
+    def _info(self, moved: NDArray[np.bool_], over: NDArray[np.bool_]) -> dict[str, Any]:
         """Infos as Gymnasium's sync vector env collects them: an array per key, and under ``_key`` whose it is."""
-        if not over.any():
-            return _columns(moved, events=events)
         batch = self.batch
-        outcome = _columns(over, success=batch.success, valid=batch.valid, optimal=_OPTIMAL[batch.optimal])
+        if not batch.num_ended:
+            return self._events_of(moved)
+        outcome = {
+            "success": batch.success & over,
+            "valid": batch.valid & over,
+            "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
+        } | dict.fromkeys(("_success", "_valid", "_optimal"), over)
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
-            return _columns(moved, events=events) | outcome
+            return self._events_of(moved) | outcome
         assert batch.final_observation is not None
         final_obs = np.full(self.num_envs, None, dtype=object)
         for env in np.flatnonzero(over):
             final_obs[env] = batch.final_observation[env].copy()
         final = {"final_obs": final_obs, "_final_obs": over, "_final_info": over}
-        return _columns(~over, events=events) | final | {"final_info": outcome | _columns(over, events=events)}
+        return self._events_of(~over) | final | {"final_info": outcome | self._events_of(over)}
+
+    def _events_of(self, whose: NDArray[np.bool_]) -> dict[str, Any]:
+        """The step's events, zeros where they are not ``whose``; nothing if they are nobody's."""
+        if whose is self._all:
+            return {"events": self.batch.events.copy(), "_events": whose.copy()}
+        return {"events": self.batch.events * whose[:, None], "_events": whose} if whose.any() else {}
 
     def _seen(self) -> NDArray:
         return self.batch.observation.copy() if self.copy else self.batch.observation
@@ -151,17 +157,3 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     def close_extras(self, **kwargs: Any) -> None:
         for recorder in self._recorders:
             recorder.close()
-
-
-def _columns(whose: NDArray[np.bool_], **columns: NDArray) -> dict[str, NDArray]:
-    """Per key a copy of its column, blank where it is not ``whose``, and the mask; nothing if it is nobody's."""
-    if not whose.any():
-        return {}
-    everybody = whose.all()
-    found = {}
-    for key, column in columns.items():
-        blank = None if column.dtype == object else 0
-        mask = whose.reshape(-1, *[1] * (column.ndim - 1))
-        found[key] = column.copy() if everybody else np.where(mask, column, np.asarray(blank, dtype=column.dtype))
-        found[f"_{key}"] = whose.copy()
-    return found

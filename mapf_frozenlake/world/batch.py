@@ -90,6 +90,7 @@ class LakeBatch(LakeView):
         self._workers: ThreadPoolExecutor | None = None
         self._instance = instance
         self._unborn, self._over = num_envs, 0  # envs without a first episode; with one that is over and not yet reset
+        self.num_ended = 0  # episodes that the last step ended
         self.final_observation: NDArray | None = None  # [n, A, …]: rows of envs that ended in the last same-step step
 
         pad = max(1, self.layout.window // 2) if observation == "ego" else 1
@@ -231,30 +232,29 @@ class LakeBatch(LakeView):
 
     def step(self, actions: NDArray[np.integer]) -> StepResult:
         """Everybody moves at once: ``actions`` int[n, A], 0 to 4 in every slot. Finished envs follow the autoreset mode."""
-        over = self.advance(actions)
+        self.advance(actions)
         episode = self._state.episode
         terminated, truncated = episode["terminated"].copy(), episode["truncated"].copy()
-        if over and self.autoreset == "same_step":
+        if self.num_ended and self.autoreset == "same_step":
             self._reset_at_once()
         return StepResult(self._observation, self._state.rewards, terminated, truncated, self._state.events)
 
-    def advance(self, actions: NDArray[np.integer]) -> int:
-        """``step`` without its results, which the batch's arrays hold; no same-step reset. How many episodes are over."""
-        if not (isinstance(actions, np.ndarray) and actions.dtype == np.int64 and actions.flags.c_contiguous):
-            actions = _as_integers(actions)
-        if actions.shape != self._state.cells.shape:
+    def advance(self, actions: NDArray[np.integer]) -> None:
+        """``step`` without its results, which the batch's arrays hold, and without a same-step reset."""
+        plain = isinstance(actions, np.ndarray) and actions.dtype == np.int64 and actions.flags.c_contiguous
+        joint: NDArray[Any] = actions if plain else _as_integers(actions)
+        if joint.shape != self._state.cells.shape:
             raise LakeError(
-                f"actions of shape {actions.shape}: give {self._state.cells.shape}, one per env and agent slot"
+                f"actions of shape {joint.shape}: give {self._state.cells.shape}, one per env and agent slot"
             )
         if self._unborn or self._over:
             self._prepare_finished()
-        over = self._step_all(actions)
+        over = self._step_all(joint)
         if over < 0:
-            self._refuse_action(actions, -1 - over)
-        self._over = over
+            self._refuse_action(joint, -1 - over)
+        self._over = self.num_ended = over
         if self.reward is not None:
-            self._pay_callable(actions)
-        return over
+            self._pay_callable(joint)
 
     def _step_all(self, actions: NDArray[np.int64]) -> int:
         if self._threads == 1:
@@ -320,6 +320,11 @@ class LakeBatch(LakeView):
         masks = np.empty((self.num_envs, self.max_agents, NUM_ACTIONS), np.bool_)
         kernels.mask_actions(self._table, masks)
         return masks
+
+    @property
+    def num_finished(self) -> int:
+        """How many envs have an episode that is over and not yet reset."""
+        return self._over
 
     @property
     def observation(self) -> NDArray:

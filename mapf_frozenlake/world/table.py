@@ -23,7 +23,7 @@ _SCALARS = 5  # at the front of a table
 
 
 @intrinsic
-def _array(typing_context, address, shape, dtype):  # type: ignore[no-untyped-def]
+def _array(typing_context, address, shape, dtype):
     """The C-contiguous array of this shape and type that begins at an int64 address."""
     kind = types.Array(parse_dtype(dtype), len(shape), "C")
 
