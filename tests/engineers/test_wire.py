@@ -6,7 +6,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engineers import ReplyError, WireForm
@@ -136,6 +136,7 @@ values = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_merge_accepts_what_json_schema_accepts(data):
     """The oracle is the jsonschema package on the published schema; bounds it cannot say are drawn apart."""
