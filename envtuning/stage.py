@@ -199,7 +199,8 @@ class Attempt:
         self.history.env_steps += steps
 
     def _play(self, suite: InstanceSet) -> list[Episode]:
-        episodes = play(self.trainee.policy(), suite, self.runner.run.spec.target)
+        rules = self.runner.run.spec.target.model_copy(update={"hint_strength": self._hint_strength()})
+        episodes = play(self.trainee.policy(), suite, rules)
         steps = sum(episode.steps for episode in episodes)
         self.validation_steps += steps
         self._charge(steps)

@@ -119,8 +119,11 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
     assert (base.config.hint_strength, everything.config.hint_strength, bare.config.hint_strength) == (1.0, 1.0, 0.0)
     assert bare.fade_hints > 0
     assert load_spec("environment-tuning").target.hint_strength == 0.0
-    for stage in (legal, base, everything):
-        assert [rule.rule for rule in stage.advance_when.rules] == ["converged", "grad_norm_stable"]
+    early, published = legal.advance_when.rules
+    assert (early.rule, early.metric) == ("reached", "legal_rate")
+    for rule in (published, base.advance_when, everything.advance_when):
+        assert rule.rule == "all"
+        assert [part.rule for part in rule.rules] == ["converged", "grad_norm_stable"]
 
 
 @pytest.mark.parametrize(
