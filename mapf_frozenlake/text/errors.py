@@ -27,3 +27,11 @@ class ParseError:
     def __str__(self) -> str:
         where = f"line {self.line}, column {self.column}"
         return f"{where}, at {self.excerpt!r}: {self.why}" if self.excerpt else f"{where}: {self.why}"
+
+
+class Refused(Exception):
+    """Leaves the reader early; becomes the returned ``ParseError``."""
+
+    def __init__(self, offset: int, why: str) -> None:
+        super().__init__(why)
+        self.offset, self.why = offset, why

@@ -8,7 +8,7 @@ from itertools import groupby, takewhile
 
 from mapf_frozenlake.text.moves import Move, moves_in
 from mapf_frozenlake.text.tokens import END, Token
-from mapf_frozenlake.text.words import FILLERS, HEADER_WORDS, STEP_WORDS
+from mapf_frozenlake.text.words import FILLERS, HEADER_WORDS, MOVE_ARROWS, STEP_WORDS
 
 MAX_MOVES = 10_000  # per agent, repetitions ("WAIT x3") written out
 MAX_REMARK = 300  # characters between round brackets
@@ -63,6 +63,8 @@ class _ListReader:
                 self._take()
             if self.list.broken is None:
                 self._refuse_gaps_in_numbering()
+            if self.list.broken is None:
+                self._refuse_doubtful_arrows()
             if self.depth > 0 and self.list.bracketed and self.list.broken is None:
                 self._break(
                     "the list that ends here is not closed: the reply seems to be cut off", self.tokens[self.at - 1]
@@ -208,6 +210,11 @@ class _ListReader:
         if len(numbers) > 1 and numbers != list(range(min(numbers[0], 1), min(numbers[0], 1) + len(numbers))):
             counted = ", ".join(map(str, numbers[:8]))
             self._break(f"the moves are numbered {counted}: some seem to be missing", self.tokens[self.at - 1])
+
+    def _refuse_doubtful_arrows(self) -> None:
+        way = next((token for token in self.tokens[self.start : self.at] if token.kind == "way"), None)
+        if way is not None and any(move.text in MOVE_ARROWS for move in self.list.moves):
+            self._break("an arrow between two cells may be a move or not: write the moves as words", way)
 
     def _tokens_from(self, at: int) -> Iterator[Token]:
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from mapf_frozenlake.text.errors import Refused
 from mapf_frozenlake.text.tokens import Token
 from mapf_frozenlake.text.words import (
     COMPASS_EVIDENCE,
@@ -41,18 +42,18 @@ def moves_in(token: Token) -> list[Move]:
     return []
 
 
-def readable(moves: list[Move]) -> tuple[list[Move], tuple[int, str] | None]:
+def separated(written: list[Move]) -> list[Move]:
     """A right arrow between words separates them, arrows alone are moves; a mixture is neither."""
-    arrows = [move for move in moves if move.text in MOVE_ARROWS]
-    if not arrows or len(arrows) == len(moves):
-        return moves, None
+    arrows = [move for move in written if move.text in MOVE_ARROWS]
+    if not arrows or len(arrows) == len(written):
+        return written
     odd = next((arrow for arrow in arrows if arrow.text not in "→➡"), None)
     if odd is not None:
-        return [], (odd.start, "arrows and words are mixed: write every move as a word")
-    return [move for move in moves if move.text not in MOVE_ARROWS], None
+        raise Refused(odd.start, "arrows and words are mixed: write every move as a word")
+    return [move for move in written if move.text not in MOVE_ARROWS]
 
 
-def actions_of(lists: list[list[Move]]) -> list[list[int]] | tuple[int, str]:
+def actions_of(lists: list[list[Move]]) -> list[list[int]]:
     """The actions of one answer's lists. W and S mean what the answer's other words and letters say they mean."""
     written = {move.text for moves in lists for move in moves}
     compass = bool(written & COMPASS_EVIDENCE)
@@ -61,9 +62,8 @@ def actions_of(lists: list[list[Move]]) -> list[list[int]] | tuple[int, str]:
         doubtful = next((move for moves in lists for move in moves if move.text in COMPASS_LETTERS), None)
         if doubtful is not None:
             letter = doubtful.text.upper()
-            return (
-                doubtful.start,
-                f"{letter!r} may be one of L R U D W or one of N E S W here: write the moves as words",
+            raise Refused(
+                doubtful.start, f"{letter!r} may be one of L R U D W or one of N E S W here: write the moves as words"
             )
     table: dict[str, int] = {**MOVE_WORDS, **MOVE_ARROWS, **RELATIVE_LETTERS}
     if compass:

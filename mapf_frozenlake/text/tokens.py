@@ -36,4 +36,9 @@ END = Token("end", "", -1, -1)
 
 
 def tokens_of(text: str) -> list[Token]:
-    return [Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    """The tokens of a text. A right arrow between two cells, as in (0, 0) → (0, 1), is of the kind "way": no move."""
+    tokens = [Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    for index, (before, token, behind) in enumerate(zip(tokens, tokens[1:], tokens[2:]), start=1):
+        if token.text in ("→", "➡") and before.kind == behind.kind == "cell":
+            tokens[index] = token._replace(kind="way")
+    return tokens
