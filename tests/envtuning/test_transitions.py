@@ -66,7 +66,7 @@ def test_healthy_gradient_norms_are_stable_and_spikes_trends_and_short_histories
     assert not GradNormStable().decide(history(norms=healthy[:9])).advance
     assert not GradNormStable().decide(history(norms=[*healthy[:9], 8.0])).advance
     falling = [2.0, 1.9, 1.8, 1.7, 1.6, 1.2, 1.1, 1.0, 0.9, 0.8]  # little scatter, much drift
-    assert statistics.pstdev(falling) / statistics.fmean(falling) < 0.35
+    assert statistics.pstdev(falling) / statistics.fmean(falling) < 0.45
     assert not GradNormStable().decide(history(norms=falling)).advance
 
 
