@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-ConfigT = TypeVar("ConfigT", bound=BaseModel)
+from engineers.strict import branches, description, strict_schema
 
-# What OpenAI's, Gemini's and the constrained decoders' strict modes all accept; the rest is said in the description.
-STRICT_KEYWORDS = ("type", "enum", "minimum", "maximum", "minItems", "maxItems")
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
 class KnobError(ValueError):
@@ -203,7 +202,7 @@ def _walk(
 
 def _below(root: dict[str, Any], schema: dict[str, Any], key: str) -> tuple[dict[str, Any], bool]:
     """The schema of a child, and whether it is a declared field (else: a key of a map or a place in a list)."""
-    for branch in _branches(root, schema):
+    for branch in branches(root, schema):
         if key in branch.get("properties", {}):
             return branch["properties"][key], True
         for container in (*branch.get("patternProperties", {}).values(), branch.get("additionalProperties")):
@@ -216,87 +215,14 @@ def _below(root: dict[str, Any], schema: dict[str, Any], key: str) -> tuple[dict
     return {}, True
 
 
-def _branches(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The alternatives of a schema with references followed; what stands beside a reference outranks it."""
-    if "$ref" in schema:
-        target = get(root, schema["$ref"].removeprefix("#/").split("/"))
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return [{**branch, **beside} for branch in _branches(root, target)]
-    for union in ("anyOf", "oneOf"):
-        if union in schema:
-            beside = {key: value for key, value in schema.items() if key not in (union, "discriminator")}
-            return [{**branch, **beside} for option in schema[union] for branch in _branches(root, option)]
-    return [schema]
-
-
 def _leaf_knob(
     root: dict[str, Any], schema: dict[str, Any], value: Any, path: tuple[str, ...], pattern: tuple[str, ...]
 ) -> Iterator[Knob]:
-    strict = _strict(root, schema)
+    strict = strict_schema(root, schema)
     if strict is None or not path:
         return
-    name, plain = ".".join(pattern), _branches(root, schema)
-    documented = {**strict, "description": _description(schema, plain, path[-1])}
+    name, plain = ".".join(pattern), branches(root, schema)
+    documented = {**strict, "description": description(schema, plain, path[-1])}
     extra = {key: item for branch in plain for key, item in branch.items() if key in ("role", "space")}
     step = next((branch["multipleOf"] for branch in plain if "multipleOf" in branch), None)
     yield Knob(path, name, documented, value, extra, step)
-
-
-def _strict(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The value's schema in the strict subset, nulls as a type union; None for what only a nested object could say."""
-    options = [strict for branch in _branches(root, schema) if (strict := _strict_branch(root, branch)) is not None]
-    null = {"type": "null"}
-    others = [option for option in options if option != null]
-    if not others:
-        return None
-    if len(others) > 1:
-        return {"anyOf": options}
-    only = others[0]
-    if null not in options:
-        return only
-    nullable = {**only, "type": [only["type"], "null"]}
-    return {**nullable, "enum": [*only["enum"], None]} if "enum" in only else nullable
-
-
-def _strict_branch(root: dict[str, Any], branch: dict[str, Any]) -> dict[str, Any] | None:
-    if "const" in branch:
-        branch = {**branch, "enum": [branch["const"]]}
-    if "enum" in branch and "type" not in branch:
-        branch = {**branch, "type": _json_type(branch["enum"][0])}
-    if branch.get("type") not in ("number", "integer", "string", "boolean", "null", "array"):
-        return None
-    strict = {key: branch[key] for key in STRICT_KEYWORDS if key in branch}
-    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if exclusive in branch:
-            strict[bound] = branch[exclusive]
-    if strict["type"] == "array":
-        items = branch.get("items") or next(iter(branch.get("prefixItems", [])), None)
-        inner = _strict(root, items) if isinstance(items, dict) else None
-        if inner is None:
-            return None
-        strict["items"] = inner
-    return strict
-
-
-def _json_type(value: Any) -> str:
-    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
-        if isinstance(value, kind):
-            return name
-    return "null"
-
-
-def _description(schema: dict[str, Any], branches: list[dict[str, Any]], field: str) -> str:
-    """What the knob means, and the bounds that the strict keywords cannot say."""
-    said = schema.get("description") or next((b["description"] for b in branches if "description" in b), None)
-    words = [str(said or field.replace("_", " ")).strip()]
-    spoken = {
-        "exclusiveMinimum": "Must be above {}.",
-        "exclusiveMaximum": "Must be below {}.",
-        "multipleOf": "Must be a multiple of {}.",
-        "minLength": "At least {} characters.",
-        "maxLength": "At most {} characters.",
-        "pattern": "Must match {}.",
-    }
-    for branch in branches:
-        words += [text.format(branch[key]) for key, text in spoken.items() if key in branch]
-    return " ".join(words)

@@ -1,0 +1,83 @@
+"""One value's JSON Schema in the strict subset that OpenAI's, Gemini's and the constrained decoders' modes all accept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# What else a schema says goes into the description.
+STRICT_KEYWORDS = ("type", "enum", "minimum", "maximum", "minItems", "maxItems")
+
+
+def branches(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The alternatives of a schema with references followed; what stands beside a reference outranks it."""
+    if "$ref" in schema:
+        target = root
+        for key in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[key]
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return [{**branch, **beside} for branch in branches(root, target)]
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            beside = {key: value for key, value in schema.items() if key not in (union, "discriminator")}
+            return [{**branch, **beside} for option in schema[union] for branch in branches(root, option)]
+    return [schema]
+
+
+def strict_schema(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
+    """The value's schema in the strict subset, nulls as a type union; None for what only a nested object could say."""
+    options = [strict for branch in branches(root, schema) if (strict := _strict_option(root, branch)) is not None]
+    null = {"type": "null"}
+    others = [option for option in options if option != null]
+    if not others:
+        return None
+    if len(others) > 1:
+        return {"anyOf": options}
+    only = others[0]
+    if null not in options:
+        return only
+    nullable = {**only, "type": [only["type"], "null"]}
+    return {**nullable, "enum": [*only["enum"], None]} if "enum" in only else nullable
+
+
+def _strict_option(root: dict[str, Any], branch: dict[str, Any]) -> dict[str, Any] | None:
+    if "const" in branch:
+        branch = {**branch, "enum": [branch["const"]]}
+    if "enum" in branch and "type" not in branch:
+        branch = {**branch, "type": _json_type(branch["enum"][0])}
+    if branch.get("type") not in ("number", "integer", "string", "boolean", "null", "array"):
+        return None
+    strict = {key: branch[key] for key in STRICT_KEYWORDS if key in branch}
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if exclusive in branch:
+            strict[bound] = branch[exclusive]
+    if strict["type"] == "array":
+        items = branch.get("items") or next(iter(branch.get("prefixItems", [])), None)
+        inner = strict_schema(root, items) if isinstance(items, dict) else None
+        if inner is None:
+            return None
+        strict["items"] = inner
+    return strict
+
+
+def _json_type(value: Any) -> str:
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string")):
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
+def description(schema: dict[str, Any], options: list[dict[str, Any]], field: str) -> str:
+    """What the knob means, and the bounds that the strict keywords cannot say."""
+    said = schema.get("description") or next((b["description"] for b in options if "description" in b), None)
+    words = [str(said or field.replace("_", " ")).strip()]
+    spoken = {
+        "exclusiveMinimum": "Must be above {}.",
+        "exclusiveMaximum": "Must be below {}.",
+        "multipleOf": "Must be a multiple of {}.",
+        "minLength": "At least {} characters.",
+        "maxLength": "At most {} characters.",
+        "pattern": "Must match {}.",
+    }
+    for option in options:
+        words += [text.format(option[key]) for key, text in spoken.items() if key in option]
+    return " ".join(words)
