@@ -4,92 +4,39 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from gymnasium import spaces
-from pydantic import BaseModel, ConfigDict, Field
-from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.core import COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+import tree  # dm-tree, which RLlib brings
+from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_OPTIMIZER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.utils.metrics import LEARNER_RESULTS
 
 from envtuning.rllib_callback import RLlibCurriculumCallback
 from envtuning.trainee import Metrics, OnIteration, TrainingDiverged, WorkerLost
 from envtuning.trainees.ray_session import start_ray
-from envtuning.trainees.rllib_network import LakeNetwork
+from envtuning.trainees.rllib_options import RLlibOptions, algorithm_config, network_spec
 from envtuning.trainees.rllib_policy import SharedPolicy
 from envtuning.trainees.rllib_ppo import LakePPO
-from envtuning.trainees.rllib_runner import LakeEnvRunner
 from mapf_frozenlake import LakeConfig
-from mapf_frozenlake.types import NUM_ACTIONS
-from mapf_frozenlake.world.layout import EgoLayout, checked_window
+from mapf_frozenlake.world.layout import checked_window
 
 if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
 
-_LEARNER = ("learner/rl_module", "learner/optimizer")  # what a checkpoint holds of RLlib's LearnerGroup
+_PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds of a Learner
+_LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
 _LATELY = 10  # iterations over which the gradient's norm is smoothed: RLlib gives the last minibatch's only
-
-
-class RLlibOptions(BaseModel):
-    """How the trainee sees, samples and learns. The defaults suit boards of 3–10 a side and 2–5 agents on two cores."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    window: int | None = Field(
-        7, description="Side of the view around an agent, odd; null: as far as the board may reach."
-    )
-    hints: bool = Field(
-        False, description="Whether the observation has hint channels (LakeConfig.hint_strength scales them)."
-    )
-
-    encoder: Literal["conv", "mlp"] = Field("mlp", description="How the view is read.")
-    channels: tuple[int, ...] = Field((16, 32), description="Of the convolutions, 3×3 each.")
-    hidden: tuple[int, ...] = Field((256, 128), min_length=1, description="Widths of the dense layers.")
-    separate_value: bool = Field(False, description="Whether the value has dense layers of its own.")
-
-    num_envs: int = Field(128, ge=1, description="Lakes per EnvRunner, moved by one kernel call.")
-    rollout: int = Field(32, ge=1, description="Steps in each lake per iteration.")
-    pool_size: int | None = Field(
-        None, ge=1, description="Instances per stage to draw episodes from; null: the world's default."
-    )
-
-    lr: float = Field(1e-3, gt=0, description="Adam's learning rate.")
-    minibatch: int = Field(1024, ge=1, description="Agent steps per gradient step, on each Learner.")
-    epochs: int = Field(4, ge=1, description="Passes over each iteration's experience.")
-    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
-    gae_lambda: float = Field(0.95, ge=0, le=1, description="λ of the generalised advantage.")
-    clip: float = Field(0.2, gt=0, description="PPO's clip of the probability ratio.")
-    entropy: float = Field(0.01, ge=0, description="Weight of the entropy bonus.")
-    value_weight: float = Field(0.5, ge=0, description="Weight of the value's loss.")
-    grad_clip: float = Field(0.5, gt=0, description="Largest global norm of a gradient.")
-
-    temperature: float = Field(
-        0.5, ge=0, description="At which policy() draws its actions; 0: the likeliest, 1: as trained."
-    )
-
-    num_env_runners: int = Field(0, ge=0, description="Remote EnvRunners; 0: sample in this process.")
-    num_learners: int = Field(0, ge=0, description="Remote Learners; 0: learn in this process.")
-    cpus_per_env_runner: float = Field(1, ge=0, description="What Ray reserves for each remote EnvRunner.")
-    cpus_per_learner: float = Field(1, ge=0, description="What Ray reserves for each remote Learner.")
-    gpus_per_learner: float = Field(0, ge=0, description="GPUs for each Learner.")
-    sample_timeout: float = Field(120.0, gt=0, description="Seconds after which a remote EnvRunner counts as lost.")
-    torch_threads: int = Field(
-        1, ge=1, description="CPU threads of PyTorch in this process; such small networks need one."
-    )
 
 
 class RLlibTrainee:
     """A ``Trainee``: see there for what its methods promise. With a local runner and learner it is deterministic.
 
-    ``algorithm`` is the RLlib Algorithm itself, for whatever else RLlib can do with it.
+    ``algorithm`` is the RLlib Algorithm itself, for whatever else RLlib can do with it; ``options`` are ``RLlibOptions``.
     """
 
     def __init__(
@@ -121,7 +68,7 @@ class RLlibTrainee:
 
     def _iterate(self) -> Metrics:
         """One of RLlib's iterations, as our metrics; TrainingDiverged if its numbers are not finite."""
-        lost = 0
+        lost = 0.0
         deadline = time.monotonic() + self.options.sample_timeout
         while True:
             results = self.algorithm.train()
@@ -137,7 +84,7 @@ class RLlibTrainee:
             time.sleep(1)  # RLlib brings lost runners back, as soon as Ray has restarted them
         metrics = _as_metrics(results[LEARNER_RESULTS][DEFAULT_MODULE_ID], outcomes)
         if lost:
-            metrics["workers_lost"] = float(lost)
+            metrics["workers_lost"] = lost
         self._check_finite(metrics)
         return metrics
 
@@ -159,95 +106,27 @@ class RLlibTrainee:
         return SharedPolicy(network, self.env_kwargs, temperature=self.options.temperature)
 
     def save(self, folder: Path) -> None:
-        state = self.algorithm.learner_group.get_state(components=list(_LEARNER))
-        torch.save(state, folder / "learner.pt")
+        """Weights and optimiser. There is no random state to keep: each ``train`` call is seeded."""
+        state = self.algorithm.learner_group.get_state(components=list(_LEARNER))[COMPONENT_LEARNER]
+        plain = tree.map_structure(_as_tensor, {part: state[part] for part in _PARTS})
+        torch.save(plain, folder / "learner.pt")
 
     def load(self, folder: Path) -> None:
-        state = torch.load(folder / "learner.pt", weights_only=False)
-        self.algorithm.learner_group.foreach_learner(partial(_restore, state=state["learner"]))
-        self._hand_out_weights()
+        """The learner becomes what was saved, newer or older than it is now, and so do all runners.
+
+        RLlib's own restore keeps whichever weights are newer by their sequence number, and leaves remote runners on the
+        weights that they were built with.
+        """
+        state = torch.load(folder / "learner.pt", weights_only=True)
+        self.algorithm.learner_group.foreach_learner(partial(_restore, state=state))
+        weights = self.algorithm.learner_group.get_weights()
+        self.algorithm.env_runner_group.foreach_env_runner(partial(_restore, state={COMPONENT_RL_MODULE: weights}))
 
     def close(self) -> None:
         self.algorithm.stop()
 
-    def _hand_out_weights(self) -> None:
-        """Put the learner's weights on every runner, whatever it has now.
 
-        RLlib's own sync leaves remote runners on their first weights after a restore, and ignores weights that are
-        older than the runner's: a state without a sequence number is taken always.
-        """
-        state = {COMPONENT_RL_MODULE: self.algorithm.learner_group.get_weights()}
-        self.algorithm.env_runner_group.foreach_env_runner(partial(_set_state, state=state))
-
-
-def algorithm_config(
-    options: RLlibOptions, env_kwargs: dict[str, Any], exclude: InstanceSet | None, seed: int
-) -> PPOConfig:
-    """The AlgorithmConfig of ``LakePPO``: RLlib's PPO over ``LakeEnvRunner`` with ``LakeNetwork``."""
-    spec = network_spec(options, env_kwargs)
-    first = LakeConfig.single(env_kwargs["max_size"], num_agents=1)  # until the first stage's config arrives
-    return (
-        PPOConfig(algo_class=LakePPO)
-        .environment(
-            env="MAPFFrozenLake-v0",
-            env_config=env_kwargs | {"config": first, "exclude": exclude, "pool_size": options.pool_size},
-            observation_space=spec.observation_space,
-            action_space=spec.action_space,
-        )
-        .env_runners(
-            env_runner_cls=LakeEnvRunner,
-            num_env_runners=options.num_env_runners,
-            num_envs_per_env_runner=options.num_envs,
-            num_cpus_per_env_runner=options.cpus_per_env_runner,
-            rollout_fragment_length=options.rollout,
-            sample_timeout_s=options.sample_timeout,
-        )
-        .learners(
-            num_learners=options.num_learners,
-            num_cpus_per_learner=options.cpus_per_learner,
-            num_gpus_per_learner=options.gpus_per_learner,
-        )
-        .rl_module(rl_module_spec=spec)
-        .training(
-            lr=options.lr,
-            gamma=options.gamma,
-            lambda_=options.gae_lambda,
-            clip_param=options.clip,
-            entropy_coeff=options.entropy,
-            vf_loss_coeff=options.value_weight,
-            vf_clip_param=float("inf"),
-            use_kl_loss=False,
-            grad_clip=options.grad_clip,
-            grad_clip_by="global_norm",
-            train_batch_size_per_learner=(
-                options.num_envs * options.rollout * max(1, options.num_env_runners) // max(1, options.num_learners)
-            ),
-            minibatch_size=options.minibatch,
-            num_epochs=options.epochs,
-        )
-        .callbacks(RLlibCurriculumCallback)
-        .fault_tolerance(restart_failed_env_runners=True)
-        .reporting(min_time_s_per_iteration=None, min_sample_timesteps_per_iteration=0)
-        .debugging(seed=seed, log_level="ERROR")
-    )
-
-
-def network_spec(options: RLlibOptions, env_kwargs: dict[str, Any]) -> RLModuleSpec:
-    """How to build the network for these options and observations."""
-    layout = EgoLayout(env_kwargs["window"], env_kwargs["hints"])
-    return RLModuleSpec(
-        module_class=LakeNetwork,
-        observation_space=spaces.Box(-1.0, 1.0, (layout.size,), np.float32),
-        action_space=spaces.Discrete(NUM_ACTIONS),
-        model_config={
-            "window": layout.window,
-            "hints": layout.hints,
-            **options.model_dump(include={"encoder", "channels", "hidden", "separate_value"}),
-        },
-    )
-
-
-def _as_metrics(learned: dict[str, Any], outcomes: Counter[str]) -> Metrics:
+def _as_metrics(learned: dict[str, Any], outcomes: dict[str, float]) -> Metrics:
     episodes = max(1, outcomes["episodes"])
     return {
         "env_steps": float(outcomes["env_steps"]),
@@ -301,10 +180,6 @@ def _begin(env_runner: Any, *, seed: int) -> None:
         env_runner.begin(seed)
 
 
-def _set_state(env_runner: Any, *, state: dict[str, Any]) -> None:
-    env_runner.set_state(state)
-
-
 def _seed_shuffling(learner: Any, *, seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002
 
@@ -313,7 +188,14 @@ def _has_finite_weights(learner: Any) -> bool:
     return all(bool(torch.isfinite(p).all()) for p in learner.module[DEFAULT_MODULE_ID].parameters())
 
 
-def _restore(learner: Any, *, state: dict[str, Any]) -> None:
-    """RLlib keeps the newer weights by their sequence number; what is loaded counts, newer or not."""
-    learner._weights_seq_no = 0
-    learner.set_state(state)
+def _as_tensor(leaf: Any) -> Any:
+    """Arrays as tensors and NumPy's scalars as Python's: what ``torch.load`` takes from a file without running code."""
+    if isinstance(leaf, np.ndarray):
+        return torch.from_numpy(leaf.copy())
+    return leaf.item() if isinstance(leaf, np.generic) else leaf
+
+
+def _restore(learner_or_runner: Any, *, state: dict[str, Any]) -> None:
+    """Count from 0 again, so that RLlib takes this state and all that follow it."""
+    learner_or_runner._weights_seq_no = 0
+    learner_or_runner.set_state(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 from ray.rllib.algorithms.ppo import PPO
@@ -23,7 +23,7 @@ from ray.rllib.utils.metrics import (
 class LakePPO(PPO):
     """RLlib's PPO whose EnvRunners return experience ready to learn from (see ``LakeEnvRunner``)."""
 
-    outcomes: Counter[str]  # of the last iteration, summed over the runners: env_steps, episodes, …, workers_lost
+    outcomes: dict[str, float]  # of the last iteration, summed over the runners: env_steps, episodes, …, workers_lost
 
     def training_step(self) -> None:
         """Sample on every runner, learn, hand the new weights out. Without any sample: leave it to the next iteration."""
@@ -44,9 +44,10 @@ class LakePPO(PPO):
         remote = group.num_remote_env_runners()
         timeout = self.config.sample_timeout_s if remote else None
         answers = group.foreach_env_runner(_sample_once, local_env_runner=remote == 0, timeout_seconds=timeout)
-        self.outcomes = Counter(workers_lost=max(remote, 1) - len(answers))
+        self.outcomes = defaultdict(float, workers_lost=max(remote, 1) - len(answers))
         for _, outcomes, _ in answers:
-            self.outcomes.update(outcomes)
+            for name, count in outcomes.items():
+                self.outcomes[name] += count
         self.metrics.aggregate([metrics for _, _, metrics in answers], key=ENV_RUNNER_RESULTS)
         return [batch for batch, _, _ in answers]
 
@@ -56,7 +57,7 @@ class LakePPO(PPO):
             experience = experience[:-spare]
         share = len(experience) // learners
         results = self.learner_group.update(
-            batch=MultiAgentBatch({DEFAULT_MODULE_ID: experience}, self.outcomes["env_steps"]),
+            batch=MultiAgentBatch({DEFAULT_MODULE_ID: experience}, int(self.outcomes["env_steps"])),
             timesteps={
                 NUM_ENV_STEPS_SAMPLED_LIFETIME: self.metrics.peek((ENV_RUNNER_RESULTS, NUM_ENV_STEPS_SAMPLED_LIFETIME))
             },
@@ -68,8 +69,8 @@ class LakePPO(PPO):
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
 
 
-def _sample_once(env_runner: Any) -> tuple[SampleBatch, Counter[str], Any]:
-    return env_runner.sample(), Counter(env_runner.outcomes), env_runner.get_metrics()
+def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any]:
+    return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics()
 
 
 def _joined(samples: list[SampleBatch]) -> SampleBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 import gymnasium as gym
@@ -53,7 +53,9 @@ class LakeEnvRunner(SingleAgentEnvRunner):
         self.num_envs = self.env.num_envs
         self._rollout: Rollout | None = None  # None: nothing has begun
         self._random = np.random.default_rng()
-        self.outcomes: Counter[str] = Counter()  # of the last sample: env_steps, episodes, successes, valid, …
+        self.outcomes: dict[str, float] = defaultdict(
+            float
+        )  # of the last sample: env_steps, episodes, successes, valid, …
 
     def begin(self, seed: int) -> None:
         """Start every episode anew, all randomness from ``seed`` and this runner's index."""
@@ -92,9 +94,10 @@ class LakeEnvRunner(SingleAgentEnvRunner):
         return SampleBatch(rollout.experience(self.config.gamma, self.config.lambda_))
 
     def get_metrics(self) -> Any:
-        self.num_env_steps_sampled_lifetime += self.outcomes["env_steps"]
-        self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, self.outcomes["env_steps"], reduce="sum")
-        self.metrics.log_value(NUM_ENV_STEPS_SAMPLED_LIFETIME, self.outcomes["env_steps"], reduce="lifetime_sum")
+        steps = int(self.outcomes["env_steps"])
+        self.num_env_steps_sampled_lifetime += steps
+        self.metrics.log_value(NUM_ENV_STEPS_SAMPLED, steps, reduce="sum")
+        self.metrics.log_value(NUM_ENV_STEPS_SAMPLED_LIFETIME, steps, reduce="lifetime_sum")
         return self.metrics.reduce()
 
     def _decide(self, rollout: Rollout, t: int) -> None:

@@ -10,7 +10,7 @@ pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 import mapf_frozenlake as mfl
-from envtuning.trainees.rllib import RLlibOptions, algorithm_config
+from envtuning.trainees.rllib_options import RLlibOptions, algorithm_config
 from envtuning.trainees.rllib_runner import LakeEnvRunner
 
 pytestmark = pytest.mark.ray
