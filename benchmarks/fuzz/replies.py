@@ -18,7 +18,13 @@ Plan = list[list[int]]
 
 ARROWS = {Action.LEFT: "←", Action.DOWN: "↓", Action.RIGHT: "→", Action.UP: "↑"}
 COMPASS = {Action.LEFT: "west", Action.DOWN: "south", Action.RIGHT: "east", Action.UP: "north", Action.WAIT: "stay"}
-BEFORE = ("", "Let me see.\n\n", "<think>Agent 0: UP, no, wait.\nAgent 1: [</think>\n", "Here it is:\n", "So the thought ends.</think>\n\n")
+BEFORE = (
+    "",
+    "Let me see.\n\n",
+    "<think>Agent 0: UP, no, wait.\nAgent 1: [</think>\n",
+    "Here it is:\n",
+    "So the thought ends.</think>\n\n",
+)
 BEHIND = ("", "\n\nAll agents reach their goals.", "\n\nI hope this helps!", "\n\nThe makespan is 5.", "<|im_end|>")
 
 PIECES = [
@@ -34,6 +40,7 @@ PIECES = [
 MOUNTAINS = [
     *("[" * 30_000, "(" * 30_000, "Agent 0:" * 8_000, "<think>" * 9_000, "</think>" * 9_000, "<answer>" * 9_000),
     *("Agent 0: R" + " x999999" * 5_000, "R\n" * 30_000, "0:R\n" * 15_000, "Agent 0: " + "R " * 40_000, "agent " * 15_000),
+    *("Agent 0: " + "(" * 40_000 + "R" + ")" * 40_000, "Agent 0: " + "[" * 40_000 + "R" + "]" * 40_000),
     *("Agent 0: R (a" * 6_000, "[R," * 20_000, "Agent 0: R. a. " * 5_000, " " * 90_000 + "R", "x" * 1_500_000, "\n" * 90_000),
 ]  # fmt: skip
 
@@ -130,7 +137,10 @@ def _words(moves: list[int], rng: random.Random) -> list[str]:
 
 
 def _lines(plan: Plan, rng: random.Random) -> str:
-    before, between = rng.choice(("Agent ", "agent_", "- Agent ", "**Agent ", "Robot #")), rng.choice((" ", ", ", " -> ", " → ", "; "))
+    before, between = (
+        rng.choice(("Agent ", "agent_", "- Agent ", "**Agent ", "Robot #")),
+        rng.choice((" ", ", ", " -> ", " → ", "; ")),
+    )
     behind = "** " if before.startswith("**") else ""
     return "\n".join(f"{before}{agent}: {behind}{between.join(_words(moves, rng))}" for agent, moves in enumerate(plan))
 
@@ -175,16 +185,22 @@ def _letters(plan: Plan, rng: random.Random) -> str:
     told = [[Action.RIGHT, *plan[0][1:]], *plan[1:]]
     plan[:] = [[int(move) for move in moves] for moves in told]
     between = rng.choice(("", " "))
-    return "\n".join(f"Agent {agent}: {between.join(Action(move).name[0] for move in moves)}" for agent, moves in enumerate(plan))
+    return "\n".join(
+        f"Agent {agent}: {between.join(Action(move).name[0] for move in moves)}" for agent, moves in enumerate(plan)
+    )
 
 
 def _compass(plan: Plan, rng: random.Random) -> str:
-    return "\n".join(f"Agent {agent}: {', '.join(COMPASS[Action(move)] for move in moves)}" for agent, moves in enumerate(plan))
+    return "\n".join(
+        f"Agent {agent}: {', '.join(COMPASS[Action(move)] for move in moves)}" for agent, moves in enumerate(plan)
+    )
 
 
 def _arrows(plan: Plan, rng: random.Random) -> str:
     plan[:] = [[move if move != Action.WAIT else int(Action.UP) for move in moves] for moves in plan]
-    return "\n".join(f"Agent {agent}: {' '.join(ARROWS[Action(move)] for move in moves)}" for agent, moves in enumerate(plan))
+    return "\n".join(
+        f"Agent {agent}: {' '.join(ARROWS[Action(move)] for move in moves)}" for agent, moves in enumerate(plan)
+    )
 
 
 def _with_cells(plan: Plan, rng: random.Random) -> str:
@@ -206,7 +222,8 @@ def _step_by_step(plan: Plan, rng: random.Random) -> str:
     longest = max(map(len, plan))
     plan[:] = [[*moves, *[int(Action.WAIT)] * (longest - len(moves))] for moves in plan]
     return "\n".join(
-        f"Step {step + 1}: " + ", ".join(f"Agent {agent}: {Action(moves[step]).name}" for agent, moves in enumerate(plan))
+        f"Step {step + 1}: "
+        + ", ".join(f"Agent {agent}: {Action(moves[step]).name}" for agent, moves in enumerate(plan))
         for step in range(longest)
     )
 

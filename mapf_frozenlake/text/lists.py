@@ -14,7 +14,8 @@ MAX_MOVES = 10_000  # per agent, repetitions ("WAIT x3") written out
 MAX_REMARK = 300  # characters between round brackets
 MAX_HEADER = 40  # tokens between a label and its moves
 SEPARATORS = frozenset(",;:.!?|/\\\"'`“”‘’*_-+&=>•·")
-CLOSING = ('"', "'", "`", "*", "]", ")", "}")
+CLOSING_BRACKETS = ("]", ")", "}")
+CLOSING = ('"', "'", "`", "*", *CLOSING_BRACKETS)
 _BETWEEN = ("mark", "number", "to", "comment", "cell", "times")  # tokens that a line of moves may have besides
 _PROSE = FILLERS | STEP_WORDS  # among the moves these say nothing
 
@@ -28,12 +29,13 @@ class MoveList:
     broken: tuple[int, str] | None = None  # offset, and why it cannot be read as a list of moves
     formal: bool = True  # no prose words among the moves
     cells: int = 0  # coordinates on the way
-    bracketed: bool = False  # written in square brackets: then an empty list is one too
+    bracketed: bool = False  # written in square brackets
+    empty: bool = False  # written as []: then a list without moves is one too
     stopped_by: Token | None = None  # what stood there instead of a first move
 
     @property
     def found(self) -> bool:
-        return self.broken is None and (bool(self.moves) or self.bracketed)
+        return self.broken is None and (bool(self.moves) or self.empty)
 
     @property
     def stopped_by_text(self) -> bool:
@@ -53,6 +55,7 @@ class _ListReader:
         self.labels = labels  # indices of tokens at which a label begins
         self.start = self.at = start
         self.depth = 0  # open brackets
+        self.closed = False  # the outermost square bracket was closed: that ends the list
         self.numbering: list[int] = []  # "1.", "2)", … before the moves
         self.own_lines = False  # the moves began on a line after the label's: then they may fill several
         self.list = MoveList()
@@ -142,11 +145,12 @@ class _ListReader:
         token = self._token()
         if token is END:
             return True
-        if token.kind == "tag":
+        if token.kind == "tag" and not self.closed:
             self._refuse_moves_in_rest_of_line()
             return True
-        if token.text in ("]", ")", "}"):
-            return self._at_end_of_bracket(token)
+        if self.closed or (self.depth == 0 and token.text in CLOSING_BRACKETS):
+            self._refuse_move_behind_bracket()
+            return True
         if token.kind == "newline":
             if self.depth > 0 or (self.own_lines and self._moves_ahead(self.at + 1)):
                 return False
@@ -157,22 +161,17 @@ class _ListReader:
             return True
         return self.depth == 0 and self._begins_key()
 
-    def _at_end_of_bracket(self, token: Token) -> bool:
-        self.depth -= 1
-        self.at += self.depth >= 0
-        if self.depth < 0 or (self.depth == 0 and token.text == "]"):
-            following = self._token(self.depth < 0)
-            if moves_in(following):
-                self._break("a move stands behind the list's bracket: write all moves in one row", following)
-            return True
-        return self._at_end()
+    def _refuse_move_behind_bracket(self) -> None:
+        following = self._token(0 if self.closed else 1)
+        if moves_in(following):
+            self._break("a move stands behind the list's bracket: write all moves in one row", following)
 
     def _begins_remark(self) -> bool:
         """A full stop or a dash ends a list, unless the moves go on behind it."""
         token, following = self._token(), self._token(1)
         if token.text.strip() in (".", ";", "!", "?", "-", "—", "–"):
-            goes_on = moves_in(following) or following.kind in ("number", "newline") or following.text in CLOSING
-            return not goes_on
+            numbered = following.kind == "number" and self._token(2).text in (".", ")", ":")
+            return not (moves_in(following) or numbered or following.kind == "newline" or following.text in CLOSING)
         return token.kind == "comment"
 
     def _begins_key(self) -> bool:
@@ -231,6 +230,10 @@ class _ListReader:
         elif token.text in ("[", "{"):
             self.depth += 1
             self.list.bracketed = self.list.bracketed or token.text == "["
+            self.list.empty = token.text == "[" and self._token(1).text == "]"
+        elif token.text in CLOSING_BRACKETS:
+            self.depth -= 1
+            self.closed = self.depth == 0 and token.text == "]"
         elif token.text == "(":
             self._take_round_bracket()
         elif token.text == "," and self._token(1).text == ",":

@@ -70,8 +70,8 @@ def _plan_in(answer: str, tokens: list[Token], num_agents: int) -> ParsedPlan:
     if labelled:
         groups = [group for group in groups if len(group.lists) > 1]  # beside labelled moves, "[right]" is a remark
     candidates = labelled + [group for group in groups if len(group.lists) == num_agents]
-    if not candidates:
-        candidates = _bare(answer, tokens, num_agents) if not any(section.list.found for section in sections) else []
+    if not candidates and not any(section.list.found for section in sections):
+        candidates = _bare(answer, tokens, num_agents)
     if not candidates:
         raise _no_answer(sections, tokens, num_agents)
     last = max(candidates, key=lambda candidate: candidate.end)
@@ -85,21 +85,29 @@ def _step_in(answer: str, tokens: list[Token], num_agents: int) -> ParsedPlan:
     sections = sections_of(answer, tokens, AGENT_LABEL)
     labelled = labelled_answers(sections, num_agents)
     if labelled:
-        lists = labelled[0].lists
+        chosen = labelled[0]
     elif any(section.list.found or section.list.broken for section in sections):
         raise _no_answer(sections, tokens, num_agents)
     else:
-        rows = [row for block in bare_blocks(tokens) for row in block.lists]
-        if not rows:
-            raise _no_answer(sections, tokens, num_agents)
-        if len(rows[-1]) != num_agents:
-            raise Refused(rows[-1][0].start, f"{len(rows[-1])} moves for {num_agents} agents: write one move for each")
-        lists = [[move] for move in rows[-1]]
-    long = next((moves for moves in lists if len(moves) != 1), None)
+        chosen = _row_of_step(tokens, num_agents)
+    long = next((moves for moves in chosen.lists if len(moves) != 1), None)
     if long is not None:
-        where = long[1].start if len(long) > 1 else 0
+        where = long[1].start if long else tokens[chosen.start].start
         raise Refused(where, f"{len(long)} moves for one agent: a turn takes exactly one move for each agent")
-    return _actions(lists)
+    actions = _actions(chosen.lists)
+    _refuse_contradiction(chosen, actions, sections, [], tokens, num_agents)
+    return actions
+
+
+def _row_of_step(tokens: list[Token], num_agents: int) -> Candidate:
+    """The last row of moves alone: one for each agent."""
+    rows = bare_blocks(tokens) or [group for group in bracket_groups(tokens) if len(group.lists) == 1]
+    if not rows:
+        raise _no_answer([], tokens, num_agents)
+    row = separated(rows[-1].lists[-1])
+    if len(row) != num_agents:
+        raise Refused(row[0].start, f"moves: {len(row)}, agents: {num_agents}; write one move for each")
+    return Candidate([[move] for move in row], rows[-1].start, rows[-1].end)
 
 
 def _bare(answer: str, tokens: list[Token], num_agents: int) -> list[Candidate]:
@@ -162,6 +170,8 @@ def _no_answer(sections: list[Section], tokens: list[Token], num_agents: int) ->
     for section in sections:
         if section.label not in named and section.list.cells:
             return Refused(section.start, "cells instead of moves: write LEFT, DOWN, RIGHT, UP or WAIT for every step")
+        if section.label not in named and section.list.bracketed:
+            return Refused(section.start, f"no move stands in agent {section.label}'s list: write [] if it never moves")
         if section.label not in named and section.list.stopped_by_text:
             return _no_move_follows(section)
     if found:
@@ -195,4 +205,4 @@ def _actions(lists: list[list[Move]]) -> ParsedPlan:
     for moves in lists:
         if len(moves) > MAX_MOVES:
             raise Refused(moves[MAX_MOVES].start, f"more than {MAX_MOVES} moves for one agent: shorten the plan")
-    return actions_of(lists)
+    return actions_of([separated(moves) for moves in lists])

@@ -8,7 +8,7 @@ from mapf_frozenlake.text.errors import Refused
 from mapf_frozenlake.text.labelled import Candidate
 from mapf_frozenlake.text.lists import read_list
 from mapf_frozenlake.text.moves import Move, moves_in, separated
-from mapf_frozenlake.text.tokens import Token
+from mapf_frozenlake.text.tokens import END, Token
 
 _LIST_MARKS = frozenset(",;|\"'`“”‘’")
 
@@ -17,7 +17,7 @@ def bracket_groups(tokens: list[Token]) -> list[Candidate]:
     """Every list of lists of moves, as in [["RIGHT", "DOWN"], ["UP"]]; a list alone counts as a group of one."""
     groups: list[Candidate] = []
     frames: list[_Frame] = []
-    for index, token in enumerate(tokens):
+    for index, (token, following) in enumerate(zip(tokens, [*tokens[1:], END])):
         if token.text == "[":
             frames.append(_Frame(index))
         elif not frames:
@@ -29,15 +29,15 @@ def bracket_groups(tokens: list[Token]) -> list[Candidate]:
                 groups.append(Candidate(frame.lists, frame.start, index + 1))
                 outer.clean = False
             elif frame.clean and not frame.lists:
-                outer.lists.append(separated(frame.moves))
+                outer.lists.append(frame.moves)
                 if frame.moves:
-                    groups.append(Candidate([outer.lists[-1]], frame.start, index + 1))
+                    groups.append(Candidate([frame.moves], frame.start, index + 1))
             else:
                 outer.clean = False
         elif moves := moves_in(token):
             frames[-1].moves += moves
         elif token.kind not in ("newline", "to"):
-            move_missing = token.text == "," == tokens[min(index + 1, len(tokens) - 1)].text and index + 1 < len(tokens)
+            move_missing = token.text == following.text == ","
             frames[-1].clean &= token.text in _LIST_MARKS and not move_missing
     return groups
 
