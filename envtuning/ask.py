@@ -32,13 +32,12 @@ class EngineerUnavailable(RuntimeError):
 def raise_unless_askable(run: RunFolder) -> None:
     """Find out before the first stage is trained, not after it. Asks nothing."""
     if any(stage.config == "engineer" for stage in run.spec.stages):
-        engineer = new_engineer(run.spec, {})
-        chat = getattr(engineer, "chat", None)
-        if hasattr(chat, "required_key"):
-            try:
-                chat.required_key()
-            except engineers.ChatError as error:
-                raise EngineerUnavailable(str(error)) from error
+        chat = getattr(new_engineer(run.spec, {}), "chat", None)
+        required_key = getattr(chat, "required_key", lambda: None)
+        try:
+            required_key()
+        except engineers.ChatError as error:
+            raise EngineerUnavailable(str(error)) from error
 
 
 def ask(run: RunFolder, stage: StageFolder) -> Answer:
@@ -112,8 +111,11 @@ def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
 def new_engineer(spec: RunSpec, options: dict[str, Any]) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
     guard = {"feasible": check_config if spec.guard.check_feasible else None, "max_drop": spec.guard.max_drop}
+    given = guard | spec.engineer.options | options
     try:
-        return engineers.make(spec.engineer.name, **guard | spec.engineer.options | options)
+        if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
+            given["context"] = engineers.Context(**given["context"])
+        return engineers.make(spec.engineer.name, **given)
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
         raise EngineerUnavailable(str(error)) from error
 

@@ -145,7 +145,7 @@ def load_spec(source: str | Path) -> RunSpec:
     path = Path(source)
     if not path.is_file():
         raise SpecError(f"{source} is neither a file nor a preset: the presets are {', '.join(preset_names())}")
-    return parse_spec(path.read_text(encoding="utf-8"), str(path), name=path.stem)
+    return parse_spec(path.read_text(encoding="utf-8", errors="replace"), str(path), name=path.stem)
 
 
 def parse_spec(text: str, origin: str, name: str | None = None) -> RunSpec:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from envtuning import loop
+from envtuning.atomic import is_locked
 from envtuning.cli import app, parse_seeds, run_name
 from envtuning.run_folder import RunFolder
 from envtuning.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
@@ -192,6 +199,40 @@ def test_more_rounds_repeat_the_last_with_the_engineer_as_author():
     assert spec.stages[5].budget == spec.stages[3].budget
     with pytest.raises(SpecError, match="at least 1"):
         spec.with_rounds(0)
+
+
+def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, tmp_path):
+    run = RunFolder.create(tmp_path / "run", load_spec(file))
+    worker = threading.Thread(target=loop.go, args=(run,))
+    worker.start()
+    while not is_locked(run.path):
+        time.sleep(0.01)
+    code, output = envtuning("show", run.path, "--watch")
+    worker.join()
+    assert code == 0
+    assert "3 rules" in output
+    assert "stopped" not in output
+
+
+def test_an_interrupted_run_is_shown_with_how_far_it_is_and_how_to_go_on(file, tmp_path):
+    run = RunFolder.create(tmp_path / "run", load_spec(file))
+    loop.go(run, stages=1)
+    code, output = envtuning("show", run.path)
+    assert code == 0
+    assert f"`envtuning resume {run.path}` goes on" in output
+    assert "– / 8,000" in output
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_no_text_makes_the_reader_of_run_files_fail_in_any_other_way_than_a_spec_error(data):
+    text = preset_text(data.draw(st.sampled_from(["scripted", "environment-tuning"])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        begin = data.draw(st.integers(0, len(text)))
+        end = min(len(text), begin + data.draw(st.integers(0, 30)))
+        text = text[:begin] + data.draw(st.text(max_size=12)) + text[end:]
+    with contextlib.suppress(SpecError):
+        assert parse_spec(text, "the file").stages
 
 
 def test_the_module_runs_as_a_program():
