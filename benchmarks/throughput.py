@@ -1,0 +1,411 @@
+"""How fast the lake steps, beside FrozenLake, POGEMA and a JAX environment in the same run, in CPU time.
+
+    python -m benchmarks.throughput --pogema-python PATH --jax-python PATH
+
+POGEMA and Jumanji pin other versions than this project, so each is measured by an interpreter of its own:
+
+    python -m venv pogema && pogema/bin/pip install pogema "gymnasium<1"
+    python -m venv jax && jax/bin/pip install jumanji
+
+A peer without an interpreter is skipped with a note. Ours and the peers' measurements take turns, several rounds of them;
+the best of each counts, because whatever else the machine does can only slow one down.
+
+Agents walk at random over ice: their moves are recorded beforehand, so that what is timed is stepping, rewards, observations
+and resets and nothing else. Steps that only reset an env do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._record import record
+from mapf_frozenlake import LakeBatch, LakeConfig
+from mapf_frozenlake.types import Action
+
+HOLES, HORIZON, TAPE = 0.2, 64, 64
+PEERS = Path(__file__).parent / "throughput_peers.py"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio to a peer: what it must at least be, and what is aimed at."""
+
+    name: str
+    ours: str
+    peer: str
+    least: float
+    aim: float
+
+
+GOALS = (
+    Goal("4 agents, 8×8, 11×11 windows, over POGEMA", "4 agents 8×8 11×11", "POGEMA 4 agents 8×8 11×11", 25, 60),
+    Goal(
+        "64 agents, 32×32, 11×11 windows, over POGEMA", "64 agents 32×32 11×11", "POGEMA 64 agents 32×32 11×11", 20, 40
+    ),
+    Goal("4 agents, 8×8, 5×5 windows, over POGEMA", "4 agents 8×8 5×5", "POGEMA 4 agents 8×8 5×5", 80, 200),
+    Goal("one env by gym.make, 4 agents, over FrozenLake (env-steps)", "single env", "FrozenLake", 1.25, 2.0),
+)
+
+
+# -- ours ---------------------------------------------------------------------------------------------------------------
+
+
+def lake(size: int, agents: int, **rules: Any) -> LakeConfig:
+    holes = HOLES if size * size * (1 - HOLES) > 4 * agents else 0.0
+    return LakeConfig.single(size, agents, hole_ratio=holes, horizon=HORIZON, **rules)
+
+
+def make_batch(config: LakeConfig, envs: int, **kwargs: Any) -> LakeBatch:
+    """A batch whose pool is drawn already: drawing boards is the generator's benchmark."""
+    batch = LakeBatch(config, envs, certify="reachable", pool_size=256, **kwargs)
+    batch.pool.ensure(np.arange(256))
+    batch.seed(np.arange(envs))
+    return batch
+
+
+def random_walk(config: LakeConfig, envs: int, steps: int = TAPE) -> tuple[NDArray[np.int64], int]:
+    """Actions int64[steps, envs, A] that lead agents over ice only, and how many env-steps of them are real steps."""
+    scout = make_batch(config, envs, observation="ego", window=3, hints=True)
+    legal = len(scout.layout.features) - 5  # the last five features say which moves enter ice
+    rng = np.random.default_rng(0)
+    tape = np.empty((steps, envs, config.max_agents), np.int64)
+    scout.reset()
+    real = 0
+    for step in range(steps):
+        free = scout.layout.split(scout.observation)[1][..., legal:] > 0
+        tape[step] = (rng.random(free.shape) * free).argmax(-1)
+        tape[step][~free.any(-1)] = Action.WAIT
+        real += envs - scout.num_finished
+        scout.step(tape[step])
+    return tape, real
+
+
+def cpu_seconds(work: Callable[[], None], least: float = 0.05) -> float:
+    """CPU time of one call of ``work``, repeated until ``least`` seconds are filled."""
+    begin, calls = time.process_time(), 0
+    while time.process_time() - begin < least:
+        work()
+        calls += 1
+    return (time.process_time() - begin) / calls
+
+
+def stepper(config: LakeConfig, envs: int, **kwargs: Any) -> Callable[[], float]:
+    """Measures a batch's agent-steps per CPU second, resets included."""
+    tape, real = random_walk(config, envs)
+    batch = make_batch(config, envs, **kwargs)
+
+    def play() -> None:
+        batch.seed(np.arange(envs))
+        batch.reset()
+        for actions in tape:
+            batch.step(actions)
+
+    play()
+    return lambda: real * config.max_agents / cpu_seconds(play)
+
+
+def single_env(agents: int = 4) -> Callable[[], float]:
+    """Measures env-steps per CPU second of one env by ``gym.make``."""
+    config = LakeConfig.single(8, agents, hole_ratio=HOLES)
+    env = gym.make(
+        "MAPFFrozenLake-v0", config=config, observation="compact", certify="reachable", pool_size=256
+    )  # fmt: skip
+    env.unwrapped.batch.pool.ensure(np.arange(256))
+    episodes = [_walk_of_an_episode(config, seed) for seed in range(64)]
+
+    def play() -> None:
+        for seed, actions in enumerate(episodes):
+            env.reset(seed=seed)
+            for action in actions:
+                env.step(action)
+
+    steps = sum(len(actions) for actions in episodes)
+    return lambda: steps / cpu_seconds(play, 0.2)
+
+
+def _walk_of_an_episode(config: LakeConfig, seed: int) -> list[NDArray[np.int64]]:
+    scout = make_batch(config, 1, observation="ego", window=3, hints=True, autoreset="disabled")
+    legal = len(scout.layout.features) - 5
+    rng = np.random.default_rng(seed)
+    scout.seed([seed])
+    scout.reset()
+    actions = []
+    while not scout.num_finished:
+        free = scout.layout.split(scout.observation)[1][..., legal:] > 0
+        actions.append((rng.random(free.shape) * free).argmax(-1)[0])
+        scout.step(actions[-1][None])
+    return actions
+
+
+def vector_env(envs: int = 1024, **kwargs: Any) -> Callable[[], float]:
+    """Measures a native Gymnasium vector env's agent-steps per CPU second."""
+    config = lake(8, 4)
+    tape, real = random_walk(config, envs)
+    vector = gym.make_vec(
+        "MAPFFrozenLake-v0", num_envs=envs, config=config, certify="reachable", pool_size=256, **kwargs
+    )
+    vector.unwrapped.batch.pool.ensure(np.arange(256))
+
+    def play() -> None:
+        vector.reset(seed=0)
+        for actions in tape:
+            vector.step(actions)
+
+    play()
+    return lambda: real * 4 / cpu_seconds(play)
+
+
+# -- peers --------------------------------------------------------------------------------------------------------------
+
+
+def frozen_lake() -> Callable[[], float]:
+    """Measures env-steps per CPU second of Gymnasium's FrozenLake on its 8×8 map, walking at random over ice."""
+    env = gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
+    moves = env.unwrapped.P
+    holes = {state for state, actions in moves.items() if env.unwrapped.desc.ravel()[state] == b"H"}
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(64):
+        state, over, actions = env.reset(seed=0)[0], False, []
+        while not over:
+            actions.append(int(rng.choice([a for a in range(4) if moves[state][a][0][1] not in holes])))
+            state, _, terminated, truncated, _ = env.step(actions[-1])
+            over = terminated or truncated
+        episodes.append(actions)
+
+    def play() -> None:
+        for actions in episodes:
+            env.reset(seed=0)
+            for action in actions:
+                env.step(action)
+
+    steps = sum(len(actions) for actions in episodes)
+    return lambda: steps / cpu_seconds(play, 0.2)
+
+
+def foreign(python: str | None, peer: str, settings: dict[str, Any]) -> Callable[[], Any] | None:
+    """Measures a peer in another interpreter; None, with a note, where it does not run."""
+    if python is None:
+        print(f"skipped: {peer} {settings} (no interpreter given)", file=sys.stderr)
+        return None
+
+    def measure() -> Any:
+        command = [python, str(PEERS), peer, json.dumps(settings)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    try:
+        measure()
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"skipped: {peer} {settings} ({getattr(error, 'stderr', '') or error})"[-400:], file=sys.stderr)
+        return None
+    return measure
+
+
+# -- tables -------------------------------------------------------------------------------------------------------------
+
+
+def compare(args: argparse.Namespace) -> dict[str, Any]:
+    """Everything with a peer, in turns."""
+    big = 64 if not args.quick else 16
+    runs: dict[str, Callable[[], Any] | None] = {
+        "4 agents 8×8 11×11": stepper(lake(8, 4), 1024, window=11),
+        "4 agents 8×8 11×11 int8": stepper(lake(8, 4), 1024, window=11, dtype="int8"),
+        "4 agents 8×8 5×5": stepper(lake(8, 4), 1024, window=5),
+        "4 agents 8×8 compact": stepper(lake(8, 4), 1024, observation="compact"),
+        "64 agents 32×32 11×11": stepper(lake(32, 64), big, window=11),
+        "2 agents 8×8 11×11, 256 envs": stepper(lake(8, 2), 256, window=11),
+        "single env": single_env(),
+        "FrozenLake": frozen_lake(),
+        "vector 11×11": vector_env(window=11, copy=False),
+        "vector 11×11, copying": vector_env(window=11),
+        "vector compact": vector_env(observation="compact", copy=False),
+        "vector compact, copying": vector_env(observation="compact"),
+    }
+    for agents, size, window in ((4, 8, 11), (4, 8, 5), (64, 32, 11)):
+        for lifelong in (False, True):
+            name = f"POGEMA {agents} agents {size}×{size} {window}×{window}{' lifelong' if lifelong else ''}"
+            settings = {
+                "agents": agents, "size": size, "radius": window // 2, "lifelong": lifelong, "holes": HOLES,
+                "horizon": HORIZON, "steps": 2000 if agents == 4 else 200,
+            }  # fmt: skip
+            runs[name] = foreign(args.pogema_python, "pogema", settings)
+    runs["Jumanji LevelBasedForaging"] = foreign(args.jax_python, "jumanji", {"envs": 256, "steps": 500})
+
+    speeds: dict[str, list[float]] = {name: [] for name, run in runs.items() if run is not None}
+    for turn in range(args.rounds):
+        for name in speeds:
+            figure = runs[name]()  # type: ignore[misc]
+            speeds[name].append(figure["speed"] if isinstance(figure, dict) else figure)
+        print(f"round {turn + 1} of {args.rounds}", file=sys.stderr)
+    return {
+        "steps_per_cpu_second": {name: {"best": max(each), "all": each} for name, each in speeds.items()},
+        "goals": [_judged(goal, speeds) for goal in GOALS if goal.peer in speeds],
+        "vector_over_batch": {
+            kind: _overhead(speeds[f"4 agents 8×8 {kind}"], speeds[f"vector {kind}{copying}"])
+            for kind, copying in (("11×11", ""), ("compact", ""))
+        }
+        | {
+            f"{kind}, copying": _overhead(speeds[f"4 agents 8×8 {kind}"], speeds[f"vector {kind}, copying"])
+            for kind in ("11×11", "compact")
+        },
+    }
+
+
+def _judged(goal: Goal, speeds: dict[str, list[float]]) -> dict[str, Any]:
+    ratio = max(speeds[goal.ours]) / max(speeds[goal.peer])
+    lifelong = speeds.get(f"{goal.peer} lifelong")
+    return {
+        "name": goal.name,
+        "ratio": round(ratio, 2),
+        "ratio_to_lifelong": round(max(speeds[goal.ours]) / max(lifelong), 2) if lifelong else None,
+        "least": goal.least,
+        "aim": goal.aim,
+        "met": ratio >= goal.least,
+    }
+
+
+def _overhead(batch: list[float], vector: list[float]) -> float:
+    """By how much of the batch's time the vector env takes longer."""
+    return round(max(batch) / max(vector) - 1, 3)
+
+
+def growth(quick: bool) -> dict[str, dict[str, float]]:
+    """Nanoseconds of CPU per agent-step, as one thing grows."""
+    most_envs = 4096 if quick else 65_536
+    tables: dict[str, dict[str, float]] = {
+        "agents (32×32, 11×11)": {},
+        "size (4 agents, 11×11)": {},
+        "envs (8×8, 4 agents, 5×5)": {},
+    }
+    for agents in (1, 2, 4, 8, 16, 32, 64):
+        run = stepper(lake(32, agents), max(4, 1024 // agents), window=11)
+        tables["agents (32×32, 11×11)"][str(agents)] = _nanoseconds(run)
+    for size in (4, 8, 16, 32, 64):
+        run = stepper(lake(size, 4), 256, window=11)
+        tables["size (4 agents, 11×11)"][str(size)] = _nanoseconds(run)
+    envs = 1
+    while envs <= most_envs:
+        run = stepper(lake(8, 4), envs, window=5)
+        tables["envs (8×8, 4 agents, 5×5)"][str(envs)] = _nanoseconds(run)
+        envs *= 4
+    return tables
+
+
+def _nanoseconds(run: Callable[[], float]) -> float:
+    return round(1e9 / max(run() for _ in range(3)), 1)
+
+
+def memory() -> dict[str, dict[str, float]]:
+    """How far observations are from the speed of memory: the share of a step's time that merely filling them would take."""
+    table = {}
+    for window, dtype in ((11, "float32"), (11, "int8"), (5, "float32")):
+        config = lake(8, 4)
+        run = stepper(config, 1024, window=window, dtype=dtype)
+        buffer = make_batch(config, 1024, window=window, dtype=dtype).observation
+        fill = min(cpu_seconds(partial(buffer.fill, 1)) for _ in range(5))
+        step = 4096 / max(run() for _ in range(5))
+        table[f"{window}×{window} {dtype}"] = {
+            "bytes_per_agent_step": buffer.nbytes // 4096,
+            "fill_gigabytes_per_second": round(buffer.nbytes / fill / 1e9, 1),
+            "observed_gigabytes_per_second": round(buffer.nbytes / step / 1e9, 1),
+            "share_of_memory_speed": round(fill / step, 3),
+        }
+    return table
+
+
+def start_up() -> dict[str, float]:
+    """Wall seconds from ``import mapf_frozenlake`` to the end of the first step, with compiled code cached and without."""
+    code = (
+        "import time; t = time.perf_counter(); import gymnasium as gym, mapf_frozenlake\n"
+        "env = gym.make('MAPFFrozenLake-v0'); env.reset(seed=0); env.step(env.action_space.sample())\n"
+        "print(time.perf_counter() - t)"
+    )
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        seconds = [
+            float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout)
+            for _ in range(4)
+        ]  # fmt: skip
+    return {"cold": round(seconds[0], 2), "warm": round(min(seconds[1:]), 2)}
+
+
+def chart(figures: dict[str, Any], path: Path) -> None:
+    """Ratios to the peers beside how cost grows."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    panels, axes = plt.subplots(1, 4, figsize=(18, 4.2), constrained_layout=True)
+    goals = figures["compared"]["goals"]
+    labels = [goal["name"].replace(", over ", "\nover ").replace(" (env-steps)", "") for goal in goals]
+    axes[0].barh(labels, [goal["ratio"] for goal in goals], color="#4c8eb5")
+    for row, goal in enumerate(goals):
+        axes[0].plot([goal["least"]] * 2, [row - 0.4, row + 0.4], color="#c2452d", label="least" if row == 0 else None)
+        axes[0].plot([goal["aim"]] * 2, [row - 0.4, row + 0.4], color="#2d7d46", label="aim" if row == 0 else None)
+        axes[0].annotate(f" {goal['ratio']:g}×", (goal["ratio"], row), va="center")
+    axes[0].set(xscale="log", xlabel="times the peer's steps per CPU second", xlim=(0.8, 1200))
+    axes[0].invert_yaxis()
+    if goals:
+        axes[0].legend(loc="lower right")
+    for axis, (name, table) in zip(axes[1:], figures["growth"].items()):
+        axis.plot([int(key) for key in table], list(table.values()), marker="o", color="#4c8eb5")
+        axis.set(xscale="log", title=name, ylabel="ns of CPU per agent-step", ylim=(0, None))
+        axis.grid(alpha=0.3)
+    panels.savefig(path, dpi=110)
+
+
+def parse(argv: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.throughput",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--pogema-python", metavar="PATH", help="an interpreter that has pogema")
+    parser.add_argument("--jax-python", metavar="PATH", help="an interpreter that has jumanji")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of the comparison (default 5)")
+    parser.add_argument("--quick", action="store_true", help="smaller tables, two rounds, nothing written")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    args = parse(argv)
+    if args.quick:
+        args.rounds = 2
+    figures = {
+        "compared": compare(args),
+        "growth": growth(args.quick),
+        "memory": memory(),
+        "start_up_seconds": start_up(),
+    }
+    for goal in figures["compared"]["goals"]:
+        print(f"{goal['name']}: {goal['ratio']}× (at least {goal['least']}×, aim {goal['aim']}×)")
+    print(f"vector env over the bare batch: {figures['compared']['vector_over_batch']}")
+    print(f"import to first step, seconds: {figures['start_up_seconds']}")
+    if not args.quick:
+        path = record("throughput", figures)
+        chart(figures, path.with_suffix(".png"))
+        print(f"written: {path.name}, {path.with_suffix('.png').name}")
+
+
+if __name__ == "__main__":
+    main()
