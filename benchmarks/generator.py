@@ -11,6 +11,7 @@ time, one core.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,10 +21,17 @@ import numpy as np
 import mapf_frozenlake as mfl
 from benchmarks._record import record
 from mapf_frozenlake.generator import InstancePool, kernel
-from mapf_frozenlake.generator.generate import seed_key
+from mapf_frozenlake.generator.generate import DEFAULT_LIMITS, seed_key
 from mapf_frozenlake.generator.strata import hole_count
 from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, Certificates, certify_batch, certify_one
+from mapf_frozenlake.solvers.certify import (
+    FEASIBLE,
+    INFEASIBLE,
+    OUT_OF_BUDGET,
+    Certificates,
+    certify_batch,
+    certify_one,
+)
 from mapf_frozenlake.suite import SUITES
 from mapf_frozenlake.suite.make import make_suite
 
@@ -31,6 +39,7 @@ AGENTS, SIZES, HOLE_RATIOS = (2, 3, 4, 5), (5, 8, 10), (0.1, 0.3, 0.5)
 OUR_CAP = 10_000_000  # expansions per board
 W9_CAP = 0.25  # seconds per board; a board beyond it is charged, but not counted as an instance
 W9_TRIAL_BOARDS, W9_TRIAL_CAP = 60, 0.1  # to choose its solver
+QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
 _NO_PAIRS = np.empty((0, 3), np.int64)
 
 
@@ -45,17 +54,17 @@ def candidates(agents: int, size: int, hole_ratio: float, n: int) -> tuple[Insta
     return room, time.process_time() - began
 
 
-def certify_all(boards: InstanceSet) -> tuple[Certificates, float, np.ndarray]:
+def certify_all(boards: InstanceSet, budget: int = OUR_CAP) -> tuple[Certificates, float, np.ndarray]:
     """The certificates, the CPU seconds of all of them in one call, and of each in a call of its own."""
     arguments = boards.holes, boards.starts, boards.goals
     began = time.process_time()
-    certificates = certify_batch(*arguments, budget=OUR_CAP, threads=1)
+    certificates = certify_batch(*arguments, budget=budget, threads=1)
     together = time.process_time() - began
     each = np.empty(len(boards.holes))
     size, agents = boards.holes.shape[1], boards.starts.shape[1]
     for row, (holes, starts, goals) in enumerate(zip(*arguments, strict=True)):
         began = time.process_time()
-        certify_one(holes, size, size, starts, goals, agents, OUR_CAP)
+        certify_one(holes, size, size, starts, goals, agents, budget)
         each[row] = time.process_time() - began
     return certificates, together, each
 
@@ -141,6 +150,18 @@ def quota_row(agents: int, size: int, hole_ratio: float, n: int) -> dict[str, An
     return row
 
 
+def tail_row(agents: int, size: int, hole_ratio: float, n: int) -> dict[str, Any]:
+    """How long the hardest boards take under the generator's own limit, and how many it gives up and draws anew."""
+    boards, _ = candidates(agents, size, hole_ratio, n)
+    certify_all(boards[:1], DEFAULT_LIMITS.expansions)
+    certificates, _, each = certify_all(boards, DEFAULT_LIMITS.expansions)
+    return {
+        "agents": agents, "size": size, "hole_ratio": hole_ratio, "boards": n,
+        "undecided": int((certificates.status == OUT_OF_BUDGET).sum()),
+        "ms": {name: round(float(np.quantile(each, q)) * 1e3, 3) for name, q in QUANTILES.items()},
+    }  # fmt: skip
+
+
 def suites() -> list[dict[str, Any]]:
     """Each shipped suite made anew, on all cores."""
     rows = []
@@ -160,22 +181,22 @@ def suites() -> list[dict[str, Any]]:
 
 
 def resets(agents: int, size: int, hole_ratio: float) -> dict[str, Any]:
-    """What a reset costs: its board new, or already there; and what a new config costs."""
+    """CPU time of a reset's board, new or already there, and of the pool that a new config needs."""
     config = mfl.LakeConfig.single(size, agents, hole_ratio=hole_ratio)
-    began = time.perf_counter()
+    began = time.thread_time()
     pool = InstancePool(config, seed=3)
-    creation = time.perf_counter() - began
+    creation = time.thread_time() - began
     fresh = []
     for row in range(1000):
-        began = time.perf_counter()
+        began = time.thread_time()
         pool.ensure(np.array([row]))
-        fresh.append(time.perf_counter() - began)
-    began = time.perf_counter()
+        fresh.append(time.thread_time() - began)
+    began = time.thread_time()
     for row in range(1000):
         pool.ensure(np.array([row]))
-    ready = (time.perf_counter() - began) / 1000
+    ready = (time.thread_time() - began) / 1000
     many = np.arange(1000)
-    began = time.perf_counter()
+    began = time.thread_time()
     for _ in range(100):
         pool.ensure(many)
     return {
@@ -183,12 +204,12 @@ def resets(agents: int, size: int, hole_ratio: float) -> dict[str, Any]:
         "new_pool_ms": round(creation * 1e3, 3),
         "new_row_us": {name: round(float(np.quantile(fresh, q)) * 1e6, 1) for name, q in (("median", 0.5), ("p99", 0.99), ("max", 1))},
         "ready_row_us": round(ready * 1e6, 2),
-        "thousand_ready_rows_us": round((time.perf_counter() - began) / 100 * 1e6, 2),
+        "thousand_ready_rows_us": round((time.thread_time() - began) / 100 * 1e6, 2),
     }  # fmt: skip
 
 
 def step_loop(agents: int, size: int, hole_ratio: float, num_envs: int = 1024, steps: int = 400) -> dict[str, Any]:
-    """Steps of a batch with random actions, resets included: the first round of boards, then every board there."""
+    """Wall time of a batch's steps, random actions, resets included: while boards are new, then with all of them there."""
     from mapf_frozenlake.world.batch import LakeBatch
 
     config = mfl.LakeConfig.single(size, agents, hole_ratio=hole_ratio)
@@ -223,15 +244,17 @@ def main() -> None:
     arguments = parser.parse_args()
     compare(2, 4, 0.2, 5)  # compile
     figures: dict[str, Any] = {"suites": suites(), "our_cap_expansions": OUR_CAP, "w9_cap_seconds": W9_CAP}
+    figures["load_average_before"] = os.getloadavg()[0]  # wall times say little where others work too
     figures["w9_chosen_on"] = {"boards": W9_TRIAL_BOARDS, "cap_seconds": W9_TRIAL_CAP}
-    figures["against_w9"], figures["quotas"] = [], []
+    figures |= {"against_w9": [], "quotas": [], "tails": [], "limit_expansions": DEFAULT_LIMITS.expansions}
     for agents in arguments.agents:
         for size in SIZES:
             for hole_ratio in HOLE_RATIOS:
                 row = compare(agents, size, hole_ratio, arguments.boards)
                 figures["against_w9"].append(row)
                 figures["quotas"].append(quota_row(agents, size, hole_ratio, arguments.boards))
-                print({**row, **figures["quotas"][-1]}, flush=True)
+                figures["tails"].append(tail_row(agents, size, hole_ratio, 2000))
+                print({**row, **figures["quotas"][-1], **figures["tails"][-1]}, flush=True)
     cases = [(2, 4, 0.2), (3, 8, 0.3), (4, 8, 0.3), (5, 5, 0.3), (5, 10, 0.3)]
     step_loop(2, 4, 0.2, steps=5)  # compile
     figures["resets"] = [resets(*case) for case in cases]

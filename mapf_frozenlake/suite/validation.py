@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from mapf_frozenlake.config import LakeConfig
-from mapf_frozenlake.generator.generate import Exclude, generate
+from mapf_frozenlake.generator.generate import Exclude, Limits, generate
 from mapf_frozenlake.instance_set import InstanceSet
 
 _SEED_OFFSET = 1 << 63  # training seeds are below: the two streams never meet
+_LIMITS = Limits(expansions=2_000_000)  # a suite is drawn once: hardly a board is too hard for it
 
 
 def validation_suite(config: LakeConfig, n: int, seed: int = 0, *, exclude: Exclude = None) -> InstanceSet:
@@ -19,7 +20,7 @@ def validation_suite(config: LakeConfig, n: int, seed: int = 0, *, exclude: Excl
     Drawn from seeds that training does not use. Small lakes repeat all the same: give the suite as ``exclude`` to the
     training envs, and the test suite as ``exclude`` here, and the three share no board up to symmetry.
     """
-    drawn = generate(config, n, seed + _SEED_OFFSET, exclude=exclude)
+    drawn = generate(config, n, seed + _SEED_OFFSET, exclude=exclude, limits=_LIMITS)
     ratios = np.array([config.slices[size].hole_ratio for size in drawn.heights.tolist()])
     labels = {"agents": drawn.num_agents.astype(np.int64), "size": drawn.heights.astype(np.int64), "hole_ratio": ratios}
     ids = tuple(
