@@ -25,7 +25,7 @@ def bracket_groups(tokens: list[Token]) -> list[Candidate]:
         elif token.text == "]":
             frame = frames.pop()
             outer = frames[-1] if frames else _Frame(index)
-            if frame.clean and frame.lists and not frame.moves:
+            if frame.clean and any(frame.lists) and not frame.moves:
                 groups.append(Candidate(frame.lists, frame.start, index + 1))
                 outer.clean = False
             elif frame.clean and not frame.lists:
