@@ -15,6 +15,7 @@ from mapf_frozenlake.maps import from_desc, load_movingai, save_movingai
 from mapf_frozenlake.solvers import distance_fields, pibt, solve, solve_batch
 from mapf_frozenlake.suite import load_suite, validation_suite
 from mapf_frozenlake.text import ParseError, format_plan, from_text, parse_plan, plan_prompt, to_text
+from mapf_frozenlake.text.dataset import score_answer, text_dataset
 from mapf_frozenlake.types import Action, Event, FailureKind, Instance, Plan, Solution, Verdict, Violation
 from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.move import joint_move
@@ -62,8 +63,10 @@ __all__ = [
     "pibt",
     "plan_prompt",
     "save_movingai",
+    "score_answer",
     "solve",
     "solve_batch",
+    "text_dataset",
     "to_text",
     "validation_suite",
 ]
