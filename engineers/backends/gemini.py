@@ -27,7 +27,7 @@ class GeminiChat(NetworkChat):
         options = genai.types.HttpOptions(
             base_url=self.base_url,
             timeout=int(self.timeout * 1000),  # the SDK counts milliseconds
-            client_args={"event_hooks": {"response": [limit_body(self.max_bytes, self.timeout)]}},
+            client_args={"event_hooks": {"response": [limit_body(self.max_bytes)]}},
         )
         client = genai.Client(api_key=self.required_key(), http_options=options)
         try:

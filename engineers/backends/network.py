@@ -11,8 +11,10 @@ import os
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, ClassVar
 
 from pydantic import SecretStr
@@ -32,6 +34,7 @@ from engineers.chat import (
 )
 from engineers.redaction import protect, redact
 
+GRACE = 0.5  # seconds; an attempt that its SDK has not ended by then is left alone
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
 LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
 HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quote the key
@@ -45,8 +48,8 @@ SHOWN = 500  # characters of a provider's message that an error quotes
 class NetworkChat(ABC):
     """A model at a provider.
 
-    ``complete`` ends within ``attempts`` × ``timeout`` seconds of asking and ``LONGEST_WAIT`` for each wait between.
-    What may have been billed (a timeout, a cut connection) is not retried here.
+    ``complete`` ends within ``attempts`` × (``timeout`` + ``GRACE``) seconds of asking and ``LONGEST_WAIT`` for each wait
+    between. What may have been billed (a timeout, a cut connection) is not retried here.
     """
 
     provider: ClassVar[str]
@@ -101,7 +104,7 @@ class NetworkChat(ABC):
         protect(self.key)
         keep_keys_out_of_logs()
         try:
-            reply = self._ask(messages, schema, max_tokens)
+            reply = within(self.timeout + GRACE, lambda: self._ask(messages, schema, max_tokens))
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
             failure = transport_error(error, self.timeout) or self._status_error(error) or undocumented(error)
             return type(failure)(str(failure), failure.spent, failure.retry_after)
@@ -127,6 +130,29 @@ class NetworkChat(ABC):
     @abstractmethod
     def _status_error(self, error: Exception) -> ChatError | None:
         """The SDK's error for an HTTP status as one of ours; None for any other."""
+
+
+def within(seconds: float, ask: Callable[[], Completion]) -> Completion:
+    """What ``ask`` returns or raises, or ``Timeout`` if that takes longer; its thread is then left to end by itself.
+
+    The SDKs' own timeouts count from byte to byte: a reply that drips would never meet one.
+    """
+    answers: SimpleQueue[Completion | Exception] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(ask())
+        except Exception as error:
+            answers.put(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except Empty:
+        raise Timeout(f"no whole reply within {seconds:g} s: raise timeout, or think and write less") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
@@ -173,22 +199,20 @@ def _seconds_until(date: str) -> float:
         return float("nan")
 
 
-def limit_body(max_bytes: int, seconds: float) -> Any:
-    """A response hook for httpx and httpx2 clients: reads the body under a byte and a time limit, else raises ours."""
+def limit_body(max_bytes: int) -> Any:
+    """A response hook for httpx and httpx2 clients: reads the body under a limit, else raises ``TooLong``."""
 
-    def read_within_limits(response: Any) -> None:
-        deadline, body = time.monotonic() + seconds, bytearray()
+    def read_within_limit(response: Any) -> None:
+        body = bytearray()
         for chunk in response.stream:  # as it comes off the wire
             body += chunk
             if len(body) > max_bytes:
                 raise TooLong(
                     f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes"
                 )
-            if time.monotonic() > deadline:
-                raise Timeout(f"the reply took longer than {seconds:g} s: raise timeout, or answer more briefly")
         response.stream = type(response)(200, content=bytes(body)).stream
 
-    return read_within_limits
+    return read_within_limit
 
 
 def keep_keys_out_of_logs() -> None:

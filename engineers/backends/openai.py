@@ -22,7 +22,7 @@ class OpenAIChat(NetworkChat):
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         import openai
 
-        limited = openai.DefaultHttpxClient(event_hooks={"response": [limit_body(self.max_bytes, self.timeout)]})
+        limited = openai.DefaultHttpxClient(event_hooks={"response": [limit_body(self.max_bytes)]})
         with openai.OpenAI(
             api_key=self.required_key(),
             base_url=self.base_url,
