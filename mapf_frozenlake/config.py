@@ -25,14 +25,20 @@ class Slice(_Frozen):
     share: float = Field(
         1.0, ge=0.0, le=1.0, description="Weight of this map size in the data; weights need not sum to 1."
     )
+    # "space" is where engineers without a model look; beyond it lakes are legal but turn trivially easy or undrawable.
     hole_ratio: float = Field(
-        0.2, ge=0.0, le=0.9, description="Share of the cells that are neither start nor goal that are holes."
+        0.2,
+        ge=0.0,
+        le=0.9,
+        description="Share of the cells that are neither start nor goal that are holes.",
+        json_schema_extra={"space": [0.0, 0.5]},
     )
     wait_ratio: float | None = Field(
         None,
         ge=0.0,
         le=1.0,
         description="Share of this size's instances that need at least one wait; null takes what falls.",
+        json_schema_extra={"space": [0.0, 0.75]},
     )
     min_distance: int = Field(
         1, ge=1, le=2 * (MAX_SIZE - 1), description="Least Manhattan distance between an agent's start and its goal."
