@@ -100,6 +100,25 @@ def _layers(env: Any) -> Iterator[Any]:
         env = next((inner for name in _INNER if (inner := vars(env).get(name)) is not None), None)
 
 
+class _Swap:
+    """A config on its way: kept until the next reset, then applied, and the spaces compared with those the trainer saw."""
+
+    def __init__(self, curriculum: Curriculum | None, apply: Apply, spaces: Any) -> None:
+        self.curriculum, self.apply, self.spaces = curriculum, apply, spaces
+        self.next: Config | None = _first_config(curriculum)
+        self.current: Config | None = None  # None until the first swap
+
+    def at_reset(self, env: Any, spaces: Callable[[], Any]) -> None:
+        if self.next is not None:
+            self.apply(env, self.next)
+            _same_spaces(self.spaces, spaces(), self.next)
+            self.current, self.next = self.next, None
+
+    def at_end(self, success: Callable[[], bool]) -> None:
+        if self.curriculum is not None and (config := self.curriculum(success())) is not None:
+            self.next = config
+
+
 class CurriculumEnv(gym.Wrapper):
     """Swaps configs at the next reset. ``curriculum`` hears of every finished episode and may ask for a swap itself.
 
@@ -109,33 +128,28 @@ class CurriculumEnv(gym.Wrapper):
 
     def __init__(self, env: gym.Env, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
         super().__init__(env)
-        self._curriculum = curriculum
-        self._apply = apply
-        self._next: Config | None = _first_config(curriculum)
-        self._config: Config | None = None
-        self._spaces = (env.observation_space, env.action_space)
+        self._swap = _Swap(curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
         """Goes into force at the next reset; the running episode ends as it began."""
-        self._next = config
+        self._swap.next = config
 
     def get_config(self) -> Config | None:
         """The config in force; None until the first swap."""
-        return self._config
+        return self._swap.current
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        if self._next is not None:
-            self._apply(self.env, self._next)
-            _same_spaces(self._spaces, (self.env.observation_space, self.env.action_space), self._next)
-            self._config, self._next = self._next, None
+        self._swap.at_reset(self.env, self._current_spaces)
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if self._curriculum is not None and (terminated or truncated):
-            won = _succeeded(info, bool(terminated and float(reward) > 0))
-            self._next = _or_else(self._curriculum(won), self._next)
+        if terminated or truncated:
+            self._swap.at_end(lambda: _succeeded(info, bool(terminated and float(reward) > 0)))
         return observation, reward, terminated, truncated, info
+
+    def _current_spaces(self) -> tuple[gym.Space, gym.Space]:
+        return self.env.observation_space, self.env.action_space
 
 
 class CurriculumVectorEnv(gym.vector.VectorWrapper):
@@ -183,34 +197,29 @@ class CurriculumParallelEnv(BaseParallelWrapper):
 
     def __init__(self, env: Any, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
         super().__init__(env)
-        self._curriculum = curriculum
-        self._apply = apply
-        self._next: Config | None = _first_config(curriculum)
-        self._config: Config | None = None
-        self._spaces = self._current_spaces()
+        self._swap = _Swap(curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
         """Goes into force at the next reset; the running episode ends as it began."""
-        self._next = config
+        self._swap.next = config
 
     def get_config(self) -> Config | None:
         """The config in force; None until the first swap."""
-        return self._config
+        return self._swap.current
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        if self._next is not None:
-            self._apply(self.env, self._next)
-            _same_spaces(self._spaces, self._current_spaces(), self._next)
-            self._config, self._next = self._next, None
+        self._swap.at_reset(self.env, self._current_spaces)
         return self.env.reset(seed=seed, options=options)
 
     def step(self, actions: dict[Any, Any]) -> tuple[dict, dict, dict, dict, dict]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        if self._curriculum is not None and terminated and not self.env.agents:
-            won = all(
-                _succeeded(infos.get(agent, {}), bool(terminated[agent] and rewards[agent] > 0)) for agent in terminated
+        if terminated and not self.env.agents:
+            self._swap.at_end(
+                lambda: all(
+                    _succeeded(infos.get(agent, {}), bool(terminated[agent] and rewards[agent] > 0))
+                    for agent in terminated
+                )
             )
-            self._next = _or_else(self._curriculum(won), self._next)
         return observations, rewards, terminated, truncated, infos
 
     def _current_spaces(self) -> tuple[list, list]:
@@ -221,10 +230,6 @@ class CurriculumParallelEnv(BaseParallelWrapper):
 def _first_config(curriculum: Curriculum | None) -> Config | None:
     """Where the curriculum starts, if it says so (a Ladder does)."""
     return getattr(curriculum, "config", None)
-
-
-def _or_else(config: Config | None, otherwise: Config | None) -> Config | None:
-    return otherwise if config is None else config
 
 
 def _succeeded(info: dict[str, Any], otherwise: bool, index: int | None = None) -> bool:

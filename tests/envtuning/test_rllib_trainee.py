@@ -97,6 +97,13 @@ def test_is_a_trainee(make):
     assert masks[np.arange(8)[:, None], np.arange(2), actions].all()
 
 
+def test_its_policy_is_evaluated(make):
+    trainee = make(**SMALL)
+    boards = mfl.generate(HARD, n=12, seed=5)
+    tables = [mfl.evaluate(trainee.policy(), boards) for _ in range(2)]
+    assert tables[0].to_json() == tables[1].to_json()
+
+
 def test_swap_leaves_weights_and_optimiser_bit_identical(make):
     trainee = make(**SMALL)
     trainee.train(EASY, 500, seed=0)
