@@ -20,7 +20,7 @@ from mapf_frozenlake.world.boards import boards_of, given_boards
 from mapf_frozenlake.world.episode import Rules
 from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
 from mapf_frozenlake.world.observe import Sight
-from mapf_frozenlake.world.state import FAR, FRESH, OVER, RUNNING, UNBORN, make_state
+from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
 from mapf_frozenlake.world.view import LakeView
 
@@ -113,7 +113,8 @@ class LakeBatch(LakeView):
         self._boards: NDArray[np.int64] | None = None  # where the pool's arrays lie
         name, one = self.observation_name, DTYPES[self.dtype]  # what stands for 1.0
         kind = self._observation.dtype.type
-        self._begin_kernel, self._step_kernel = getattr(kernels, f"begin_{name}"), getattr(kernels, f"step_{name}")
+        self._step_kernel = getattr(kernels, f"step_{name}")
+        self._nothing = np.zeros((self.num_envs, self.max_agents), np.int64)
         self._tail: tuple[Any, ...] = (self._observation,)
         if name == "grid":
             self._tail = (one, self._observation)
@@ -129,8 +130,8 @@ class LakeBatch(LakeView):
             "_pool",
             "_pool_arrays",
             "_boards",
-            "_begin_kernel",
             "_step_kernel",
+            "_nothing",
             "_tail",
         )
         kept = {name: value for name, value in self.__dict__.items() if name not in rebound}
@@ -196,16 +197,17 @@ class LakeBatch(LakeView):
         if config is not None:
             self.set_config(config)
         if mask is None:
-            self._begin(self._everybody, RUNNING, instances)
+            self._begin(self._everybody, instances)
             self._unborn = self._over = 0
         else:
             envs = np.flatnonzero(self._checked_mask(mask))
-            self._begin(envs, RUNNING, instances)
+            self._begin(envs, instances)
             status = self._state.episode["status"]
             self._unborn, self._over = int((status == UNBORN).sum()), int((status == OVER).sum())
+        self._show_begun()
         return self._observation
 
-    def _begin(self, envs: NDArray[np.int64], status: int, instances: Instances | None = None) -> None:
+    def _begin(self, envs: NDArray[np.int64], instances: Instances | None = None) -> None:
         rows = self._rows[: len(envs)]
         instances = instances if instances is not None else self._instance
         if instances is None:
@@ -217,7 +219,10 @@ class LakeBatch(LakeView):
             given = given_boards(instances, len(envs), self.max_size, self.max_agents)
             rows[:] = 0 if len(given.heights) == 1 else np.arange(len(envs))
             boards = table_of_boards(given)
-        self._begin_kernel(self._table, envs, rows, boards, self._rules, status, *self._tail)
+        kernels.begin_envs(self._table, envs, rows, boards, self._rules)
+
+    def _show_begun(self) -> None:
+        self._step_kernel(self._table, self._nothing, 0, self.num_envs, False, *self._tail)
 
     @property
     def pool(self) -> InstancePool:
@@ -258,12 +263,12 @@ class LakeBatch(LakeView):
 
     def _step_all(self, actions: NDArray[np.int64]) -> int:
         if self._threads == 1:
-            return self._step_kernel(self._table, actions, 0, self.num_envs, *self._tail)
+            return self._step_kernel(self._table, actions, 0, self.num_envs, True, *self._tail)
         if self._workers is None:
             self._workers = ThreadPoolExecutor(self._threads)
         bounds = [self.num_envs * part // self._threads for part in range(self._threads + 1)]
         parts = [
-            self._workers.submit(self._step_kernel, self._table, actions, low, high, *self._tail)
+            self._workers.submit(self._step_kernel, self._table, actions, low, high, True, *self._tail)
             for low, high in pairwise(bounds)
         ]
         counts = [part.result() for part in parts]
@@ -277,7 +282,7 @@ class LakeBatch(LakeView):
         finished = np.flatnonzero(self.finished)
         if self.autoreset == "disabled":
             raise LakeError(f"the episode of env {finished[0]} is over: reset it before the next step")
-        self._begin(finished, FRESH)
+        self._begin(finished)
 
     def _refuse_action(self, actions: NDArray[np.int64], index: int) -> NoReturn:
         self._over = int(self.finished.sum())
@@ -291,7 +296,8 @@ class LakeBatch(LakeView):
         if self.final_observation is None:
             self.final_observation = np.zeros_like(self._observation)
         self.final_observation[finished] = self._observation[finished]
-        self._begin(finished, RUNNING)
+        self._begin(finished)
+        self._show_begun()
         self._over = 0
 
     def _pay_callable(self, actions: NDArray[np.int64]) -> None:

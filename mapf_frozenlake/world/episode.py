@@ -9,7 +9,7 @@ from mapf_frozenlake.world.jit import part
 from mapf_frozenlake.world.move import move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
-from mapf_frozenlake.world.state import OVER, place
+from mapf_frozenlake.world.state import FRESH, OVER, place
 
 _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
@@ -39,6 +39,8 @@ def begin(state, e, row, boards, rules):
     episode.violated = False
     episode.terminated = False
     episode.truncated = False
+    episode.status = FRESH
+    episode.number += 1
 
 
 @part

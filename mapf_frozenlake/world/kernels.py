@@ -24,17 +24,17 @@ def choose_rows(table, envs, pool_size, rows):
         rows[k] = pool_row(episode.seed, episode.number, pool_size)
 
 
-@part
-def _begin_env(state, e, row, boards, rules, status):
-    episode = state.episode[e]
-    begin(state, e, row, boards, rules)
-    episode.status = status
-    episode.number += 1
+@kernel
+def begin_envs(table, envs, rows, boards, rules):
+    """Start the next episode of ``envs`` on the boards' ``rows`` under ``rules``. The step kernels let them run."""
+    state, boards = open_state(table), open_boards(boards)
+    for k in range(len(envs)):
+        begin(state, envs[k], rows[k], boards, rules)
 
 
 @part
 def _step_env(state, e, actions):
-    """Advance a running env; one that was reset for this step only starts to run. 1 if its episode is over now."""
+    """Advance a running env; one that began since the last step only starts to run. 1 if its episode is over now."""
     episode = state.episode[e]
     if episode.status == FRESH:
         episode.status = RUNNING
@@ -46,71 +46,64 @@ def _step_env(state, e, actions):
     return 1 if episode.status == OVER else 0
 
 
-# Begin: the next episode of ``envs`` on the boards' ``rows`` under ``rules``; they get ``status``.
-# Step: returns how many episodes of the range are over, or -1 - k if action k of all is none of the five; then nothing moved.
+@part
+def _shows(state, e, actions, move):
+    """(whether env ``e`` looks different now, 1 if its episode is over): stepped, or, unless ``move``, only begun."""
+    if move:
+        return True, _step_env(state, e, actions)
+    if state.episode[e].status == FRESH:
+        state.episode[e].status = RUNNING
+        return True, 0
+    return False, 0
+
+
+# The step kernels move the envs of a range, or, unless ``move``, only show those that have just begun. They return how many
+# episodes of the range this ended, or -1 - k if action k of all is none of the five; then nothing has moved.
 
 
 @kernel
-def begin_compact(table, envs, rows, boards, rules, status, out):
-    state, boards = open_state(table), open_boards(boards)
-    for k in range(len(envs)):
-        _begin_env(state, envs[k], rows[k], boards, rules, status)
-        see_compact(state, envs[k], out)
-
-
-@kernel
-def step_compact(table, actions, low, high, out):
+def step_compact(table, actions, low, high, move, out):
     state = open_state(table)
-    over = np.int64(0)
+    ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:
         return -1 - bad
     for e in range(low, high):
-        over += _step_env(state, e, actions)
-        see_compact(state, e, out)
-    return over
+        shows, over = _shows(state, e, actions, move)
+        ended += over
+        if shows:
+            see_compact(state, e, out)
+    return ended
 
 
 @kernel
-def begin_grid(table, envs, rows, boards, rules, status, one, out):
-    state, boards = open_state(table), open_boards(boards)
-    for k in range(len(envs)):
-        _begin_env(state, envs[k], rows[k], boards, rules, status)
-        see_grid(state, envs[k], one, out)
-
-
-@kernel
-def step_grid(table, actions, low, high, one, out):
+def step_grid(table, actions, low, high, move, one, out):
     state = open_state(table)
-    over = np.int64(0)
+    ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:
         return -1 - bad
     for e in range(low, high):
-        over += _step_env(state, e, actions)
-        see_grid(state, e, one, out)
-    return over
+        shows, over = _shows(state, e, actions, move)
+        ended += over
+        if shows:
+            see_grid(state, e, one, out)
+    return ended
 
 
 @kernel
-def begin_ego(table, envs, rows, boards, rules, status, sight, out):
-    state, boards = open_state(table), open_boards(boards)
-    for k in range(len(envs)):
-        _begin_env(state, envs[k], rows[k], boards, rules, status)
-        see_ego(state, envs[k], sight, out)
-
-
-@kernel
-def step_ego(table, actions, low, high, sight, out):
+def step_ego(table, actions, low, high, move, sight, out):
     state = open_state(table)
-    over = np.int64(0)
+    ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:
         return -1 - bad
     for e in range(low, high):
-        over += _step_env(state, e, actions)
-        see_ego(state, e, sight, out)
-    return over
+        shows, over = _shows(state, e, actions, move)
+        ended += over
+        if shows:
+            see_ego(state, e, sight, out)
+    return ended
 
 
 @kernel

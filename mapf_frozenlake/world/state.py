@@ -37,7 +37,7 @@ EPISODE = np.dtype(
     ],
     align=True,
 )
-UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: reset within a step call, which then does not move it
+UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: begun, and not yet seen
 
 FAR = np.int16(32767)  # the distance of cells with no way to the goal
 
