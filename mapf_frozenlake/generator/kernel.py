@@ -18,10 +18,10 @@ NUM_FATES = 8
 
 @njit(cache=True, nogil=True)
 def next_candidate(
-    stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, lake_of, stack, holes, starts,
+    stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes, starts,
     goals, tally,
 ):  # fmt: skip
-    """Draw until every agent can reach its goal on a board that is not excluded; says how many draws are left, 0 = none.
+    """Draw until every agent can reach its goal; says how many draws are left, 0 = none.
 
     ``cells`` is a permutation of ``every_cell``, ``tally`` this instance's row.
     """
@@ -32,8 +32,6 @@ def next_candidate(
         dig(stream, size, agents, num_holes, cells, holes)
         if not all_can_reach(holes, size, starts, goals, agents, lake_of, stack):
             tally[UNREACHABLE] += 1
-        elif excluded.size > 0 and _contains(excluded, key_of(holes, size, size, starts, goals, agents)):
-            tally[EXCLUDED] += 1
         else:
             return draws_left
         draws_left -= 1
@@ -41,9 +39,14 @@ def next_candidate(
 
 
 @njit(cache=True, nogil=True)
-def _contains(sorted_keys, key):
-    at = np.searchsorted(sorted_keys, key)
-    return at < sorted_keys.size and sorted_keys[at] == key
+def fate_of_fitting(holes, size, starts, goals, agents, excluded):
+    """ACCEPTED, unless the board's key is among the sorted ``excluded``."""
+    if excluded.size > 0:
+        key = key_of(holes, size, size, starts, goals, agents)
+        at = np.searchsorted(excluded, key)
+        if at < excluded.size and excluded[at] == key:
+            return EXCLUDED
+    return ACCEPTED
 
 
 @njit(cache=True, nogil=True)
@@ -58,13 +61,16 @@ def fill_reachable(
     lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
     for i in range(indices.size):
         stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
-        draws_left = next_candidate(
-            stream, size, agents, num_holes, min_distance, displacements, excluded, max_draws, cells, lake_of, stack, holes[row],
-            starts[row], goals[row], tally[i],
-        )  # fmt: skip
-        if draws_left == 0:
-            return i
-        tally[i, ACCEPTED] += 1
+        draws_left = max_draws
+        while tally[i, ACCEPTED] == 0:
+            draws_left = next_candidate(
+                stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
+                holes[row], starts[row], goals[row], tally[i],
+            )  # fmt: skip
+            if draws_left == 0:
+                return i
+            draws_left -= 1
+            tally[i, fate_of_fitting(holes[row], size, starts[row], goals[row], agents, excluded)] += 1
     return indices.size
 
 
@@ -80,7 +86,7 @@ def fill_solvable(
         draws_left = max_draws
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, lake_of, stack,
+                stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0:
@@ -88,7 +94,10 @@ def fill_solvable(
             draws_left -= 1
             board, ends = holes[row, :size, :size], (starts[row, :agents], goals[row, :agents])
             status, _, _ = lazy_search(board, ends[0], ends[1], 0, joint_steps)
-            tally[i, ACCEPTED if status == FEASIBLE else UNSOLVABLE if status == INFEASIBLE else UNDECIDED] += 1
+            if status == FEASIBLE:
+                tally[i, fate_of_fitting(holes[row], size, starts[row], goals[row], agents, excluded)] += 1
+            else:
+                tally[i, UNSOLVABLE if status == INFEASIBLE else UNDECIDED] += 1
     return indices.size
 
 
@@ -107,7 +116,7 @@ def fill_exact(
         draws_left, decisions_left = max_draws, max_decisions
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, excluded, draws_left, cells, lake_of, stack,
+                stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0 or decisions_left == 0:
@@ -123,5 +132,5 @@ def fill_exact(
                 tally[i, NEEDS_WAIT if waits == 1 else NEEDS_NO_WAIT] += 1
             else:
                 makespan[row], needs_wait[row] = steps, waits
-                tally[i, ACCEPTED] += 1
+                tally[i, fate_of_fitting(holes[row], size, starts[row], goals[row], agents, excluded)] += 1
     return indices.size
