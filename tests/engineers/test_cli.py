@@ -24,7 +24,7 @@ def test_propose_shows_the_change_and_the_reason(tmp_path):
     assert "slices.4.wait_ratio" in done.stdout
     assert "mastered, made" in " ".join(done.stdout.split())
     saved = json.loads((tmp_path / "next.json").read_text())
-    assert saved["slices"]["4"]["wait_ratio"] == pytest.approx(0.35)
+    assert saved["slices"]["4"]["wait_ratio"] == pytest.approx(0.3125)
 
 
 def test_propose_is_in_colour_on_a_terminal():

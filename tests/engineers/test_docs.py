@@ -15,7 +15,7 @@ def test_the_examples_run(monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, "docs/engineers.md", "exec"), names)
     assert len(blocks) == 4
-    assert "slices.4.wait_ratio 0.2 → 0.35 because" in capsys.readouterr().out
+    assert "slices.4.wait_ratio 0.2 → 0.3125 because" in capsys.readouterr().out
 
 
 def test_every_engineer_and_context_is_in_the_tables():

@@ -116,7 +116,7 @@ def test_uniform_covers_the_space_evenly(example_report):
         slices = engineers.make("uniform", seed=0).propose(report, config).config.slices
         assert {part.share for part in slices.values()} == {0.125}
         middles = sorted(part.hole_ratio for part in slices.values())
-        assert middles == pytest.approx([0.9 * (part + 0.5) / 8 for part in range(8)], abs=1e-4)
+        assert middles == pytest.approx([0.5 * (part + 0.5) / 8 for part in range(8)], abs=1e-4)
         for size, part in slices.items():
             seen[size].add(part.hole_ratio)
     assert all(len(values) == 8 for values in seen.values()), "over the stages every size gets every part"

@@ -40,20 +40,20 @@ def propose(report, config):
 
 def test_mastered_in_training_but_not_on_the_target_is_made_harder():
     config = lake(s4=(1.0, 0.1))
-    assert propose(told(config, {4: 0.3}, {4: 0.9}), config)[4].hole_ratio == pytest.approx(0.1 + 0.15 * 0.9)
+    assert propose(told(config, {4: 0.3}, {4: 0.9}), config)[4].hole_ratio == pytest.approx(0.1 + 0.15 * 0.5)
 
 
 def test_of_two_knobs_the_less_opened_one_is_opened():
-    """Holes stand at .5 of .9, waits at .3 of 1."""
-    config = LakeConfig(slices={4: {"hole_ratio": 0.5, "wait_ratio": 0.3}})
+    """Holes stand at .3 of .5, waits at .3 of .75."""
+    config = LakeConfig(slices={4: {"hole_ratio": 0.3, "wait_ratio": 0.3}})
     after = engineers.make("rules").propose(told(config, {4: 0.3}, {4: 0.9}), config).config.slices[4]
-    assert (after.hole_ratio, after.wait_ratio) == (0.5, 0.45)
+    assert (after.hole_ratio, after.wait_ratio) == (0.3, pytest.approx(0.3 + 0.15 * 0.75))
 
 
 def test_a_null_is_no_setting_to_turn():
-    config = LakeConfig(slices={4: {"hole_ratio": 0.5, "wait_ratio": None}})
+    config = LakeConfig(slices={4: {"hole_ratio": 0.3, "wait_ratio": None}})
     after = engineers.make("rules").propose(told(config, {4: 0.3}, {4: 0.9}), config).config.slices[4]
-    assert (after.hole_ratio, after.wait_ratio) == (pytest.approx(0.635), None)
+    assert (after.hole_ratio, after.wait_ratio) == (pytest.approx(0.375), None)
 
 
 def test_mastered_on_the_target_too_is_left_as_hard_as_it_is():
@@ -68,7 +68,7 @@ def test_half_learnt_is_left_alone():
 
 def test_dead_is_made_easier_down_to_the_bound():
     config = lake(s4=(1.0, 0.5))
-    assert propose(told(config, {4: 0.0}, {4: 0.02}), config)[4].hole_ratio == pytest.approx(0.5 - 0.25 * 0.9)
+    assert propose(told(config, {4: 0.0}, {4: 0.02}), config)[4].hole_ratio == pytest.approx(0.5 - 0.25 * 0.5)
     config = lake(s4=(1.0, 0.1))
     assert propose(told(config, {4: 0.0}, {4: 0.02}), config)[4].hole_ratio == 0.0
 
