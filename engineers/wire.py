@@ -102,22 +102,6 @@ class WireForm(Generic[ConfigT]):
         ]
 
 
-def bounded_strings(schema: dict[str, Any], max_length: int) -> dict[str, Any]:
-    """The schema with a length limit on its free strings, for decoders that honour one (hosted strict modes may not)."""
-    bounded: dict[str, Any] = {
-        key: bounded_strings(value, max_length)
-        if isinstance(value, dict)
-        else [bounded_strings(item, max_length) if isinstance(item, dict) else item for item in value]
-        if isinstance(value, list)
-        else value
-        for key, value in schema.items()
-    }
-    kinds = bounded.get("type")
-    if ("string" in kinds if isinstance(kinds, list) else kinds == "string") and "enum" not in bounded:
-        bounded["maxLength"] = max_length
-    return bounded
-
-
 def _closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
     return {
         "type": "object",

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from engineers import ReplyError, WireForm
 from engineers.knobs import KnobError, find_knobs
-from engineers.wire import bounded_strings
 from mapf_frozenlake import LakeConfig
 
 LAKE = LakeConfig(slices={size: {"share": 0.5, "hole_ratio": 0.2, "wait_ratio": 0.1} for size in (3, 6, 10)})
@@ -161,11 +160,3 @@ def test_merge_accepts_what_json_schema_accepts(data):
     else:
         assert well_formed
         assert json.loads(json.dumps(form.values_of(config))) == json.loads(json.dumps(answer["config"]))
-
-
-def test_bounded_strings_leaves_choices_alone(kitchen):
-    bounded = bounded_strings(WireForm(kitchen).schema, 80)
-    entry = bounded["properties"]["reasons"]["items"]["properties"]
-    assert entry["reason"]["maxLength"] == 80
-    assert "maxLength" not in entry["path"]
-    assert "maxLength" not in json.dumps(WireForm(kitchen).schema)
