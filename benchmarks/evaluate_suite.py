@@ -92,16 +92,17 @@ def _on_ice(field: NDArray, cell: NDArray) -> bool:
 def random_walk(instance: Instance) -> Plan:
     """Every agent waits or steps onto ice at random, until all stand on their goals or 4 · (height + width) steps are over."""
     rng = np.random.default_rng(list(instance.key()))
-    fields = distance_fields(instance)
-    cells, plan = instance.starts.astype(int), [[] for _ in range(instance.num_agents)]
-    for _ in range(4 * (instance.height + instance.width)):
-        if (cells == instance.goals).all():
+    ice = {tuple(cell) for cell in np.argwhere(~instance.holes).tolist()}
+    cells, goals = ([tuple(cell) for cell in where.tolist()] for where in (instance.starts, instance.goals))
+    plan: list[list[int]] = [[] for _ in cells]
+    for draws in rng.random((4 * (instance.height + instance.width), len(cells))):
+        if cells == goals:
             break
-        for agent, field in enumerate(fields):
-            possible = [one for one in range(5) if _on_ice(field, cells[agent] + DELTAS[one])]
-            action = possible[rng.integers(len(possible))]
+        for agent, (row, col) in enumerate(cells):
+            around = [(action, (row + down, col + right)) for action, (down, right) in enumerate(DELTAS.tolist())]
+            possible = [(action, cell) for action, cell in around if cell in ice]
+            action, cells[agent] = possible[int(draws[agent] * len(possible))]
             plan[agent].append(action)
-            cells[agent] += DELTAS[action]
     return plan
 
 

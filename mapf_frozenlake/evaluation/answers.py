@@ -26,10 +26,13 @@ def digest_of(suite: InstanceSet) -> str:
 class AnswersFile:
     """Holds the answers that are there, and takes new ones: a line is on the disk before the next answer is asked for.
 
-    A last line that was cut off by a kill is dropped; any other broken line, or another suite's file, is an error.
+    A last line that was cut off by a kill is dropped; any other broken line, or the file of another suite, policy
+    or prompt, is an error.
     """
 
-    def __init__(self, path: str | os.PathLike[str], suite: InstanceSet, form: Form, name: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], suite: InstanceSet, form: Form, name: str, first_prompt: str | None = None
+    ) -> None:
         self.path = Path(path)
         self.count = len(suite)
         self.header = {
@@ -38,6 +41,7 @@ class AnswersFile:
             "instances": self.count,
             "form": form,
             "policy": name,
+            "prompt": None if first_prompt is None else hashlib.sha256(first_prompt.encode()).hexdigest()[:16],
         }
         self.answers: dict[int, Answer] = {}
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -56,11 +56,14 @@ def evaluate(
     An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
     """
     suite = _instances(suite)
+    if len(suite) == 0:
+        raise LakeError("the suite is empty: give at least one instance")
     form = checked_form(policy, form)
     if max_workers < 1 or (batch_size is not None and batch_size < 1):
         raise LakeError(f"max_workers={max_workers}, batch_size={batch_size}: give at least 1")
     name = name if name is not None else _name_of(policy)
-    kept = AnswersFile(resume, suite, form, name) if resume is not None else None
+    first_prompt = prompt(suite[0]) if form == "text" else None
+    kept = AnswersFile(resume, suite, form, name, first_prompt) if resume is not None else None
     answers: dict[int, Answer] = dict(kept.answers) if kept is not None else {}
     missing = [index for index in range(len(suite)) if index not in answers]
     try:

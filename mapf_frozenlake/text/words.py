@@ -12,7 +12,7 @@ MOVE_WORDS = {
     "down": DOWN, "downward": DOWN, "downwards": DOWN, "south": DOWN, "southward": DOWN,
     "right": RIGHT, "rightward": RIGHT, "rightwards": RIGHT, "east": RIGHT, "eastward": RIGHT,
     "up": UP, "upward": UP, "upwards": UP, "north": UP, "northward": UP,
-    "wait": WAIT, "stay": WAIT, "noop": WAIT, "pass": WAIT, "hold": WAIT, "idle": WAIT, "pause": WAIT, "still": WAIT,
+    "wait": WAIT, "stay": WAIT, "noop": WAIT, "pass": WAIT, "hold": WAIT, "idle": WAIT, "pause": WAIT,
 }  # fmt: skip
 WAIT_PHRASES = r"no[-_ ]?op(?:eration)?|(?:stay|remain|stand|wait)[-_ ](?:in[-_ ]place|still|put)|do[-_ ]nothing"
 
@@ -33,7 +33,7 @@ STEP_WORDS = frozenset({"step", "steps", "time", "timestep", "t", "turn", "round
 # Words that stand between an agent's name and its moves.
 HEADER_WORDS = frozenset(
     {"move", "moves", "action", "actions", "plan", "path", "route", "steps", "sequence", "trajectory", "directions"}
-    | {"s", "start", "goal", "from", "to", "is", "answer"}
+    | {"start", "goal", "from", "to", "is", "answer"}
 )
 NUMBER_WORDS = {
     word: number

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import mapf_frozenlake as mfl
-from mapf_frozenlake.text.dataset import score_answer, text_dataset
+from mapf_frozenlake import score_answer, text_dataset
 
 CONFIG = mfl.LakeConfig.single(4, 3, hole_ratio=0.3, reward="progress")
 

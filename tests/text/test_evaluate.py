@@ -203,6 +203,8 @@ class TestResume:
             mfl.evaluate(Recorder(), suite[:5], resume=path)
         with pytest.raises(LakeError, match="policy='recorder'"):
             mfl.evaluate(Recorder(), suite, resume=path, name="other")
+        with pytest.raises(LakeError, match="prompt="):
+            mfl.evaluate(Recorder(), suite, resume=path, prompt=mfl.to_text)
 
     @pytest.mark.parametrize(
         "line", ["{", "[]", '{"index": 99, "answer": ""}', '{"index": 0, "answer": 3}', "[" * 5000]
@@ -262,6 +264,11 @@ class TestTable:
 def test_bad_arguments(suite, kwargs, message):
     with pytest.raises(LakeError, match=message):
         mfl.evaluate(Recorder(), suite, **kwargs)
+
+
+def test_an_empty_suite(suite):
+    with pytest.raises(LakeError, match="the suite is empty"):
+        mfl.evaluate(solve, suite[:0])
 
 
 def test_a_suite_by_its_name():
