@@ -36,6 +36,19 @@ def below(stream, bound):
 
 
 @njit(cache=True, nogil=True)
+def count_up_to(ascending, value):
+    """How many entries are at most ``value``."""
+    low, high = 0, ascending.size
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
 def place(stream, size, agents, min_distance, displacements, cells, starts, goals):
     """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
 
@@ -73,7 +86,7 @@ def _place_cells(stream, size, agents, min_distance, cells, starts, goals):
 def _place_pairs(stream, size, agents, displacements, cells, starts, goals):
     used = np.zeros(cells.size, np.bool_)
     for agent in range(agents):
-        which = np.searchsorted(displacements[:, 2], below(stream, displacements[-1, 2]), side="right")
+        which = count_up_to(displacements[:, 2], below(stream, displacements[-1, 2]))
         down, right = displacements[which, 0], displacements[which, 1]
         row = below(stream, size - abs(down)) - min(down, 0)
         col = below(stream, size - abs(right)) - min(right, 0)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from mapf_frozenlake.generator.apportion import ANY
-from mapf_frozenlake.generator.draw import all_can_reach, dig, every_cell, place, stream_of
+from mapf_frozenlake.generator.draw import all_can_reach, count_up_to, dig, every_cell, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
 from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one
 from mapf_frozenlake.solvers.experts import _lazy_search as lazy_search
@@ -43,8 +43,8 @@ def fate_of_fitting(holes, size, starts, goals, agents, excluded):
     """ACCEPTED, unless the board's key is among the sorted ``excluded``."""
     if excluded.size > 0:
         key = key_of(holes, size, size, starts, goals, agents)
-        at = np.searchsorted(excluded, key)
-        if at < excluded.size and excluded[at] == key:
+        at_most = count_up_to(excluded, key)
+        if at_most > 0 and excluded[at_most - 1] == key:
             return EXCLUDED
     return ACCEPTED
 
