@@ -11,12 +11,10 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks._record import record
 from envtuning.cli import adjusted, parse_seeds
 from envtuning.compare import compare, table, with_keys
-from envtuning.console import ConsoleObserver
+from envtuning.console import ConsoleObserver, make_console
 from envtuning.spec import load_spec
 
 ENGINEERS = "fixed,random,uniform,rules,learnability,bandit"
@@ -34,7 +32,7 @@ def main() -> None:
     parser.add_argument("--name", default="engineers", help="name of the result in benchmarks/results")
     arguments = parser.parse_args()
 
-    console = Console()
+    console = make_console()
     asked = [name.strip() for name in arguments.engineers.split(",") if name.strip()]
     able, missing = with_keys(asked, os.environ.get)
     for name, key in missing.items():

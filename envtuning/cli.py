@@ -17,7 +17,7 @@ from rich.text import Text
 from envtuning import atomic, loop
 from envtuning import compare as comparing
 from envtuning.ask import EngineerUnavailable
-from envtuning.console import ConsoleObserver, run_table, summary
+from envtuning.console import ConsoleObserver, make_console, run_table, summary
 from envtuning.episodes import Episode
 from envtuning.page import write_page
 from envtuning.run_folder import RunError, RunFolder, next_task
@@ -34,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-console = Console(soft_wrap=True)
+console = make_console()
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
 Engineer = Annotated[
@@ -176,7 +176,6 @@ def carry_out(one: RunFolder) -> None:
     if next_task(one) is None:
         console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
     else:
-        console.print(f"[bold]{one.name}[/] in {one.path}", highlight=False)
         loop.go(one, ConsoleObserver(console))
     console.print(summary(one))
     console.print(f"report page: {page([one], None)}", highlight=False)

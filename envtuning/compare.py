@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from envtuning import atomic, loop
@@ -182,10 +183,12 @@ def table(comparison: Comparison) -> Table:
     """The paper's table: valid and optimal per engineer, what it gains, what it costs."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = Table(
-        title=f"{comparison.preset}: {seeds} paired seeds, {comparison.budget:,} env steps each, test suite, % [95 %]",
-        caption="means over seeds with Student's t intervals; gains and differences are paired by seed",
+        title=f"{comparison.preset}: {seeds} paired seeds, {comparison.budget:,} env steps each, % of the test suite, 95 % intervals",
+        caption="means over seeds, Student's t intervals; gain over the first stage and differences paired by seed",
         title_justify="left",
         caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]
     for heading in (
@@ -194,11 +197,10 @@ def table(comparison: Comparison) -> Table:
         "optimal",
         "gain",
         *(f"− {base}" for base in bases),
-        "env steps",
         "tokens",
         "cost",
     ):
-        found.add_column(heading, justify="left" if heading == "engineer" else "right")
+        found.add_column(heading, justify="left" if heading == "engineer" else "right", no_wrap=True)
     for row in comparison.rows:
         found.add_row(
             row.engineer,
@@ -206,7 +208,6 @@ def table(comparison: Comparison) -> Table:
             row.optimal.percent(),
             row.gain.percent(signed=True),
             *(row.against[base].percent(signed=True) if base in row.against else "" for base in bases),
-            f"{row.env_steps:,.0f}",
             f"{row.tokens:,.0f}",
             "unknown" if row.cost is None else f"${row.cost:.4f}",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -13,6 +15,12 @@ from envtuning.observer import Observer, Progress
 from envtuning.run_folder import Answer, RunFolder, StageFolder
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
+LOG_WIDTH = 120  # columns, where the output is no terminal
+
+
+def make_console() -> Console:
+    """For tables and sentences: no line is broken but in tables, and a log file is not taken for 80 columns."""
+    return Console(soft_wrap=True, width=None if sys.stdout.isatty() else LOG_WIDTH)
 
 
 def run_table(run: RunFolder) -> Table:
@@ -131,6 +139,9 @@ class ConsoleObserver(Observer):
         self.console = console
         self.status = console.status("") if console.is_terminal else None
         self._printed = -1.0
+
+    def run_began(self, run: RunFolder) -> None:
+        self.console.print(f"run in {run.path}", style="bold", highlight=False)
 
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         chosen = stage.config

@@ -23,13 +23,10 @@ class Interval:
     high: float | None
 
     def percent(self, *, signed: bool = False) -> str:
+        """In percent: mean ± half the interval's width."""
         sign = "+" if signed else ""
-        bounds = (
-            ""
-            if self.low is None or self.high is None
-            else f" [{100 * self.low:{sign}.1f}, {100 * self.high:{sign}.1f}]"
-        )
-        return f"{100 * self.mean:{sign}.1f}{bounds}"
+        spread = "" if self.low is None or self.high is None else f" ± {50 * (self.high - self.low):.1f}"
+        return f"{100 * self.mean:{sign}.1f}{spread}"
 
 
 def t_mean(values: Sequence[float]) -> Interval:

@@ -41,7 +41,9 @@ def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None =
     """Do what is left to do, at most up to the given number of stages."""
     with atomic.locked(run.path):
         raise_unless_askable(run)
-        loop = _Loop(run, observer or Observer())
+        observer = observer or Observer()
+        observer.run_began(run)
+        loop = _Loop(run, observer)
         try:
             while (task := next_task(run)) is not None:
                 if stages is not None and (isinstance(task, Test) or task.stage >= stages):

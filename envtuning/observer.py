@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engineers.report import Incident
-from envtuning.run_folder import Answer, StageFolder
+from envtuning.run_folder import Answer, RunFolder, StageFolder
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,9 @@ class Progress:
 
 class Observer:
     """Override what you want to hear."""
+
+    def run_began(self, run: RunFolder) -> None:
+        pass
 
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         pass

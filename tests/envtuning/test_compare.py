@@ -78,7 +78,7 @@ def test_the_rows_are_means_and_paired_differences_of_the_runs(done):
     assert set(by_name["fixed"].against) == {"uniform"}
     console = Console(width=200, record=True)
     console.print(table(result))
-    assert f"{100 * rules.valid.mean:.1f} [" in console.export_text()
+    assert f"{100 * rules.valid.mean:.1f} ±" in console.export_text()
 
 
 def test_a_comparison_that_is_repeated_trains_nothing_and_one_more_engineer_only_its_own(done, spec):
