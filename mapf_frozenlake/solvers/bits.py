@@ -6,6 +6,9 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+# For functions that only compiled code calls: without an entry from Python they compile faster.
+kernel = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
 ONE = np.uint64(1)
 LOW6 = np.uint64(63)
 
@@ -20,22 +23,22 @@ def lowest_bit(typing_context, word):
     return types.uint64(types.uint64), emit
 
 
-@njit(cache=True)
+@kernel
 def has(row, cell):
     return (row[cell >> 6] >> (np.uint64(cell) & LOW6)) & ONE != 0
 
 
-@njit(cache=True)
+@kernel
 def add(row, cell):
     row[cell >> 6] |= ONE << (np.uint64(cell) & LOW6)
 
 
-@njit(cache=True)
+@kernel
 def remove(row, cell):
     row[cell >> 6] &= ~(ONE << (np.uint64(cell) & LOW6))
 
 
-@njit(cache=True)
+@kernel
 def step_out(cells, free, stride, out):
     """Fill ``out`` with the free cells one move away from some cell of ``cells``."""
     words = len(cells)
@@ -53,7 +56,7 @@ def step_out(cells, free, stride, out):
         out[w] = near & free[w]
 
 
-@njit(cache=True)
+@kernel
 def _step_out_wide(cells, free, stride, out):
     """The same where a row of the board is longer than a word."""
     words = len(cells)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from mapf_frozenlake.solvers import bits
+from mapf_frozenlake.solvers.bits import kernel
 
 ANYWHERE, GOALS_ONLY = np.bool_(True), np.bool_(False)  # `may_wait`; numba compiles plain True and False apart
 UNREACHABLE = np.int16(32767)
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
     distance: np.ndarray  # int16[agents, cells]: moves to the agent's goal, UNREACHABLE where there is no way
 
 
-@njit(cache=True)
+@kernel
 def make_board(holes, height, width):
     stride = width + 1
     cells = height * stride
@@ -61,7 +61,7 @@ def make_board(holes, height, width):
     return Board(neighbors, degree, free, stride)
 
 
-@njit(cache=True)
+@kernel
 def distances_to(board, goal, out, queue):
     """Breadth-first from the goal; moves are reversible."""
     out[:] = UNREACHABLE
@@ -80,7 +80,7 @@ def distances_to(board, goal, out, queue):
                 tail += 1
 
 
-@njit(cache=True)
+@kernel
 def make_problem(holes, height, width, starts, goals, num_agents):
     """From the padded arrays of an instance: rows and columns beyond height, width and num_agents are ignored."""
     board = make_board(holes, height, width)
@@ -99,7 +99,7 @@ def make_problem(holes, height, width, starts, goals, num_agents):
 NUM_CANDIDATES = 9
 
 
-@njit(cache=True)
+@kernel
 def candidate(board, distance, cell, k, may_wait):
     """The k-th thing an agent may try from a cell: moves towards its goal, then waiting, then moves away; -1 if none."""
     if k == 4:

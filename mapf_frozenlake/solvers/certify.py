@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.solvers.batch import in_threads
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import GOALS_ONLY, make_problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
@@ -21,7 +22,7 @@ UNKNOWN = -1
 DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
 
 
-@njit(cache=True)
+@kernel
 def certify_problem(problem, budget):
     """(status, makespan, needs_wait): exact, or OUT_OF_BUDGET. ``budget[0]`` counts down expansions."""
     status, makespan, restless = least_makespan(problem, budget)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET, fits_joint_search, joint_search
 from mapf_frozenlake.solvers.pairs import fill_table, in_time
 from mapf_frozenlake.solvers.routes import by_slack, occupy, route
@@ -30,7 +30,7 @@ class Room(NamedTuple):
     ready: np.ndarray  # uint64[cells, words]
 
 
-@njit(cache=True)
+@kernel
 def make_room(agents, steps, cells, words):
     pairs = agents * (agents - 1) // 2
     slot_of = np.empty((agents, agents), np.int64)
@@ -45,12 +45,12 @@ def make_room(agents, steps, cells, words):
     )
 
 
-@njit(cache=True)
+@kernel
 def nobody(problem):
     return np.zeros(len(problem.starts), np.bool_)
 
 
-@njit(cache=True)
+@kernel
 def decide(problem, deadlines, may_wait, budget, paths, to_blame):
     """FOUND with ``paths`` filled, NONE if no plan meets the deadlines, OUT_OF_BUDGET.
 
@@ -90,7 +90,7 @@ def decide(problem, deadlines, may_wait, budget, paths, to_blame):
             return status
 
 
-@njit(cache=True)
+@kernel
 def first_conflict(paths, group):
     """Two agents of different groups whose ways conflict earliest; (-1, -1) if none do."""
     agents, steps = paths.shape
@@ -106,7 +106,7 @@ def first_conflict(paths, group):
     return -1, -1
 
 
-@njit(cache=True)
+@kernel
 def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
     """Whether an agent that is alone in its group finds a way clear of everybody else's; then ``paths`` has it."""
     for other in range(len(group)):
@@ -124,7 +124,7 @@ def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget, paths):
     """Ways for a group that do not conflict with each other, and with the others' where that is cheap to have."""
     members = np.empty(len(order), np.int64)
@@ -153,7 +153,7 @@ def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget,
     return status
 
 
-@njit(cache=True)
+@kernel
 def _know_pairs(problem, members, deadlines, may_wait, room):
     """Fill the tables of the members' pairs; NONE if some pair alone cannot make its deadlines."""
     for agent in members:
@@ -176,7 +176,7 @@ def _know_pairs(problem, members, deadlines, may_wait, room):
     return FOUND
 
 
-@njit(cache=True)
+@kernel
 def _occupy_others(paths, group, label, occupied):
     occupied[:] = 0
     for agent in range(len(group)):
@@ -184,7 +184,7 @@ def _occupy_others(paths, group, label, occupied):
             occupy(occupied, paths[agent], agent)
 
 
-@njit(cache=True)
+@kernel
 def _copy(path, out):
     for t in range(len(path)):
         out[t] = path[t]

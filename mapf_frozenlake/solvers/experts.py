@@ -11,8 +11,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import SolverBudgetExceeded
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
+from mapf_frozenlake.solvers.rows import find_row, larger_table, taller
 from mapf_frozenlake.solvers.solve import actions_of
 from mapf_frozenlake.types import Instance, Solution
 
@@ -50,7 +52,7 @@ def pibt(instance: Instance, seed: int = 0, budget: int = DEFAULT_STEPS) -> Solu
     return Solution(True, plan, max(costs), sum(costs), tried)
 
 
-@njit(cache=True)
+@kernel
 def _random(state):
     """The next of a sequence of 64-bit numbers (xorshift); ``state[0]`` is never 0."""
     x = state[0]
@@ -61,7 +63,7 @@ def _random(state):
     return x
 
 
-@njit(cache=True)
+@kernel
 def _give_way(problem, agent, now, then, here, there, random):
     """PIBT: the agent takes the best cell it can, pushing whoever stands there; False if it has to stay.
 
@@ -99,7 +101,7 @@ def _give_way(problem, agent, now, then, here, there, random):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _next_step(problem, now, order, constraint, tree, then, here, there, random):
     """A joint step from ``now`` that obeys a chain of constraints (who is fixed to which cell); False if PIBT finds none."""
     agents = len(now)
@@ -128,37 +130,7 @@ def _next_step(problem, now, order, constraint, tree, then, here, there, random)
     return fits
 
 
-@njit(cache=True)
-def _find_configuration(table, configurations, configuration):
-    """Where a configuration is, or would be, in a hash table of indices (-1: free) whose length is a power of two."""
-    mixed = np.uint64(0xCBF29CE484222325)
-    for cell in configuration:
-        mixed = (mixed ^ np.uint64(cell)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    slot = np.int64(mixed & np.uint64(len(table) - 1))
-    while table[slot] >= 0:
-        known = configurations[table[slot]]
-        same = True
-        for agent in range(len(configuration)):
-            if known[agent] != configuration[agent]:
-                same = False
-                break
-        if same:
-            break
-        slot = (slot + 1) & (len(table) - 1)
-    return slot
-
-
-@njit(cache=True)
-def _taller(rows, fill):
-    taller = np.empty((2 * rows.shape[0], rows.shape[1]), rows.dtype)
-    for i in range(taller.shape[0]):
-        for j in range(taller.shape[1]):
-            taller[i, j] = rows[i, j] if i < rows.shape[0] else fill
-    return taller
-
-
-@njit(cache=True)
+@kernel
 def _order_agents(problem, configuration, urgency, order):
     """The most urgent first: steps since the agent last stood on its goal, then the distance it had at first."""
     agents = len(configuration)
@@ -207,7 +179,7 @@ def _lazy_search(holes, starts, goals, seed, budget):
     _order_agents(problem, configurations[0], urgencies[0], orders[0])
     tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = -1, -1, 0, -1
     links[0, 0], links[0, 1], links[0, 2] = -1, 0, 0
-    table[_find_configuration(table, configurations, configurations[0])] = 0
+    table[find_row(table, configurations, configurations[0])] = 0
     stack[0, 0] = 0
     while depth > 0:
         current = stack[depth - 1, 0]
@@ -230,7 +202,7 @@ def _lazy_search(holes, starts, goals, seed, budget):
             start = now[order[level]]
             for k in range(board.degree[start] + 1):
                 if constraints == len(tree):
-                    tree = _taller(tree, -1)
+                    tree = taller(tree, -1)
                 child = constraints
                 constraints += 1
                 tree[child, 0], tree[child, 2], tree[child, 3] = constraint, level + 1, -1
@@ -242,39 +214,36 @@ def _lazy_search(holes, starts, goals, seed, budget):
                 links[current, 2] = child
         if not _next_step(problem, now, order, constraint, tree, then, here, there, random):
             continue
-        slot = _find_configuration(table, configurations, then)
+        slot = find_row(table, configurations, then)
         if depth == len(stack):
-            stack = _taller(stack, -1)
+            stack = taller(stack, -1)
         if table[slot] >= 0:
             stack[depth, 0] = table[slot]
             depth += 1
             continue
         if met == len(configurations):
-            configurations, orders = _taller(configurations, 0), _taller(orders, 0)
-            urgencies, links = _taller(urgencies, 0), _taller(links, -1)
+            configurations, orders = taller(configurations, 0), taller(orders, 0)
+            urgencies, links = taller(urgencies, 0), taller(links, -1)
         for agent in range(agents):
             configurations[met, agent] = then[agent]
             home = then[agent] == problem.goals[agent]
             urgencies[met, agent] = 0 if home else urgencies[current, agent] + 1
         _order_agents(problem, configurations[met], urgencies[met], orders[met])
         if constraints == len(tree):
-            tree = _taller(tree, -1)
+            tree = taller(tree, -1)
         tree[constraints, 0], tree[constraints, 1], tree[constraints, 2], tree[constraints, 3] = -1, -1, 0, -1
         links[met, 0], links[met, 1], links[met, 2] = current, constraints, constraints
         constraints += 1
         table[slot] = met
         met += 1
         if 2 * met > len(table):
-            table = np.empty(2 * len(table), np.int64)
-            table[:] = -1
-            for i in range(met):
-                table[_find_configuration(table, configurations, configurations[i])] = i
+            table = larger_table(table, configurations, met)
         stack[depth, 0] = met - 1
         depth += 1
     return NONE, no_path, tried
 
 
-@njit(cache=True)
+@kernel
 def _way_to(configurations, links, last):
     steps = 0
     current = last

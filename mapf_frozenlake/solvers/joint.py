@@ -6,9 +6,9 @@ A joint state after t steps is given up when all its successors were; given-up s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mapf_frozenlake.solvers import bits
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 
 FOUND, NONE, OUT_OF_BUDGET = 1, 0, 2
@@ -16,7 +16,7 @@ _USED = np.uint64(1 << 63)
 _TIME_SHIFT = np.uint64(50)  # 13 bits of time over 50 bits of cells, in the second word of a key
 
 
-@njit(cache=True)
+@kernel
 def bits_per_cell(cells):
     width = 1
     while (1 << width) < cells:
@@ -24,14 +24,14 @@ def bits_per_cell(cells):
     return width
 
 
-@njit(cache=True)
+@kernel
 def fits_joint_search(cells, agents):
     """Whether a joint state and its step fit a key of two words."""
     width = bits_per_cell(cells)
     return agents <= 64 // width + 50 // width
 
 
-@njit(cache=True)
+@kernel
 def make_key(state, time, width, key):
     first = 64 // width
     key[0] = np.uint64(0)
@@ -42,7 +42,7 @@ def make_key(state, time, width, key):
     key[1] |= _USED | (np.uint64(time) << _TIME_SHIFT)
 
 
-@njit(cache=True)
+@kernel
 def find_slot(keys, key):
     """Where the key is, or would be, in a table whose length is a power of two."""
     mask = np.uint64(len(keys) - 1)
@@ -53,7 +53,7 @@ def find_slot(keys, key):
     return slot
 
 
-@njit(cache=True)
+@kernel
 def grown(keys):
     larger = np.zeros((4 * len(keys), 2), np.uint64)
     for old in range(len(keys)):
@@ -63,7 +63,7 @@ def grown(keys):
     return larger
 
 
-@njit(cache=True)
+@kernel
 def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupied, budget, paths):
     """Ways for the group ``members`` that meet the deadlines, written to ``paths``; exact.
 

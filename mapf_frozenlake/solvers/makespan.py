@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import ANYWHERE, GOALS_ONLY, UNREACHABLE
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE
@@ -18,10 +18,10 @@ WORDS_FOR_ALL_PAIRS = 4  # on boards of more cells than bits in these, pairs are
 DEADLINES_BEFORE_PROOF = 4
 
 
-@njit(cache=True)
+@kernel
 def longest_distance(problem):
     """The makespan if nobody were in anybody's way; -1 if an agent cannot reach its goal even so."""
-    longest = 0
+    longest = np.int64(0)
     for agent in range(len(problem.starts)):
         distance = problem.distance[agent, problem.starts[agent]]
         if distance == UNREACHABLE:
@@ -30,10 +30,10 @@ def longest_distance(problem):
     return longest
 
 
-@njit(cache=True)
+@kernel
 def longest_pair_distance(problem):
     """The largest makespan that two agents alone would need; -1 if some two cannot both reach their goals."""
-    longest = 0
+    longest = np.int64(0)
     for a in range(len(problem.starts)):
         for b in range(a):
             steps = pair_distance(problem, b, a)
@@ -43,7 +43,7 @@ def longest_pair_distance(problem):
     return longest
 
 
-@njit(cache=True)
+@kernel
 def same_deadline(agents, deadline):
     """Deadlines for all agents, and room for their ways."""
     deadlines = np.empty(agents, np.int64)
@@ -51,7 +51,7 @@ def same_deadline(agents, deadline):
     return deadlines, np.empty((agents, deadline + 1), np.int16)
 
 
-@njit(cache=True)
+@kernel
 def least_makespan(problem, budget):
     """(status, makespan, restless): exact with waits anywhere. ``restless``: a plan was met that waits on goals only."""
     agents = len(problem.starts)
@@ -87,7 +87,7 @@ def least_makespan(problem, budget):
         makespan += 1
 
 
-@njit(cache=True)
+@kernel
 def plan_of_least_makespan(problem, may_wait, budget):
     """(status, makespan, paths)."""
     agents = len(problem.starts)
@@ -109,7 +109,7 @@ def plan_of_least_makespan(problem, may_wait, budget):
     return status, makespan, paths
 
 
-@njit(cache=True)
+@kernel
 def _restless(problem, budget):
     """Whether some plan waits on goals only; two agents are most often enough to see that none does."""
     agents = len(problem.starts)

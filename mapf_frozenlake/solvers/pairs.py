@@ -7,14 +7,13 @@ steps, can both still be on their goals in time (and stay), without a conflict b
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mapf_frozenlake.solvers import bits
-from mapf_frozenlake.solvers.bits import ONE, lowest_bit
+from mapf_frozenlake.solvers.bits import ONE, kernel, lowest_bit
 from mapf_frozenlake.solvers.board import ANYWHERE
 
 
-@njit(cache=True)
+@kernel
 def in_time(problem, agent, deadline, may_wait, out):
     """``out[t]``: bit set of the cells where the agent can be after t steps and still be in time. Exact for one agent."""
     board, distance = problem.board, problem.distance[agent]
@@ -38,7 +37,7 @@ def in_time(problem, agent, deadline, may_wait, out):
                     after[w] &= ~(ONE << bit)
 
 
-@njit(cache=True)
+@kernel
 def step_back(problem, first, second, may_wait, after, before_first, before_second, table_after, table, ready):
     """One layer of the table from the layer after it. ``ready`` is room for one row per cell."""
     board = problem.board
@@ -83,7 +82,7 @@ def step_back(problem, first, second, may_wait, after, before_first, before_seco
     return any_left
 
 
-@njit(cache=True)
+@kernel
 def _leaves_elsewhere(board, cell, forbidden, row):
     for k in range(board.degree[cell]):
         neighbor = board.neighbors[cell, k]
@@ -92,7 +91,7 @@ def _leaves_elsewhere(board, cell, forbidden, row):
     return False
 
 
-@njit(cache=True)
+@kernel
 def fill_table(problem, first, second, may_wait, reach_first, reach_second, table, ready):
     """The table of a pair, last layer first; says whether the pair can make its deadlines."""
     horizon = len(table) - 1
@@ -108,7 +107,7 @@ def fill_table(problem, first, second, may_wait, reach_first, reach_second, tabl
     return bits.has(table[0, problem.starts[first]], problem.starts[second])
 
 
-@njit(cache=True)
+@kernel
 def _equal(one, other):
     for cell in range(one.shape[0]):
         for w in range(one.shape[1]):
@@ -117,7 +116,7 @@ def _equal(one, other):
     return True
 
 
-@njit(cache=True)
+@kernel
 def pair_distance(problem, first, second):
     """The least makespan of two agents alone on the board, waits anywhere; -1 if they cannot both get there."""
     board = problem.board

@@ -7,8 +7,8 @@ longer deadlines alone would never end.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import GOALS_ONLY, NUM_CANDIDATES, candidate
 from mapf_frozenlake.solvers.joint import (
     FOUND,
@@ -22,7 +22,7 @@ from mapf_frozenlake.solvers.joint import (
 )
 
 
-@njit(cache=True)
+@kernel
 def restless_plan_exists(problem, members, budget):
     """FOUND if these agents, alone on the board, can reach their goals without other waits; NONE; OUT_OF_BUDGET."""
     size = len(members)
@@ -80,7 +80,7 @@ def restless_plan_exists(problem, members, budget):
     return NONE
 
 
-@njit(cache=True)
+@kernel
 def _in_conflict(now, then, place, there):
     for other in range(place):
         if then[other] == there:
@@ -90,7 +90,7 @@ def _in_conflict(now, then, place, there):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _taller(stack):
     taller = np.empty((2 * stack.shape[0], stack.shape[1]), stack.dtype)
     for row in range(stack.shape[0]):

@@ -6,12 +6,12 @@ Cheap and incomplete: what it finds is right, what it does not find proves nothi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 
 
-@njit(cache=True)
+@kernel
 def route(problem, agent, deadline, may_wait, occupied, path):
     """Depth-first in time for a way on which the agent stays on its goal from ``deadline`` on; fills ``path``.
 
@@ -47,13 +47,13 @@ def route(problem, agent, deadline, may_wait, occupied, path):
     return t == horizon
 
 
-@njit(cache=True)
+@kernel
 def occupy(occupied, path, agent):
     for t in range(len(path)):
         occupied[t, path[t]] = agent + 1
 
 
-@njit(cache=True)
+@kernel
 def by_slack(problem, deadlines):
     """Agents in the order of how many steps they can lose, fewest first."""
     agents = len(deadlines)
@@ -69,7 +69,7 @@ def by_slack(problem, deadlines):
     return order
 
 
-@njit(cache=True)
+@kernel
 def plan_in_turn(problem, deadlines, may_wait, paths):
     """Routes for all agents, the most pressed first; whoever finds no way goes first in the next attempt."""
     agents, steps = paths.shape

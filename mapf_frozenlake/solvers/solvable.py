@@ -7,8 +7,8 @@ those. Best-first towards the goals finds a plan fast where there is one; where 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import ANYWHERE, UNREACHABLE
 from mapf_frozenlake.solvers.joint import (
     FOUND,
@@ -23,7 +23,7 @@ from mapf_frozenlake.solvers.joint import (
 from mapf_frozenlake.solvers.routes import plan_in_turn
 
 
-@njit(cache=True)
+@kernel
 def joinable(problem, members, budget):
     """FOUND if these agents, alone on the board, can all be brought to their goals; NONE; OUT_OF_BUDGET."""
     board = problem.board
@@ -49,7 +49,7 @@ def joinable(problem, members, budget):
     tried = np.empty(size + 1, np.int64)
     for place in range(size):
         state[place] = problem.starts[members[place]]
-    count, nearest = 0, 0
+    count, nearest = np.int64(0), 0
     count, states, below, known = _push(problem, members, state, width, key, states, below, top, known, count)
     while True:
         while nearest < len(top) and top[nearest] < 0:
@@ -117,17 +117,17 @@ def joinable(problem, members, budget):
         nearest = closest
 
 
-@njit(cache=True)
+@kernel
 def _total(problem, members, state):
-    total = 0
+    total = np.int64(0)
     for place in range(len(members)):
         total += np.int64(problem.distance[members[place], state[place]])
     return total
 
 
-@njit(cache=True)
+@kernel
 def _push(problem, members, state, width, key, states, below, top, known, count):
-    make_key(state, 0, width, key)
+    make_key(state, np.int64(0), width, key)
     slot = find_slot(known, key)
     if known[slot, 1] != 0:
         return count, states, below, known
@@ -153,7 +153,7 @@ def _push(problem, members, state, width, key, states, below, top, known, count)
     return count, states, below, known
 
 
-@njit(cache=True)
+@kernel
 def solvable(problem, makespan, budget):
     """Whether all agents can be brought to their goals; ``makespan`` is a lower bound, from which cheap tries start."""
     agents = len(problem.starts)

@@ -7,8 +7,9 @@ Agents that cannot all make the deadlines they would have alone are put together
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mapf_frozenlake.solvers.best_first import fits_best_first, least_costs
+from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import Problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
@@ -16,14 +17,15 @@ from mapf_frozenlake.solvers.makespan import plan_of_least_makespan
 from mapf_frozenlake.solvers.pairs import fill_table, in_time
 
 REMEMBERED_DELAYS = 48
+EXPANSIONS_TO_SHARE_DELAYS = 50_000  # about 0.1 s
 
 
-@njit(cache=True)
+@kernel
 def plan_of_least_sum_of_costs(problem, may_wait, budget):
     """(status, paths)."""
-    status, _, paths = plan_of_least_makespan(problem, may_wait, budget)
+    status, _, quick = plan_of_least_makespan(problem, may_wait, budget)
     if status != FOUND:
-        return status, paths
+        return status, quick
     agents = len(problem.starts)
     group = np.empty(agents, np.int64)
     deadlines = np.empty(agents, np.int64)
@@ -44,14 +46,14 @@ def plan_of_least_sum_of_costs(problem, may_wait, budget):
             if to_blame[agent]:
                 members[place], own[place] = agent, deadlines[agent]
                 place += 1
-        status = _raise_deadlines(_part(problem, members), may_wait, budget, own)
+        status = _cheapest_deadlines(_part(problem, members), may_wait, _cost(quick, members), budget, own)
         if status != FOUND:
             return status, paths
         for place in range(size):
             deadlines[members[place]] = own[place]
 
 
-@njit(cache=True)
+@kernel
 def _latest(deadlines):
     latest = np.int64(0)
     for deadline in deadlines:
@@ -59,7 +61,7 @@ def _latest(deadlines):
     return latest
 
 
-@njit(cache=True)
+@kernel
 def _put_together(to_blame, group):
     """Make one group of all groups with an agent to blame, and blame all of it; says how many agents it has."""
     joined = -1
@@ -78,7 +80,7 @@ def _put_together(to_blame, group):
     return size
 
 
-@njit(cache=True)
+@kernel
 def _part(problem, members):
     """The same board with these agents only."""
     size = len(members)
@@ -92,7 +94,37 @@ def _part(problem, members):
     return Problem(problem.board, starts, goals, distance)
 
 
-@njit(cache=True)
+@kernel
+def _cost(paths, members):
+    """What some agents pay in sum in a plan."""
+    total = 0
+    for agent in members:
+        steps = paths.shape[1] - 1
+        while steps > 0 and paths[agent, steps - 1] == paths[agent, steps]:
+            steps -= 1
+        total += steps
+    return total
+
+
+@kernel
+def _cheapest_deadlines(problem, may_wait, most, budget, deadlines):
+    """The deadlines of least sum that all agents can make together: by sharing out delays, or best-first if that drags on."""
+    allowance = np.empty(1, np.int64)
+    allowance[0] = min(EXPANSIONS_TO_SHARE_DELAYS, budget[0])
+    budget[0] -= allowance[0]
+    before = deadlines.copy()
+    status = _raise_deadlines(problem, may_wait, allowance, deadlines)
+    budget[0] += allowance[0]
+    if status != OUT_OF_BUDGET:
+        return status
+    if fits_best_first(len(problem.board.degree), len(deadlines)):
+        return least_costs(problem, may_wait, most, budget, deadlines)
+    for agent in range(len(deadlines)):
+        deadlines[agent] = before[agent]
+    return _raise_deadlines(problem, may_wait, budget, deadlines)
+
+
+@kernel
 def _raise_deadlines(problem, may_wait, budget, deadlines):
     """The deadlines of least sum, no less than their sum now, that all agents can make together. There must be some."""
     agents = len(deadlines)
@@ -137,7 +169,7 @@ def _raise_deadlines(problem, may_wait, budget, deadlines):
         total += 1
 
 
-@njit(cache=True)
+@kernel
 def _pair_makes(problem, a, b, delay, deadlines, may_wait, verdicts):
     """Whether two agents alone on the board can make their deadlines."""
     remembered = delay[a] < REMEMBERED_DELAYS and delay[b] < REMEMBERED_DELAYS

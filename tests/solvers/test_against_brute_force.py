@@ -38,16 +38,16 @@ def check_everything(instance: Instance) -> None:
 
 def test_everything_on_small_boards():
     rng = np.random.default_rng(1)
-    for _ in range(1500):
+    for _ in range(600):
         check_everything(small_instance(rng, max_side=3, max_agents=3))
-    for _ in range(500):
+    for _ in range(200):
         check_everything(small_instance(rng, max_side=4, max_agents=2))
 
 
 @pytest.mark.slow
 def test_everything_on_boards_up_to_four_by_four():
     rng = np.random.default_rng(2)
-    for _ in range(600):
+    for _ in range(300):
         check_everything(small_instance(rng, max_side=4, max_agents=3))
 
 
