@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from envtuning import atomic, loop
+from envtuning.console import plain_table
 from envtuning.episodes import pooled
 from envtuning.intervals import Interval, t_mean
 from envtuning.observer import Observer
@@ -182,13 +182,9 @@ def with_keys(engineers: Sequence[str], has: Callable[[str], object]) -> tuple[l
 def table(comparison: Comparison) -> Table:
     """The paper's table: valid and optimal per engineer, what it gains, what it costs."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
-    found = Table(
-        title=f"{comparison.preset}: {seeds} paired seeds, {comparison.budget:,} env steps each, % of the test suite, 95 % intervals",
-        caption="means over seeds, Student's t intervals; gain over the first stage and differences paired by seed",
-        title_justify="left",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+    found = plain_table(
+        f"{comparison.preset}: {seeds} paired seeds, {comparison.budget:,} env steps each, % of the test suite, 95 % intervals",
+        "means over seeds, Student's t intervals; gain over the first stage and differences paired by seed",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]
     for heading in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -23,10 +24,23 @@ def make_console() -> Console:
     return Console(soft_wrap=True, width=None if sys.stdout.isatty() else LOG_WIDTH)
 
 
+def plain_table(title: str, caption: str | None = None) -> Table:
+    """No frame: the width is for figures."""
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+
+
 def run_table(run: RunFolder) -> Table:
     """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
     spec = run.spec
-    table = Table(title=f"{run.name}: {spec.description or spec.name}", title_justify="left")
+    table = plain_table(f"{run.name}: {spec.description or spec.name}")
     for heading in ("stage", "share, holes"):
         table.add_column(heading, no_wrap=True)
     for heading in ("env steps", "valid", "optimal"):
@@ -79,7 +93,7 @@ def test_table(run: RunFolder) -> Table | None:
     record = run.test
     if record is None:
         return None
-    table = Table(title="test suite: boards that nobody saw before, 95 % intervals", title_justify="left")
+    table = plain_table("test suite: boards that nobody saw before, 95 % intervals")
     for heading in (
         "size",
         "boards",
@@ -109,6 +123,15 @@ def rate_with_interval(value: float, episodes: int) -> str:
     return f"{value:.1%} [{low:.0%}, {high:.0%}]"
 
 
+def gain_line(run: RunFolder) -> str:
+    """The run in one sentence; empty before the test was opened."""
+    if run.test is None:
+        return ""
+    first, last = pooled(run.test.first), pooled(run.test.last)
+    boards = sum(row.episodes for row in run.test.last)
+    return f"valid on {boards:,} unseen boards: {first:.1%} after the first stage, {last:.1%} after the last"
+
+
 def usage_line(run: RunFolder) -> str:
     """What the engineer took: tokens, cost, questions."""
     answers = [stage.answer for stage in run.done_stages if stage.answer]
@@ -123,8 +146,9 @@ def summary(run: RunFolder) -> Group:
     """All that there is to say about a run."""
     parts: list[RenderableType] = [run_table(run)]
     if (test := test_table(run)) is not None:
-        parts.append(test)
-    parts.append(usage_line(run))
+        parts += [test, gain_line(run)]
+    if any(stage.config == "engineer" for stage in run.spec.stages):
+        parts.append(usage_line(run))
     incidents = run.incidents()
     if incidents:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
