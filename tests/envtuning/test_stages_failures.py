@@ -304,6 +304,30 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
     assert not (run.stage(0).path / "asked_before.jsonl").exists()
 
 
+def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, monkeypatch):
+    from engineers import Completion, ModelEngineer
+
+    class Model:
+        model = "test-model"
+
+        def complete(self, messages, schema, *, max_tokens):
+            return Completion(json.dumps(example(schema)), 10, 5, 0.25)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            envtuning.ask.engineers,
+            "make",
+            lambda name, **options: ModelEngineer(Model(), context="V1", transcript=options.get("transcript")),
+        )
+        original = loop.start(spec, tmp_path / "original" / "run")
+    again = spec.engineer.model_copy(update={"name": f"replay/{original.path}"})
+    replayed = loop.start(spec.model_copy(update={"engineer": again}), tmp_path / "again" / "run")
+    assert configs(replayed) == configs(original)
+    assert configs(original)[1] != configs(original)[0]  # the model did change something
+    assert replayed.incidents() == original.incidents()
+    assert [stage.report.results for stage in replayed.stages] == [stage.report.results for stage in original.stages]
+
+
 def example(schema: dict) -> object:
     """Something that fits a strict schema: lower bounds, first alternatives."""
     if "anyOf" in schema:
