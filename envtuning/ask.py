@@ -11,6 +11,7 @@ from typing import Any
 import engineers
 from engineers.guard import check
 from engineers.proposal import Proposal
+from engineers.redaction import redact
 from engineers.report import Incident, StageReport
 from envtuning import atomic
 from envtuning.run_folder import Answer, RunFolder, StageFolder
@@ -57,7 +58,7 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
     spec, current = run.spec, LakeConfig.model_validate(report.config)
 
     def incident(kind: Any, message: str) -> Incident:
-        return Incident(kind=kind, message=message, stage=stage.number)
+        return Incident(kind=kind, message=redact(message), stage=stage.number)
 
     name = spec.engineer.name
     engineer = make_engineer(run, stage)

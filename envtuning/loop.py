@@ -85,7 +85,7 @@ class _Loop:
         plan, folder = self.spec.stages[number], self.run.stage(number)
         if isinstance(plan.config, LakeConfig):
             config = redraw(self.spec, plan.config) if plan.redraw else plan.config
-            chosen = StageConfig(name=plan.name, config=config, engineer="random" if plan.redraw else "file")
+            chosen = StageConfig(name=plan.name, config=config, engineer="default" if number == 0 else "file")
         else:
             before = self.run.stage(number - 1)
             self.observer.engineer_asked(before, self.spec.engineer.name)

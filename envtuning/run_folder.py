@@ -60,7 +60,9 @@ class StageConfig(_Record):
 
     name: str
     config: LakeConfig
-    engineer: str = Field(description="Who chose it: 'file', 'random', or the engineer's name.")
+    engineer: str = Field(
+        description="Who wrote it: 'default' the first, 'file' other given ones, or the engineer's name."
+    )
 
 
 class Answer(_Record):

@@ -162,7 +162,7 @@ def engineer(monkeypatch):
 
 
 def raising(report, current):
-    raise RuntimeError("the network is down")
+    raise RuntimeError("the network is down, asked with sk-planted-0123456789abcdef")
 
 
 def never(report, current):
@@ -211,6 +211,7 @@ def test_an_engineer_that_fails_or_is_refused_leaves_the_current_config(spec, en
     told = run.stage(1).report.incidents
     assert [incident.stage for incident in told] == [0]
     assert says in told[0].message
+    assert "sk-planted" not in told[0].message
     assert "current config goes on" in told[0].message
 
 
