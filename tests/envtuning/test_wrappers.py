@@ -223,7 +223,7 @@ def test_parallel_form():
     env.set_config(HARD)
     assert env.unwrapped.get_config() == EASY
     while env.agents:
-        env.step({agent: 4 for agent in env.agents})
+        env.step(dict.fromkeys(env.agents, 4))
     env.reset()
     assert env.agents == ["agent_0", "agent_1"]
     assert env.get_config() == HARD
