@@ -243,6 +243,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, nargs="*", default=list(AGENTS))
     arguments = parser.parse_args()
     compare(2, 4, 0.2, 5)  # compile
+    quota_row(2, 4, 0.2, 2)
     figures: dict[str, Any] = {"suites": suites(), "our_cap_expansions": OUR_CAP, "w9_cap_seconds": W9_CAP}
     figures["load_average_before"] = os.getloadavg()[0]  # wall times say little where others work too
     figures["w9_chosen_on"] = {"boards": W9_TRIAL_BOARDS, "cap_seconds": W9_TRIAL_CAP}
@@ -256,7 +257,7 @@ def main() -> None:
                 figures["tails"].append(tail_row(agents, size, hole_ratio, 2000))
                 print({**row, **figures["quotas"][-1], **figures["tails"][-1]}, flush=True)
     cases = [(2, 4, 0.2), (3, 8, 0.3), (4, 8, 0.3), (5, 5, 0.3), (5, 10, 0.3)]
-    step_loop(2, 4, 0.2, steps=5)  # compile
+    step_loop(2, 4, 0.1, steps=5)  # compile, on a pool that no case uses
     figures["resets"] = [resets(*case) for case in cases]
     figures["step_loop"] = [step_loop(*case) for case in cases]
     print(figures["resets"], figures["step_loop"])
