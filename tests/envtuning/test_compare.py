@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from envtuning.compare import RunFigures, compare, rows, table, with_keys, write
@@ -137,8 +135,8 @@ def test_students_interval_is_the_textbooks():
     assert t_mean([0.5]).low is None
 
 
-@given(st.integers(2, 6), st.integers(0, 100))
-def test_students_interval_covers_the_mean_about_as_often_as_it_says(n, seed):
-    samples = np.random.default_rng(seed).normal(size=(400, n))
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_students_interval_covers_the_mean_about_as_often_as_it_says(n):
+    samples = np.random.default_rng(n).normal(size=(4000, n))
     covered = np.mean([one.low <= 0 <= one.high for one in map(t_mean, samples.tolist())])
-    assert 0.90 < covered < 0.99
+    assert 0.94 < covered < 0.96

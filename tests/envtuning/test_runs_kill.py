@@ -13,6 +13,8 @@ import pytest
 from envtuning.run_folder import RunFolder, next_task
 from envtuning.spec import RunSpec, SuiteSpec, load_spec
 
+pytestmark = pytest.mark.slow
+
 SEED = 20
 AT_A_WRITE, AT_A_TIME = 12, 6
 KILLED = -9
