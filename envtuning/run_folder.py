@@ -77,7 +77,7 @@ class Done(_Record):
     """done.json"""
 
     reason: str = Field(description="Why the stage ended.")
-    env_steps: int = Field(description="Charged: training, validation and probes, failed attempts included.")
+    env_steps: int = Field(description="Charged: training, validation and probes, attempts that diverged included.")
     train_steps: int
     validation_steps: int
     attempts: int = 1

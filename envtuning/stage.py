@@ -45,7 +45,7 @@ class StageRunner:
     suites: Suites
     load_trainee: Callable[[bool], Trainee]  # as it was before this stage; True: in new processes
     observer: Observer
-    spent: int = 0  # failed attempts included
+    spent: int = 0  # attempts that diverged included
     incidents: list[Incident] = field(default_factory=list)
 
     def go(self) -> None:
@@ -57,13 +57,16 @@ class StageRunner:
             for incident in self.incidents:
                 self._note("incident", message=incident.message)
             self.observer.stage_began(self.folder, self.allowance)
+            before = self.spent
             try:
-                stretch = Attempt(self, config, attempt, self.load_trainee(renew))
-                outcome = stretch.go()
+                tried = Attempt(self, config, self.load_trainee(renew))
+                outcome = tried.go()
             except (TrainingDiverged, GenerationError, WorkerLost) as error:
                 config, renew = self._survive(error, config)
+                if isinstance(error, WorkerLost):
+                    self.spent = before  # the machine's fault: the stage is repeated as if nothing had been
                 continue
-            self._finish(stretch.trainee, outcome, attempt + 1, time.monotonic() - begin)
+            self._finish(tried.trainee, outcome, attempt + 1, time.monotonic() - begin)
             return
         faults = "; ".join(incident.message for incident in self.incidents[-1 - self.run.spec.retries :])
         raise RunStopped(
@@ -122,8 +125,11 @@ class StageRunner:
 class Attempt:
     """One try at a stage with one config."""
 
-    def __init__(self, runner: StageRunner, config: LakeConfig, number: int, trainee: Trainee) -> None:
-        self.runner, self.config, self.number, self.trainee = runner, config, number, trainee
+    def __init__(self, runner: StageRunner, config: LakeConfig, trainee: Trainee) -> None:
+        self.runner, self.config, self.trainee = runner, config, trainee
+        # A stage that diverged draws anew; one that lost a worker repeats itself.
+        self.draw = sum(incident.kind != "worker_lost" for incident in runner.incidents)
+        self.closing_cost = closing_cost(runner.run, runner.folder.number)
         self.history = History()
         self.train_steps = self.validation_steps = 0
         self.episodes: list[Episode] = []
@@ -165,10 +171,10 @@ class Attempt:
 
     def _left(self) -> int:
         """Env steps of training that are left once the closing validation and probe are paid, as far as is known."""
-        return self.runner.allowance - self.runner.spent - closing_cost(self.runner.run, self.runner.folder.number)
+        return self.runner.allowance - self.runner.spent - self.closing_cost
 
     def _seed(self, *purpose: str | int) -> int:
-        return derive(self.runner.run.spec.seed, "stage", self.runner.folder.number, self.number, *purpose)
+        return derive(self.runner.run.spec.seed, "stage", self.runner.folder.number, self.draw, *purpose)
 
     def _train(self, steps: int, stretch: int) -> int:
         """Train a stretch; returns the env steps it really took."""
