@@ -90,13 +90,25 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
     for dotted in editable:
         matches = list(_walk(root, root, data, (), (), dotted.split(".")))
         if not matches:
-            raise KnobError(
-                f"{dotted!r} names no knob of {type(current).__name__}: at the top there are {sorted(data)}"
-            )
+            raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {_what_there_is(data, dotted)}")
         for knob in matches:
             found.setdefault(knob.path, knob)
     order = {path: index for index, path in enumerate(_paths(data))}
     return tuple(sorted(found.values(), key=lambda knob: order[knob.path]))
+
+
+def _what_there_is(data: Any, dotted: str) -> str:
+    """How far a path leads, and what it could have gone on with."""
+    known: list[str] = []
+    for key in dotted.split("."):
+        below = dict(_children(data) or ())
+        found = next(iter(below), "*") if key == "*" else key
+        if found not in below:
+            break
+        known.append(found)
+        data = below[found]
+    there = ", ".join(key for key, _ in _children(data) or ()) or "none"
+    return f"{'below ' + '.'.join(known) if known else 'at the top'} there are {there}"
 
 
 @cache
@@ -106,7 +118,7 @@ def _schema_of(config_class: type[BaseModel]) -> dict[str, Any]:
 
 def dump(config: BaseModel) -> dict[str, Any]:
     """The config as JSON values: keys are strings, tuples are lists."""
-    return config.model_dump(mode="json", by_alias=True)
+    return config.model_dump(mode="json", by_alias=True, round_trip=True)  # without computed fields, which are no input
 
 
 def get(data: Any, path: Sequence[str]) -> Any:
@@ -196,13 +208,13 @@ def _walk(
     head, rest = (wanted[0], wanted[1:]) if wanted else ("*", [])
     for key, child in children:
         if head in ("*", key):
-            below, is_field = _below(root, schema, key)
+            below, is_field = _below(root, schema, data, key)
             yield from _walk(root, below, child, (*path, key), (*pattern, key if is_field else "*"), rest)
 
 
-def _below(root: dict[str, Any], schema: dict[str, Any], key: str) -> tuple[dict[str, Any], bool]:
+def _below(root: dict[str, Any], schema: dict[str, Any], data: Any, key: str) -> tuple[dict[str, Any], bool]:
     """The schema of a child, and whether it is a declared field (else: a key of a map or a place in a list)."""
-    for branch in branches(root, schema):
+    for branch in sorted(branches(root, schema), key=lambda branch: not _describes(branch, data)):
         if key in branch.get("properties", {}):
             return branch["properties"][key], True
         for container in (*branch.get("patternProperties", {}).values(), branch.get("additionalProperties")):
@@ -213,6 +225,14 @@ def _below(root: dict[str, Any], schema: dict[str, Any], key: str) -> tuple[dict
         if isinstance(branch.get("items"), dict):
             return branch["items"], False
     return {}, True
+
+
+def _describes(branch: dict[str, Any], data: Any) -> bool:
+    """Whether this alternative of a union is the one that the data is: its fields, and its tag where it has one."""
+    fields = branch.get("properties", {})
+    if not isinstance(data, dict) or not data.keys() <= fields.keys():
+        return False
+    return all(data.get(name) == field["const"] for name, field in fields.items() if "const" in field)
 
 
 def _leaf_knob(

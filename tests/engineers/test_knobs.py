@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from engineers import WireForm
 from engineers.knobs import KnobError, changes, find_knobs, with_values
@@ -85,6 +85,59 @@ def test_the_value_decides_between_a_number_and_a_map():
     world = World(crowd={"2": 0.5, "3": 0.5})
     assert [found.name for found in find_knobs(world, ["crowd"])] == ["crowd.2", "crowd.3"]
     assert knob("crowd.2", world).schema["type"] == "number"
+
+
+class Rain(BaseModel):
+    kind: Literal["rain"] = "rain"
+    force: int = Field(1, ge=0, le=3)
+
+
+class Snow(BaseModel):
+    kind: Literal["snow"] = "snow"
+    force: float = Field(0.5, ge=0, le=9)
+
+
+class Sky(BaseModel):
+    weather: Rain | Snow = Field(Snow(), discriminator="kind")
+    cover: Rain | Wind = Wind()
+
+
+def test_the_value_decides_between_models():
+    sky = {found.name: found.schema for found in find_knobs(Sky())}
+    assert sky["weather.kind"]["enum"] == ["snow"]
+    assert (sky["weather.force"]["type"], sky["weather.force"]["maximum"]) == ("number", 9)
+    assert sky["cover.speed"]["maximum"] == 20
+    assert {found.name for found in find_knobs(Sky(cover=Rain()), ["cover"])} == {"cover.kind", "cover.force"}
+
+
+def test_what_a_config_computes_is_no_knob_and_does_no_harm():
+    class Room(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        side: float = Field(2.0, ge=0, le=9)
+
+        @computed_field
+        def area(self) -> float:
+            return self.side**2
+
+    assert [found.name for found in find_knobs(Room())] == ["side"]
+    assert with_values(Room(), {("side",): 3.0}).area == 9.0
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("winds.speed", "at the top there are wind, calm, places"),
+        ("wind.sped", "below wind there are speed, gusts"),
+        ("places.*.sped", "below places.0 there are speed, gusts"),
+        ("places.7.speed", "below places there are 0, 1"),
+        ("wind.speed.x", "below wind.speed there are none"),
+        ("anything", "below anything there are none"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_told_what_there_is(path, said):
+    with pytest.raises(KnobError) as error:
+        find_knobs(World(), [path])
+    assert str(error.value).startswith(f"{path!r} names no knob of World: {said}")
 
 
 def test_places_of_a_list_are_told_apart():
