@@ -33,6 +33,8 @@ def check(
     ``history`` ends with the stage that was just validated (``report.records()``). ``max_drop`` is the largest part of a
     working slice's share that one proposal may take away (0.5: half; None: no limit).
     """
+    if max_drop is not None and not 0 <= max_drop <= 1:
+        raise ValueError(f"max_drop={max_drop}: give a part from 0 to 1 (0.5: half), or None for no limit")
     config = proposal.config if isinstance(proposal, Proposal) else proposal
     if type(config) is not type(current):
         return [f"the config is a {type(config).__name__}, it must be a {type(current).__name__}"]

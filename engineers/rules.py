@@ -78,8 +78,9 @@ class RulesEngineer(PlainEngineer):
             alive = max(reading.rate, reading.goal) > limits.dead
             if alive:
                 weight = max(4 * reading.learnability, limits.practice)
-                why = f"success {reading.rate:.2f} in training, {reading.goal:.2f} on the target"
-                why += ": mastered, kept in practice" if weight < 0.3 else ": near the frontier"
+                mastered = min(reading.rate, reading.goal) >= limits.mastered
+                where = "mastered, kept in practice" if mastered else "near the frontier"
+                why = f"success {reading.rate:.2f} in training, {reading.goal:.2f} on the target: {where}"
             elif before_is_alive:
                 weight, why = 0.5, "no signal yet, but the slice before it is alive: next to be opened"
             else:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, with_values
 from engineers.proposal import Change
+from engineers.redaction import scrub
 from engineers.replies import ReplyError, encodable
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -155,10 +156,15 @@ def _collect(
         elif len(inside[0].path) > depth + 1:
             _collect(inside, depth + 1, body[key], (*path, key), values, faults)
         elif _has_type(body[key], inside[0].schema):
-            values[inside[0].path] = body[key]
+            values[inside[0].path] = _as_it_was(inside[0].value, body[key])
         else:
             wanted = " or ".join(sorted(inside[0].types)) or "another type"
             faults.append(f"{dot}{key} is {_shown(body[key])}: give a value of type {wanted}")
+
+
+def _as_it_was(now: Any, answered: Any) -> Any:
+    """The answered value; a text that the prompt showed with blanks (a path, a key) and that came back so stays."""
+    return now if isinstance(now, str) and answered == scrub(now) else answered
 
 
 def _has_type(value: Any, schema: dict[str, Any]) -> bool:

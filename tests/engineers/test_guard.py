@@ -75,3 +75,9 @@ def test_a_slice_that_does_not_work_may_be_dropped(kitchen, report):
 
 def test_the_limit_is_off_by_default(kitchen, report):
     assert check(with_menu(kitchen, soup={"share": 0.0}), kitchen, report.records()) == []
+
+
+@pytest.mark.parametrize("max_drop", [-0.1, 50, float("nan")])
+def test_a_limit_that_is_no_part_is_an_error(kitchen, max_drop):
+    with pytest.raises(ValueError, match=r"max_drop=.*: give a part from 0 to 1"):
+        check(kitchen, kitchen, max_drop=max_drop)

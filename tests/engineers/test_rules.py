@@ -81,6 +81,14 @@ def test_share_moves_to_the_frontier_and_is_kept_in_practice_elsewhere():
     assert 0 < after[3].share / total < 0.3
 
 
+def test_what_is_mastered_in_training_and_on_the_target_is_called_so():
+    config = lake(s3=(0.5, 0.1), s6=(0.5, 0.1))
+    proposal = engineers.make("rules").propose(told(config, {3: 0.9, 6: 0.9}, {3: 0.95, 6: 0.5}), config, EDITABLE)
+    said = {change.path: change.reason for change in proposal.reasons}
+    assert said["slices.3.share"].endswith("mastered, kept in practice")
+    assert said["slices.6.share"].endswith("near the frontier")
+
+
 def test_the_next_harder_slice_is_opened_once_the_one_before_is_alive():
     config = lake(s3=(0.98, 0.1), s6=(0.01, 0.1), s10=(0.01, 0.1))
     after = propose(told(config, {3: 0.7, 6: 0.0, 10: 0.0}), config)
