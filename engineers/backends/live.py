@@ -45,8 +45,8 @@ class LiveChat:
             raise
         except torch.OutOfMemoryError:
             raise TooLong("the model ran out of memory: shorten the prompt or lower max_tokens") from None
-        except (ValueError, RuntimeError) as error:
-            raise Rejected(f"the model cannot answer: {error}") from error
+        except Exception as error:  # a model's and a tokenizer's code may stumble in any way
+            raise Rejected(f"the model cannot answer ({type(error).__name__}: {error})") from error
 
     def _reply(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         from engineers.structured import SchemaLogits, finite

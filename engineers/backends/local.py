@@ -47,8 +47,9 @@ class LocalChat:
             tokenizer = AutoTokenizer.from_pretrained(self.model_id)
             model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **self.arguments)
             model = model.to(self._device())
-        except (OSError, ValueError, RuntimeError) as error:
-            raise Rejected(f"{self.model_id} cannot be loaded on {self.device}: {error}") from error
+        except Exception as error:  # a checkpoint can be broken in ways that each file format has errors of its own for
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise Rejected(f"{self.model_id} cannot be loaded, device={self.device} ({said})") from error
         return LiveChat(
             model,
             tokenizer,

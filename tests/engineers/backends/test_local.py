@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +128,26 @@ def test_a_model_that_is_not_there_ends_in_the_current_config(
     assert proposal.fallback
     assert proposal.config == config
     assert "cannot be loaded" in proposal.refusals[0]
+
+
+def test_a_broken_checkpoint_ends_in_the_current_config(
+    tiny_qwen3: Path, tmp_path: Path, report: StageReport, config: BaseModel, editable: tuple[str, ...]
+) -> None:
+    """A file cut off in the middle, as a training that was killed leaves it."""
+    broken = shutil.copytree(tiny_qwen3, tmp_path / "broken")
+    weights = (broken / "model.safetensors").read_bytes()
+    (broken / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    proposal = engineers.make(f"local/{broken}").propose(report, config, editable)
+    assert proposal.fallback
+    assert re.search(r"broken cannot be loaded, device=auto \(SafetensorError: ", proposal.refusals[0])
+
+
+def test_a_tokenizer_that_is_not_the_models_is_a_sentence(model: Any, byte_tokens: Any) -> None:
+    larger = copy.deepcopy(byte_tokens)
+    larger.add_tokens([f"word{index}" for index in range(100)])
+    question: list[Message] = [{"role": "user", "content": "word99"}]
+    with pytest.raises(Rejected, match=r"the model cannot answer \(IndexError: "):
+        live.LiveChat(model, larger).complete(question, None, max_tokens=5)
 
 
 # --- a checkpoint under training ------------------------------------------------------------------------------------
