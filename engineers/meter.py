@@ -39,7 +39,7 @@ class Meter:
     fits under both caps. A question that failed on the way counts as its worst case: it may have been billed.
     """
 
-    max_tokens: int | None = None
+    max_total_tokens: int | None = None
     max_cost: float | None = None  # US dollars
     price: Price | None = None  # None: looked up by the model's name
     tokens: int = 0
@@ -50,17 +50,17 @@ class Meter:
     def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
         """Make sure that asking cannot overspend. Raises ``BudgetExceeded`` with what is left and what it takes."""
         prompt = most_tokens(messages, schema)
-        if self.max_tokens is not None and self.tokens + prompt + answer > self.max_tokens:
+        if self.max_total_tokens is not None and self.tokens + prompt + answer > self.max_total_tokens:
             raise BudgetExceeded(
-                f"the next question may take {prompt + answer} tokens, {max(self.max_tokens - self.tokens, 0)} of "
-                f"max_tokens={self.max_tokens} are left: raise the cap or lower the context's token_budget"
+                f"the next question may take {prompt + answer} tokens, {max(self.max_total_tokens - self.tokens, 0)} of "
+                f"max_total_tokens={self.max_total_tokens} are left: raise the cap or lower the context's token_budget"
             )
         if self.max_cost is not None:
             price = self.price_of(model)
             if price is None:
                 raise BudgetExceeded(
                     f"max_cost={self.max_cost} cannot be kept: no price is known for {model!r}; "
-                    f"give Meter(price=Price(prompt=…, completion=…)) or cap the tokens"
+                    f"cap max_total_tokens instead, or give meter=Meter(price=Price(…), max_cost=…)"
                 )
             worst = price.of(prompt, answer)
             if (self.cost or 0.0) + worst > self.max_cost:

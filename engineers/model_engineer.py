@@ -56,11 +56,11 @@ class ModelEngineer:
         if meter is not None and (max_total_tokens, max_cost) != (None, None):
             raise ValueError("meter has caps of its own: give either a meter or max_total_tokens and max_cost")
         self.chat = chat
-        self.name = name or chat.model
+        self.name = redact(name or chat.model)  # a server's address may hold a password
         self.context = context_named(context)
         self.max_attempts = max_attempts
         self.max_tokens = max_tokens
-        self.meter = meter or Meter(max_tokens=max_total_tokens, max_cost=max_cost)
+        self.meter = meter or Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
         self.transcript = Transcript(Path(transcript)) if transcript is not None else None
         self.feasible = feasible
         self.max_drop = max_drop

@@ -16,7 +16,7 @@ _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|glpat)[-_][A-Za-z0-9_\-]{12,}"  # providers' prefixes
     r"|\bAIza[A-Za-z0-9_\-]{20,}"
     r"|(?<=Bearer )[A-Za-z0-9._~+/\-]{8,}=*"
-    r"|(?<=://)[^\s/@:]{1,200}:[^\s/@]{1,200}(?=@)"  # user:password@host
+    r"|(?<=://)[^\s/@:\"]{1,200}:[^\s/@\"]{1,200}(?=@)"  # user:password@host
 )
 _FILE_PATH = re.compile(r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|(?:[A-Za-z]:)?(?:[\\/][\w.@+\-]+){2,})[\\/]?")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Z_]{3,}%")
@@ -26,8 +26,8 @@ _protected: set[str] = set()
 
 def protect(secret: str | None) -> None:
     """Blank this value from now on, wherever ``redact`` is applied."""
-    if secret and len(secret) >= MIN_LENGTH:
-        _protected.add(secret)
+    if secret and len(secret.strip()) >= MIN_LENGTH:
+        _protected.add(secret.strip())
 
 
 def redact(text: str) -> str:
@@ -44,5 +44,7 @@ def scrub(text: str) -> str:
 
 def _from_environment() -> set[str]:
     return {
-        value for name, value in os.environ.items() if len(value) >= MIN_LENGTH and name.upper().endswith(SECRET_NAMES)
+        value.strip()
+        for name, value in os.environ.items()
+        if len(value.strip()) >= MIN_LENGTH and any(word.endswith(SECRET_NAMES) for word in name.upper().split("_"))
     }

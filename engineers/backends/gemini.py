@@ -21,6 +21,9 @@ class GeminiChat(NetworkChat):
     provider: ClassVar[str] = "gemini"
     key_variables: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
+    def _load(self) -> None:
+        from google import genai  # noqa: F401
+
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         from google import genai
 
@@ -77,7 +80,7 @@ def read_reply(reply: Any) -> Completion:
         raise Refused(f"the model refused: {reason} {candidate.finish_message or ''}".strip(), completion)
     if reason == "MAX_TOKENS":
         raise TooLong(
-            f"the reply was cut after {written + thought} tokens: think and write less, or raise the limit", completion
+            f"the reply was cut after {written + thought} tokens: think and write less, or raise max_tokens", completion
         )
     return completion
 

@@ -19,6 +19,9 @@ class LiteLLMChat(NetworkChat):
 
     provider: ClassVar[str] = "litellm"
 
+    def _load(self) -> None:
+        _litellm()
+
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
         reply = litellm.completion(

@@ -63,7 +63,7 @@ class NetworkChat(ABC):
     timeout: float = 120.0  # seconds, per attempt
     attempts: int = 3
     max_bytes: int = 2_000_000  # of a reply on the wire
-    request: Mapping[str, Any] = field(default_factory=dict)  # further fields of the provider's request
+    request: Mapping[str, Any] = field(default_factory=dict, repr=False)  # further fields of the provider's request
 
     def __post_init__(self) -> None:
         for name in ("timeout", "attempts", "max_bytes"):
@@ -104,6 +104,7 @@ class NetworkChat(ABC):
         protect(self.key)
         keep_keys_out_of_logs()
         try:
+            self._load()
             reply = within(self.timeout + GRACE, lambda: self._ask(messages, schema, max_tokens))
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
             failure = transport_error(error, self.timeout) or self._status_error(error) or undocumented(error)
@@ -112,16 +113,22 @@ class NetworkChat(ABC):
 
     @property
     def key(self) -> str | None:
-        """The provider's key, or None."""
-        if isinstance(self.api_key, SecretStr):
-            return self.api_key.get_secret_value()
-        return next((os.environ[name] for name in self.key_variables if os.environ.get(name)), None)
+        """The provider's key without the white space that files and secret stores add, or None."""
+        given = self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else None
+        found = (given, *(os.environ.get(name) for name in self.key_variables))
+        return next((key.strip() for key in found if key and key.strip()), None)
 
     def required_key(self) -> str:
         """The key, or ``AuthFailed`` that says where to put one."""
         if self.key is None:
             raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")
+        if not self.key.isascii():
+            raise AuthFailed(f"the key for {self.model} has characters that no key has: copy it again")
         return self.key
+
+    @abstractmethod
+    def _load(self) -> None:
+        """Import the SDK, which takes seconds the first time, before the clock of an attempt runs."""
 
     @abstractmethod
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:

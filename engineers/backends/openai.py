@@ -19,6 +19,9 @@ class OpenAIChat(NetworkChat):
     key_variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
     limit_field: ClassVar[str] = "max_completion_tokens"  # the one that reasoning models accept
 
+    def _load(self) -> None:
+        import openai  # noqa: F401
+
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         import openai
 
@@ -70,7 +73,7 @@ def read_chat_completion(reply: Any) -> Completion:
         raise Refused("the provider's content filter stopped the reply", spent=completion)
     if choice.finish_reason == "length":
         raise TooLong(
-            f"the reply was cut after {completion.completion_tokens} tokens: think and write less, or raise the limit",
+            f"the reply was cut after {completion.completion_tokens} tokens: think and write less, or raise max_tokens",
             spent=completion,
         )
     return completion

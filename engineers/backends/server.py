@@ -22,7 +22,7 @@ class ServerChat(OpenAIChat):
         super().__post_init__()
         address, _, model = self.model_id.partition("#")
         if not address.startswith(("http://", "https://")) or not model:
-            raise ValueError(f"{self.model}: write it as server/http://host:port/v1#model")
+            raise ValueError(f"{self.provider}/{self.model_id}: write it as server/http://host:port/v1#model")
         self.base_url, self.model_id = address, model
 
     @property

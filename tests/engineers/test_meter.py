@@ -15,16 +15,16 @@ ASK = [{"role": "user", "content": "x" * 100}]
 
 def test_a_question_that_could_exceed_the_cap_is_not_asked():
     worst = most_tokens(ASK, None) + 50
-    Meter(max_tokens=worst).reserve("local/m", ASK, None, 50)
-    with pytest.raises(BudgetExceeded, match=f"{worst - 1} of max_tokens={worst - 1} are left"):
-        Meter(max_tokens=worst - 1).reserve("local/m", ASK, None, 50)
+    Meter(max_total_tokens=worst).reserve("local/m", ASK, None, 50)
+    with pytest.raises(BudgetExceeded, match=f"{worst - 1} of max_total_tokens={worst - 1} are left"):
+        Meter(max_total_tokens=worst - 1).reserve("local/m", ASK, None, 50)
 
 
 def test_no_history_of_questions_exceeds_either_cap():
     """Whatever a provider counts within its limits, and whatever breaks on the way."""
     rng = random.Random(0)
     for _ in range(200):
-        meter = Meter(max_tokens=rng.randint(0, 5000), max_cost=rng.random() * 0.02, price=Price(1.0, 4.0))
+        meter = Meter(max_total_tokens=rng.randint(0, 5000), max_cost=rng.random() * 0.02, price=Price(1.0, 4.0))
         for _ in range(50):
             ask = [{"role": "user", "content": "é" * rng.randint(0, 500)}]
             answer = rng.randint(1, 300)
@@ -37,7 +37,7 @@ def test_no_history_of_questions_exceeds_either_cap():
             else:
                 prompt = rng.randint(1, most_tokens(ask, {"type": "object"}))
                 meter.record("x/y", ask, Completion("", prompt, rng.randint(1, answer)))
-        assert meter.tokens <= meter.max_tokens
+        assert meter.tokens <= meter.max_total_tokens
         assert meter.cost <= meter.max_cost + 1e-12
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from engineers import BudgetExceeded, Context, Meter, ModelEngineer
@@ -105,10 +107,10 @@ def test_the_cap_stops_before_asking(scripted, answer, report, kitchen):
     tokens_of_one = 20_000
     proposal = ask(chat, report, kitchen, max_tokens=tokens_of_one, max_total_tokens=tokens_of_one + 10_000)
     assert not proposal.fallback, "two cheap questions fit: what was not used is given back"
-    meter = Meter(max_tokens=5)
+    meter = Meter(max_total_tokens=5)
     proposal = ask(chat, report, kitchen, meter=meter)
     assert proposal.fallback
-    assert "max_tokens=5" in proposal.refusals[0]
+    assert "max_total_tokens=5" in proposal.refusals[0]
     assert len(chat.asked) == 2
     assert meter.tokens == 0
 
@@ -133,6 +135,26 @@ def test_a_reply_with_instructions_in_it_is_only_read(scripted, answer, report, 
     proposal = ask(chat, report, kitchen)
     assert proposal.fallback
     assert proposal.config == kitchen
+
+
+def test_a_text_that_the_prompt_blanks_is_not_overwritten_by_its_blank(scripted):
+    from pydantic import BaseModel, Field
+
+    from engineers import StageReport
+
+    class Course(BaseModel):
+        data: str = "/home/anna/boards.csv"
+        level: float = Field(0.5, ge=0, le=1, description="How hard it is.")
+
+    def reply(**config):
+        return json.dumps({"reasons": [], "config": config})
+
+    report = StageReport(stage=0, config={})
+    chat = scripted(reply(data="<path>", level=0.75), reply(data="other.csv", level=0.5))
+    engineer = ModelEngineer(chat)
+    assert engineer.propose(report, Course()).config == Course(level=0.75)
+    assert engineer.propose(report, Course()).config == Course(data="other.csv")
+    assert "anna" not in json.dumps(chat.asked)
 
 
 def test_options_that_contradict_each_other_are_refused(scripted):

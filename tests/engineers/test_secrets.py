@@ -63,6 +63,33 @@ def test_an_error_never_holds_the_key(planted):
 
 
 @pytest.mark.parametrize(
+    "name", ["AWS_BEARER_TOKEN_BEDROCK", "OPENAI_API_KEY_2", "aws_secret_access_key", "DB_PASSWORD"]
+)
+@pytest.mark.parametrize("padding", ["", "\n", " "])
+def test_whatever_a_variable_named_like_a_secret_holds_is_blanked(monkeypatch, name, padding):
+    monkeypatch.setenv(name, KEY + padding)
+    assert redact(f"said {KEY}, and {(KEY + padding)!r}").count(KEY) == 0
+
+
+def test_a_variable_with_another_name_is_left_alone(monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "sometimes")
+    assert redact("sometimes") == "sometimes"
+
+
+def test_a_password_in_a_servers_address_is_in_no_proposal_and_no_transcript(scripted, report, kitchen, tmp_path):
+    chat = scripted("see https://host", model="server/http://me:my-pass-word@host/v1#m")
+    engineer = ModelEngineer(chat, max_attempts=1, transcript=tmp_path / "t.jsonl")
+    proposal = engineer.propose(report, kitchen)
+    assert proposal.engineer == engineer.name == f"server/http://{BLANK}@host/v1#m"
+    assert "my-pass-word" not in (tmp_path / "t.jsonl").read_text()
+
+
+def test_blanking_a_line_of_json_leaves_it_json():
+    line = '{"a":"https://host","b:c@d":1}'
+    assert redact(line) == line
+
+
+@pytest.mark.parametrize(
     "secret",
     [
         "sk-proj-abcdefghij0123456789",

@@ -129,7 +129,7 @@ def test_an_option_that_nobody_has_is_named() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("server/localhost:8000#m", "write it as server/http://host:port/v1#model"),
+        ("server/localhost:8000#m", "server/localhost:8000#m: write it as server/http://host:port/v1#model"),
         ("server/http://localhost:8000/v1", "write it as server/http://host:port/v1#model"),
     ],
 )

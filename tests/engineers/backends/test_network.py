@@ -454,7 +454,7 @@ def test_a_cap_that_the_question_could_break_is_kept_by_not_asking(wire: Wire, p
     outcome = play(wire, [Say(GOOD)], max_total_tokens=100)
     assert outcome.script.bodies == []
     assert outcome.proposal.fallback
-    assert "max_tokens=100" in outcome.proposal.refusals[0]
+    assert "max_total_tokens=100" in outcome.proposal.refusals[0]
 
 
 def test_no_transcript_or_error_leads_back_to_the_key(wire: Wire, play: Callable[..., Outcome]) -> None:
@@ -480,6 +480,23 @@ def test_no_key_is_said_before_anything_is_sent(wire: Wire, play: Callable[..., 
     outcome = play(wire, [Say(GOOD)], api_key=None)
     assert outcome.script.bodies == []
     assert re.search("no key for .*: set (OPENAI|GEMINI)_API_KEY", outcome.proposal.refusals[0])
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire.name in ("openai", "gemini")], ids=lambda w: w.name)
+def test_a_key_is_sent_without_the_white_space_around_it(wire: Wire, play: Callable[..., Outcome]) -> None:
+    pytest.importorskip(wire.module)
+    outcome = play(wire, [Say(GOOD)], api_key=f" {KEY}\n")
+    assert not outcome.proposal.fallback, outcome.proposal.refusals
+
+
+@pytest.mark.parametrize(("key", "said"), [("ключ-4711-9090", "characters that no key has"), (" ", "no key for")])
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire.name in ("openai", "gemini")], ids=lambda w: w.name)
+def test_what_can_be_no_key_is_not_sent(wire: Wire, play: Callable[..., Outcome], key: str, said: str) -> None:
+    pytest.importorskip(wire.module)
+    outcome = play(wire, [Say(GOOD)], api_key=key)
+    assert outcome.script.bodies == []
+    assert said in outcome.proposal.refusals[0]
+    assert outcome.proposal.usage.completion_tokens == 0
 
 
 def test_a_server_never_gets_openais_key(play: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:

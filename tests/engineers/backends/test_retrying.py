@@ -45,6 +45,9 @@ class Flaky(NetworkChat):
         super().__init__("model", attempts=attempts)
         self.failures, self.asked = list(failures), 0
 
+    def _load(self) -> None:
+        """There is no SDK."""
+
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         self.asked += 1
         if self.failures:
@@ -149,3 +152,11 @@ def test_infinite_waits_are_not_waited() -> None:
 )
 def test_client_errors_are_told_apart(status: int, message: str, kind: type[ChatError]) -> None:
     assert type(error_for_status(status, message)) is kind
+
+
+def test_importing_an_sdk_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = Flaky()
+    chat.timeout = 0.01
+    monkeypatch.setattr(network, "GRACE", 0.1)
+    monkeypatch.setattr(chat, "_load", lambda: time.sleep(0.3))
+    assert chat.complete([], None, max_tokens=1).text == "well"
