@@ -1,4 +1,4 @@
-"""``python -m engineers``: try an engineer on a report file alone, see what it would be asked, list who there is."""
+"""``python -m engineers``: try an engineer on a report file alone, see what it would be asked, serve a model."""
 
 from __future__ import annotations
 

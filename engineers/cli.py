@@ -1,4 +1,4 @@
-"""The command line: ``propose``, ``prompt`` and ``list``."""
+"""The command line: ``propose``, ``prompt``, ``list`` and ``serve``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engineers.backends.local import LocalChat
+from engineers.backends.making import require
+from engineers.backends.serve import serve_until_interrupted
+from engineers.chat import ChatError
 from engineers.context import CONTEXTS, context_named
-from engineers.knobs import KnobError, validated
+from engineers.knobs import validated
 from engineers.prompt import Prompt, build_prompt, build_summary_prompt
 from engineers.proposal import Proposal
-from engineers.registry import NEEDS_MODEL, UnknownEngineer, available, make
+from engineers.registry import NEEDS_MODEL, available, make
 from engineers.report import StageReport
-from engineers.transcript import TranscriptError
 from engineers.wire import WireForm
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
@@ -38,7 +41,11 @@ ReportFile = Annotated[Path, typer.Option("--report", help="A StageReport as JSO
 ConfigClass = Annotated[
     str, typer.Option(help=f"The config's class, module:Class. Default: the report's own, else {DEFAULT_CONFIG_CLASS}.")
 ]
-ContextName = Annotated[str, typer.Option("--context", help=f"What the model is told: {', '.join(CONTEXTS)}.")]
+CONTEXT_HELP = f"What the model is told: {', '.join(CONTEXTS)}."
+ContextName = Annotated[str, typer.Option("--context", help=CONTEXT_HELP)]
+ProposeContext = Annotated[
+    str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: V6 for models, full for humans.")
+]
 Editable = Annotated[list[str] | None, typer.Option(help="A knob to open, e.g. 'slices.*.share'; repeat for more.")]
 Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'list'.")]
 
@@ -47,14 +54,16 @@ Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'lis
 def propose(
     report: ReportFile,
     engineer: Named = "rules",
-    context: ContextName = "V6",
+    context: ProposeContext = None,
     config_class: ConfigClass = "",
     editable: Editable = None,
     seed: Annotated[int, typer.Option(help="For engineers that draw.")] = 0,
     max_attempts: Annotated[int, typer.Option(help="Questions before the current config goes on.")] = 3,
     max_cost: Annotated[float | None, typer.Option(help="Hard cap, US dollars.")] = None,
     max_total_tokens: Annotated[int | None, typer.Option(help="Hard cap, tokens.")] = None,
-    max_drop: Annotated[float | None, typer.Option(help="Most of a working slice's share that may go at once.")] = None,
+    max_drop: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Part of a working slice's share that may go at once.")
+    ] = None,
     transcript: Annotated[Path | None, typer.Option(help="JSONL file to record the exchanges in.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="name=value for the backend, e.g. timeout=60.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write the proposed config here, as JSON.")] = None,
@@ -72,7 +81,9 @@ def propose(
         "max_drop": max_drop,
     }
     given = {name: value for name, value in shared.items() if value is not None}
-    made = make(engineer, **given, **_options(option))
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
+    made = make(engineer, **(given | _options(option)))
     if as_json:
         proposal = made.propose(read, current, editable or None)
         print(proposal.model_dump_json(indent=2))
@@ -115,11 +126,27 @@ def list_engineers() -> None:
     out.print(table)
 
 
+@app.command()
+def serve(
+    model: Annotated[str, typer.Option(help="A name on the hub, or a folder.")],
+    host: Annotated[str, typer.Option(help="Where to listen; loopback keeps it to this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    device: Annotated[str, typer.Option(help="As torch names it; auto: a GPU if there is one.")] = "auto",
+    temperature: Annotated[float, typer.Option(min=0, help="0: always the likeliest token.")] = 0.7,
+    seed: Annotated[int, typer.Option(help="For what is drawn.")] = 0,
+) -> None:
+    """Serve a local model to any OpenAI client; with a schema, replies match it to the letter, bounds included."""
+    require("torch", "transformers", "llguidance", extra="local")
+    chat = LocalChat(model, device=device, temperature=temperature, seed=seed)
+    chat.load_now()
+    serve_until_interrupted(chat, host, port)
+
+
 def main() -> None:
     """The command line, with errors as one line each."""
     try:
         app(prog_name="python -m engineers", standalone_mode=True)
-    except (ImportError, KnobError, UnknownEngineer, TranscriptError, TypeError, ValueError) as error:
+    except (ChatError, ImportError, OSError, TypeError, ValueError) as error:
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
 

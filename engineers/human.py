@@ -87,6 +87,7 @@ class HumanEngineer:
         folder = self.desk / f"stage-{report.stage}"
         folder.mkdir(parents=True, exist_ok=True)
         question = report.model_dump_json(indent=2)
+        (folder / "refused.txt").unlink(missing_ok=True)  # of an earlier wait
         report_file, answer_file = folder / "report.json", folder / "answer.json"
         asked_before = report_file.exists() and report_file.read_text(encoding="utf-8") == question
         report_file.write_text(question, encoding="utf-8")

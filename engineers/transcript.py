@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -17,7 +17,7 @@ from engineers.chat import ChatError
 from engineers.context import Context
 from engineers.redaction import redact
 
-TRANSCRIPT_VERSION = 1
+TRANSCRIPT_VERSION: Final = 1
 
 
 class Exchange(BaseModel):
@@ -25,7 +25,7 @@ class Exchange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    version: int = TRANSCRIPT_VERSION
+    version: Literal[1] = TRANSCRIPT_VERSION
     engineer: str
     model: str
     context: Context

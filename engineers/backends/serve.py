@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible server for one local model: ``python -m engineers.backends.serve --model FOLDER-OR-NAME``.
+"""A small OpenAI-compatible server for one local model: ``python -m engineers serve --model FOLDER-OR-NAME``.
 
 For a workshop, not for the internet: one question at a time, no keys, loopback unless told otherwise. What it adds to
 larger servers is that ``response_format`` is honoured to the letter, bounds included, with any weights. Ask it as
@@ -7,11 +7,9 @@ larger servers is that ``response_format`` is honoured to the letter, bounds inc
 
 from __future__ import annotations
 
-import argparse
 import json
 import threading
 import time
-from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -134,29 +132,15 @@ def _error(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", "code": None}}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    from engineers.backends.local import LocalChat
-    from engineers.backends.making import require
-
-    require("torch", "transformers", "llguidance", extra="local")
-    parser = argparse.ArgumentParser(prog="python -m engineers.backends.serve", description="Serve one local model.")
-    parser.add_argument("--model", required=True, help="a name on the hub, or a folder")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--temperature", type=float, default=0.7)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    chat = LocalChat(options.model, device=options.device, temperature=options.temperature, seed=options.seed)
-    chat.load_now()
-    with make_server(chat, options.host, options.port) as server:
-        host, port = server.server_address[:2]
-        print(f"listening; ask it as  server/http://{host!s}:{port}/v1#{MODEL}", flush=True)
+def serve_until_interrupted(chat: Chat, host: str, port: int) -> None:
+    """Print how to ask, then answer until Ctrl-C. Raises ``OSError`` that says what to do where the port is taken."""
+    try:
+        server = make_server(chat, host, port)
+    except OSError as error:
+        raise OSError(f"host={host}, port={port}: {error.strerror}; give another port, or 0 for a free one") from error
+    with server:
+        print(f"listening; ask it as  server/http://{host}:{server.server_address[1]}/v1#{MODEL}", flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             print("stopped")
-
-
-if __name__ == "__main__":
-    main()

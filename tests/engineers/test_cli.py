@@ -77,9 +77,10 @@ def test_list_names_every_engineer():
         (["--editable", "slices.99.share"], "names no knob of LakeConfig"),
         (["--option", "speed"], "write name=value"),
         (["--option", "speed=1"], "has no option speed"),
+        (["--save", "/proc/no/next.json"], "/proc/no"),
     ],
 )
-def test_errors_are_one_line(arguments, said):
+def test_propose_errors_are_one_line(arguments, said):
     done = run("propose", "--report", REPORT, *arguments)
     assert done.returncode == 2
     assert said in done.stderr
@@ -91,3 +92,26 @@ def test_a_file_that_is_no_report_says_where(tmp_path):
     done = run("propose", "--report", tmp_path / "r.json")
     assert done.returncode == 2
     assert "r.json is no report: stage" in done.stderr
+
+
+def test_a_human_is_told_everything_unless_told_otherwise(tmp_path):
+    ask = ("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
+    run(*ask)
+    report = tmp_path / "stage-1" / "report.md"
+    assert "## Failed episodes" in report.read_text()
+    run(*ask, "--context", "V1")
+    assert "## Failed episodes" not in report.read_text()
+
+
+def test_a_config_is_saved_into_a_folder_that_is_not_there_yet(tmp_path):
+    run("propose", "--report", REPORT, "--engineer", "uniform", "--save", tmp_path / "new" / "next.json")
+    assert json.loads((tmp_path / "new" / "next.json").read_text())["slices"]["3"]["share"] == 0.125
+
+
+@pytest.mark.slow  # imports transformers
+def test_what_cannot_be_served_is_one_line(tmp_path):
+    pytest.importorskip("llguidance")
+    done = run("serve", "--model", tmp_path / "nothing")
+    assert done.returncode == 2
+    assert "nothing cannot be loaded" in done.stderr
+    assert "Traceback" not in done.stderr

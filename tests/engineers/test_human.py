@@ -44,6 +44,8 @@ def test_a_wrong_answer_is_refused_and_waited_for_again(tmp_path, answer, report
     assert len(proposal.refusals) == 2
     assert "invalid JSON" in desk.heard[1]
     assert "less than or equal to 300" in (desk.folder / "refused.txt").read_text()
+    Desk(tmp_path).engineer(timeout=0.01).propose(report, kitchen)
+    assert not (desk.folder / "refused.txt").exists(), "asked anew: nothing has been refused yet"
 
 
 def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):

@@ -95,3 +95,10 @@ def test_a_file_that_is_no_transcript_says_where(tmp_path, content, said):
 def test_a_missing_transcript_says_what_to_give(tmp_path):
     with pytest.raises(TranscriptError, match="no transcript there"):
         engineers.make(f"replay/{tmp_path}/nowhere")
+
+
+def test_a_transcript_of_another_version_is_not_read_as_this_one(recorded):
+    path, *_ = recorded
+    path.write_bytes(path.read_bytes().replace(b'{"version":1', b'{"version":2', 1))
+    with pytest.raises(TranscriptError, match="line 1: version: Input should be 1"):
+        read_transcript(path)

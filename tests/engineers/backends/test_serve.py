@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 import engineers
-from engineers.backends.serve import MAX_REQUEST, make_server
+from engineers.backends.serve import MAX_REQUEST, make_server, serve_until_interrupted
 from engineers.chat import Completion, Message, ServerFailed, TooLong
 from engineers.report import StageReport
 
@@ -122,7 +122,7 @@ def test_unknown_paths_and_oversized_requests_are_refused(parrot: str) -> None:
 def served(tiny_qwen3: Path) -> Iterator[str]:
     """The address of a server process with the tiny model, as it prints it."""
     pytest.importorskip("llguidance")
-    command = [sys.executable, "-m", "engineers.backends.serve", "--model", str(tiny_qwen3), "--port", "0"]
+    command = [sys.executable, "-m", "engineers", "serve", "--model", str(tiny_qwen3), "--port", "0"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     lines = []
@@ -159,3 +159,9 @@ def test_a_question_that_the_real_server_cannot_answer_is_a_fallback(
     proposal = engineers.make(served, max_tokens=5, timeout=100).propose(report, config, editable)
     assert proposal.fallback
     assert "the shortest reply may take" in proposal.refusals[0]
+
+
+def test_a_port_that_is_taken_is_a_sentence(parrot: str) -> None:
+    port = int(parrot.split(":")[2].removesuffix("/v1"))
+    with pytest.raises(OSError, match=rf"port={port}: .*; give another port, or 0 for a free one"):
+        serve_until_interrupted(Parrot(), "127.0.0.1", port)
