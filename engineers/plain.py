@@ -52,6 +52,9 @@ class PlainEngineer(ABC):
         max_drop: float | None = None,
     ) -> None:
         self.seed, self.space, self.feasible, self.max_drop = seed, dict(space or {}), feasible, max_drop
+        for pattern, (low, high) in self.space.items():
+            if not low <= high:
+                raise ValueError(f"space {pattern!r} is ({low}, {high}): give (low, high)")
 
     @abstractmethod
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
@@ -60,7 +63,11 @@ class PlainEngineer(ABC):
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
-        """The designed config, or as far towards it as the guard lets it go. Equal arguments give equal proposals."""
+        """The designed config, or as far towards it as the guard lets it go. Equal arguments give equal proposals.
+
+        Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
+        """
+        self._require_knobs_of_space(current)
         knobs = find_knobs(current, editable)
         design = self.design(report, current, knobs)
         config, refusals = self._guarded(design.values, report, current, editable)
@@ -73,6 +80,14 @@ class PlainEngineer(ABC):
             for path, old, new in changes(current, config)
         ]
         return Proposal(config=config, reasons=reasons, engineer=self.name, fallback=stuck, refusals=refusals)
+
+    def _require_knobs_of_space(self, current: BaseModel) -> None:
+        """A misspelt range would silently be none."""
+        knobs = find_knobs(current, ("*",)) if self.space else ()
+        strangers = self.space.keys() - {name for knob in knobs for name in (knob.pattern, knob.name)}
+        if strangers:
+            there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs if knob.bounds))
+            raise KnobError(f"space {', '.join(sorted(strangers))} is no knob of {type(current).__name__}: use {there}")
 
     def _part_by_part(
         self,

@@ -38,6 +38,8 @@ NEEDS_MODEL = {
     "replay": "replay/transcript.jsonl",
 }
 
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit")
+
 # Options that a loop gives to every engineer alike; an engineer that has no use for one is made without it.
 COMMON_OPTIONS = (
     "seed",
@@ -65,6 +67,8 @@ def make(name: str, **options: Any) -> Engineer:
     factory = _factory(backend)
     if backend in NEEDS_MODEL and not model:
         raise UnknownEngineer(f"{name!r} says nothing of what to use: write it as {NEEDS_MODEL[backend]!r}")
+    if backend in TAKES_NOTHING and model:
+        raise UnknownEngineer(f"{name!r}: {backend} takes nothing after the slash, only keyword options")
     taken = _taken(factory)
     if taken is not None:
         options = {key: value for key, value in options.items() if key in taken or key not in COMMON_OPTIONS}

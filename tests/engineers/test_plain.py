@@ -107,6 +107,17 @@ def test_random_stays_in_the_space_it_is_given(report, kitchen):
         assert all(50 <= dish.heat <= 60 for dish in engineer.propose(report, kitchen).config.menu.values())
 
 
+@pytest.mark.parametrize("name", ["random", "uniform", "rules"])
+def test_a_space_of_no_knob_or_upside_down_is_an_error(name, report, kitchen):
+    engineer = engineers.make(name, space={"menu.*.heats": (50, 60)})
+    with pytest.raises(
+        ValueError, match=r"space menu.\*.heats is no knob of Kitchen: use menu.\*.share, menu.\*.heat,"
+    ):
+        engineer.propose(report, kitchen)
+    with pytest.raises(ValueError, match=r"space 'menu.\*.heat' is \(60, 50\): give \(low, high\)"):
+        engineers.make(name, space={"menu.*.heat": (60, 50)})
+
+
 def test_uniform_covers_the_space_evenly(example_report):
     """Equal shares; in each stage the eight sizes stand in the middles of eight equal parts of the range."""
     config = LakeConfig.model_validate(example_report.config)

@@ -32,6 +32,12 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     assert engineer.name == name
 
 
+@pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "learnability", "bandit"])
+def test_nothing_that_is_named_is_silently_ignored(name):
+    with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
+        engineers.make(f"{name}/gpt-5-mini")
+
+
 def test_a_misspelt_option_is_an_error():
     with pytest.raises(TypeError, match="'rules' has no option sede; it has feasible, max_drop, space, thresholds"):
         engineers.make("rules", sede=1)
