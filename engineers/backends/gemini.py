@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on, require
-from engineers.backends.network import NetworkChat, error_for_status, limit_body
+from engineers.backends.network import THINKING_ROOM, NetworkChat, error_for_status, limit_body
 from engineers.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 
@@ -96,4 +96,4 @@ def _contents(messages: list[Message]) -> list[dict[str, Any]]:
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at Gemini; the key comes from GEMINI_API_KEY, GOOGLE_API_KEY or ``api_key``."""
     require("google.genai", extra="gemini")
-    return engineer_on(GeminiChat, model, options)
+    return engineer_on(GeminiChat, model, {"max_tokens": THINKING_ROOM, **options})

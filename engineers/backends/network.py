@@ -41,6 +41,7 @@ HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quo
     *("httpx", "httpcore.http11", "httpcore.http2", "httpx2", "httpcore2.http11", "httpcore2.http2"),
     *("openai._base_client", "google_genai._api_client", "LiteLLM"),
 )
+THINKING_ROOM = 16_000  # max_tokens where models reason unasked: what they think counts as part of the answer
 SHOWN = 500  # characters of a provider's message that an error quotes
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on, require
-from engineers.backends.network import NetworkChat, error_for_status, limit_body
+from engineers.backends.network import THINKING_ROOM, NetworkChat, error_for_status, limit_body
 from engineers.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 
@@ -82,4 +82,4 @@ def read_chat_completion(reply: Any) -> Completion:
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at OpenAI; the key comes from OPENAI_API_KEY or ``api_key``."""
     require("openai", extra="openai")
-    return engineer_on(OpenAIChat, model, options)
+    return engineer_on(OpenAIChat, model, {"max_tokens": THINKING_ROOM, **options})

@@ -148,3 +148,20 @@ def test_limits_must_be_limits(option: dict[str, int]) -> None:
 
     with pytest.raises(ValueError, match="give a value above 0"):
         engineers.make("openai/x", **option)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "room"),
+    [
+        ("openai/x", "openai", 16_000),
+        ("gemini/x", "google.genai", 16_000),
+        ("server/http://host/v1#x", "openai", 4_096),
+    ],
+)
+def test_models_that_reason_have_room_for_it(name: str, module: str, room: int) -> None:
+    if not _is_installed(module):
+        pytest.skip(f"{name} needs {module}")
+    import engineers
+
+    assert engineers.make(name).max_tokens == room  # type: ignore[attr-defined]
+    assert engineers.make(name, max_tokens=99).max_tokens == 99  # type: ignore[attr-defined]
