@@ -43,15 +43,15 @@ QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
 _NO_PAIRS = np.empty((0, 3), np.int64)
 
 
-def candidates(agents: int, size: int, hole_ratio: float, n: int) -> tuple[InstanceSet, float]:
-    """n boards on which each agent alone can reach its goal, and the CPU seconds that drawing them took."""
-    room = InstanceSet.empty(n, size, size, agents)
+def candidates(agents: int, size: int, hole_ratio: float, n: int) -> tuple[InstanceSet, int, float]:
+    """n boards on which each agent alone can reach its goal, how many were drawn for them, and the CPU seconds of that."""
+    room, tally = InstanceSet.empty(n, size, size, agents), np.zeros((n, kernel.NUM_FATES), np.int64)
     began = time.process_time()
     kernel.fill_reachable(
         seed_key(0), np.arange(n), np.arange(n), size, agents, hole_count(size, agents, hole_ratio), 1, _NO_PAIRS,
-        np.empty(0, np.uint64), 1_000_000, room.holes, room.starts, room.goals, np.zeros((n, kernel.NUM_FATES), np.int64),
+        np.empty(0, np.uint64), 1_000_000, room.holes, room.starts, room.goals, tally,
     )  # fmt: skip
-    return room, time.process_time() - began
+    return room, int(tally.sum()), time.process_time() - began
 
 
 def certify_all(boards: InstanceSet, budget: int = OUR_CAP) -> tuple[Certificates, float, np.ndarray]:
@@ -75,13 +75,20 @@ def w9_solvers() -> dict[str, Callable[[Any], Any]]:
     return {"CBS": CBS, "ICTS": ICTS, "MAA*": MultiAgentAStar}
 
 
-def w9_all(solver: Callable[[Any], Any], boards: InstanceSet, cap: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per board: whether a plan was found, the CPU seconds of making the Grid, those of the solver's call."""
+def w9_all(
+    solver: Callable[[Any], Any], boards: InstanceSet, cap: float, most_seconds: float = np.inf
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per board: whether a plan was found, the CPU seconds of making the Grid, those of the solver's call.
+
+    ``cap`` is for one board; after ``most_seconds`` for all of them the rest is left out.
+    """
     from w9_pathfinding.envs import Grid
 
     n = len(boards.holes)
-    solved, making, solving = np.zeros(n, bool), np.empty(n), np.empty(n)
+    solved, making, solving = np.zeros(n, bool), np.zeros(n), np.zeros(n)
     for row in range(n):
+        if solving.sum() > most_seconds:
+            return solved[:row], making[:row], solving[:row]
         weights = np.where(boards.holes[row], -1.0, 1.0).tolist()
         starts = [(col, line) for line, col in boards.starts[row].tolist()]
         goals = [(col, line) for line, col in boards.goals[row].tolist()]
@@ -101,7 +108,7 @@ def compare(agents: int, size: int, hole_ratio: float, feasible_wanted: int) -> 
     """One row of the table."""
     n = feasible_wanted
     while True:
-        boards, drawing = candidates(agents, size, hole_ratio, n)
+        boards, _, drawing = candidates(agents, size, hole_ratio, n)
         certificates, ours, ours_each = certify_all(boards)
         status, waits = certificates.status, certificates.needs_wait
         feasible = status == FEASIBLE
@@ -152,7 +159,7 @@ def quota_row(agents: int, size: int, hole_ratio: float, n: int) -> dict[str, An
 
 def tail_row(agents: int, size: int, hole_ratio: float, n: int) -> dict[str, Any]:
     """How long the hardest boards take under the generator's own limit, and how many it gives up and draws anew."""
-    boards, _ = candidates(agents, size, hole_ratio, n)
+    boards, _, _ = candidates(agents, size, hole_ratio, n)
     certify_all(boards[:1], DEFAULT_LIMITS.expansions)
     certificates, _, each = certify_all(boards, DEFAULT_LIMITS.expansions)
     return {
