@@ -20,7 +20,7 @@ from engineers.backends.making import require
 from engineers.backends.serve import serve_until_interrupted
 from engineers.chat import ChatError
 from engineers.context import CONTEXTS, context_named
-from engineers.knobs import validated
+from engineers.knobs import KnobError, validated
 from engineers.prompt import Prompt, build_prompt, build_summary_prompt
 from engineers.proposal import Proposal
 from engineers.registry import NEEDS_MODEL, available, make
@@ -158,7 +158,13 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise ValueError(f"{file.name} is no report: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-    return report, validated(_find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS), report.config)
+    found = _find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS)
+    try:
+        return report, validated(found, report.config)
+    except KnobError as error:
+        raise ValueError(
+            f"the config in {file.name} is no {found.__name__}: {error}; give its --config-class"
+        ) from None
 
 
 def _find_class(dotted: str) -> type[BaseModel]:
@@ -208,7 +214,8 @@ def _show(proposal: Proposal[Any], report: StageReport) -> None:
     if usage.attempts:
         cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
-        out.print(f"[dim]{usage.attempts} questions, {tokens}, {cost}, {usage.seconds:.1f} s[/]")
+        asked = "1 question" if usage.attempts == 1 else f"{usage.attempts} questions"
+        out.print(f"[dim]{asked}, {tokens}, {cost}, {usage.seconds:.1f} s[/]")
 
 
 def _value(value: Any) -> str:

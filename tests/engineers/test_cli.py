@@ -73,6 +73,7 @@ def test_list_names_every_engineer():
         (["--engineer", "nobody"], "engineer 'nobody' is unknown"),
         (["--config-class", "nowhere:Config"], "cannot be imported"),
         (["--config-class", "json:dumps"], "is no pydantic model"),
+        (["--config-class", "engineers:Usage"], "the config in report.json is no Usage: "),
         (["--context", "V9", "--engineer", "human"], "one of V1"),
         (["--editable", "slices.99.share"], "names no knob of LakeConfig"),
         (["--option", "speed"], "write name=value"),
