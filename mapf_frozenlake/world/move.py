@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import DELTAS, Action, Event
 from mapf_frozenlake.world.jit import allocating, part
 from mapf_frozenlake.world.rng import slip_uniform
@@ -40,7 +41,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
     cells     int32[A]: where each agent stands, as flat index; becomes where it ends
     actions   int64[A]; ahead: chance that a moving agent goes where it wanted (1: no slip)
     targets   int32[A], scratch
-    events    int8[A], written
+    events    int8[A], written; NONE in empty slots
     occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if none; kept up to date
     claims    int16[len(terrain)], scratch: all zeros before and after
     """
@@ -59,6 +60,8 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
                 event = _OFF_BOARD
         targets[i] = there
         events[i] = event
+    for slot in range(num_agents, len(events)):
+        events[slot] = _NONE
 
     conflict = _settle_conflicts(cells, targets, events, num_agents, occupant, claims)
 
@@ -121,9 +124,12 @@ def _send_back(i, cells, targets, claims):
 
 @allocating
 def _joint_move(holes, positions, actions, key, step, ahead):
+    """(new positions, events, first agent that cannot take part or -1)."""
     height, width = holes.shape
     num_agents = len(positions)
     stride = width + 2
+    after = np.empty((num_agents, 2), dtype=np.int16)
+    events = np.empty(num_agents, dtype=np.int8)
     terrain = np.full((height + 2) * stride, OFF, dtype=np.uint8)
     for row in range(height):
         for col in range(width):
@@ -132,16 +138,18 @@ def _joint_move(holes, positions, actions, key, step, ahead):
     claims = np.zeros(len(terrain), dtype=np.int16)
     cells = np.empty(num_agents, dtype=np.int32)
     targets = np.empty(num_agents, dtype=np.int32)
-    events = np.empty(num_agents, dtype=np.int8)
     for i in range(num_agents):
-        cells[i] = (positions[i, 0] + 1) * stride + positions[i, 1] + 1
+        row, col = positions[i]
+        on_board = 0 <= row < height and 0 <= col < width
+        cells[i] = (row + 1) * stride + col + 1
+        if not on_board or occupant[cells[i]] > 0 or not 0 <= actions[i] <= _WAIT:
+            return after, events, i
         occupant[cells[i]] = i + 1
     move_agents(terrain, stride, 1, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims)
-    after = np.empty((num_agents, 2), dtype=np.int16)
     for i in range(num_agents):
         after[i, 0] = cells[i] // stride - 1
         after[i, 1] = cells[i] % stride - 1
-    return after, events
+    return after, events, -1
 
 
 def joint_move(
@@ -155,13 +163,21 @@ def joint_move(
 ) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
     """One step of everybody on one board: (new positions, one event per agent). Nothing given is changed.
 
-    With ``ahead`` below 1 the ice is slippery and ``key``, ``step`` and the cell decide each agent's slip.
+    With ``ahead`` below 1 the ice is slippery and ``key``, ``step`` and the cell decide each agent's slip. Agents off the
+    board or two on one cell, and actions beyond the five, are a ``LakeError``.
     """
-    return _joint_move(
-        np.ascontiguousarray(holes, dtype=np.bool_),
-        np.ascontiguousarray(positions, dtype=np.int16),
-        np.ascontiguousarray(actions, dtype=np.int64),
-        np.uint64(key),
-        step,
-        float(ahead),
-    )
+    holes = np.ascontiguousarray(holes, dtype=np.bool_)
+    cells = np.ascontiguousarray(positions, dtype=np.int16)
+    joint = np.ascontiguousarray(actions, dtype=np.int64)
+    if holes.ndim != 2 or joint.ndim != 1 or cells.shape != (len(joint), 2):
+        raise LakeError(
+            f"holes of shape {holes.shape}, positions {cells.shape}, actions {joint.shape}: "
+            f"give (height, width), (num_agents, 2) and (num_agents,)"
+        )
+    after, events, stray = _joint_move(holes, cells, joint, np.uint64(key), step, float(ahead))
+    if stray >= 0:
+        raise LakeError(
+            f"agent {stray} at {tuple(cells[stray].tolist())} with action {joint[stray]}: on a {holes.shape[0]}×{holes.shape[1]} "
+            f"board every agent needs a cell of its own and an action from 0 to {_WAIT}"
+        )
+    return after, events

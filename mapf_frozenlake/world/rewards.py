@@ -43,6 +43,8 @@ RewardFunction = Callable[[Transition], NDArray[np.float64]]  # -> [n, A]
 def pay(state, e, success):
     """Write the named reward of env ``e``'s last step, and the team's mean of it."""
     episode = state.episode[e]
+    for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode's crowd may have been larger
+        state.rewards[e, slot] = 0.0
     if episode.reward == SHAPED:
         _pay_each_its_way(state, e, success)
         return

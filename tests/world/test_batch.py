@@ -205,3 +205,23 @@ def test_a_reward_that_needs_distances_may_come_later() -> None:
     running = ~result.terminated
     np.testing.assert_allclose(result.rewards[running], gained[running] / 8)
     assert gained.any()
+
+
+@pytest.mark.parametrize("autoreset", ["next_step", "same_step", "disabled"])
+def test_empty_slots_are_paid_nothing_after_a_larger_crowd(autoreset: str) -> None:
+    config = LakeConfig.single(3, {1: 1, 3: 1}, hole_ratio=0.0, horizon=2, reward="legal")
+    batch = LakeBatch(config, 32, autoreset=autoreset, pool_size=64)  # type: ignore[arg-type]
+    batch.seed(np.arange(32))
+    batch.reset()
+    rng, shrunk = np.random.default_rng(0), 0
+    for _ in range(12):
+        empty = ~batch.active
+        result = batch.step(rng.integers(0, 5, (32, 3)))
+        over = result.terminated | result.truncated
+        still = empty if autoreset == "same_step" else ~batch.active  # a same-step reset shows the next episode's crowd
+        assert not result.rewards[still].any()
+        assert not result.events[still].any()
+        if autoreset == "disabled" and over.any():
+            batch.reset(over)
+            shrunk += int((~batch.active & ~empty).sum())
+    assert shrunk > 0 or autoreset != "disabled", "some episode must follow one with more agents"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapf_frozenlake import Event, joint_move
+from mapf_frozenlake import Event, LakeError, joint_move
 from mapf_frozenlake.types import DELTAS
 
 LEFT, DOWN, RIGHT, UP, WAIT = range(5)
@@ -134,3 +134,18 @@ def test_who_waits_never_slips() -> None:
         after, events = joint_move(ICE, np.array([(1, 1)]), np.array([WAIT]), key=5, step=step, ahead=0.0)
         assert after.tolist() == [[1, 1]]
         assert events[0] == Event.NONE
+
+
+@pytest.mark.parametrize(
+    ("positions", "actions", "says"),
+    [
+        ([(9, 9)], [RIGHT], r"agent 0 at \(9, 9\) with action 2: on a 3×4 board every agent needs a cell of its own"),
+        ([(0, 0), (-1, 0)], [WAIT, WAIT], r"agent 1 at \(-1, 0\)"),
+        ([(1, 1), (1, 1)], [LEFT, RIGHT], r"agent 1 at \(1, 1\)"),
+        ([(0, 0)], [7], "with action 7: .*an action from 0 to 4"),
+        ([(0, 0), (1, 1)], [LEFT], r"positions \(2, 2\), actions \(1,\): give"),
+    ],
+)
+def test_what_is_no_situation_is_refused(positions, actions, says: str) -> None:
+    with pytest.raises(LakeError, match=says):
+        joint_move(ICE, positions, actions)
