@@ -18,6 +18,7 @@ from mapf_frozenlake.generator.explain import why_not
 from mapf_frozenlake.generator.strata import Stratum, displacements, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import CERTIFICATES, InstanceSet
+from mapf_frozenlake.solvers.certify import NO_SEARCH, address_of_search
 from mapf_frozenlake.types import Certificate
 
 Exclude = InstanceSet | Iterable[InstanceSet] | NDArray[np.uint64] | None  # an array: keys of `canonical_keys`
@@ -99,6 +100,7 @@ class Drawer:
     excluded: NDArray[np.uint64]  # sorted keys
     limits: Limits = DEFAULT_LIMITS
     _displacements: dict[tuple[int, int, int], NDArray[np.int64]] = field(default_factory=dict)
+    _search: int = NO_SEARCH  # until a board needs it: compiling it takes seconds
 
     def fill(
         self,
@@ -141,9 +143,12 @@ class Drawer:
         elif kind.certificate == "solvable":
             filled = kernel.fill_solvable(*common, self.limits.joint_steps)
         else:
-            filled = kernel.fill_exact(
-                *common, kind.label, self.limits.decisions, self.limits.expansions, room.makespan, room.needs_wait
-            )
+            exact = (*common, kind.label, self.limits.decisions, self.limits.expansions)
+            filled = kernel.fill_exact(*exact, self._search, room.makespan, room.needs_wait)
+            if filled == kernel.AWAITS_SEARCH:
+                self._search = address_of_search()
+                tally[:] = 0
+                filled = kernel.fill_exact(*exact, self._search, room.makespan, room.needs_wait)
         if filled < indices.size:
             raise GenerationError(why_not(kind, tally[filled]))
         room.heights[rows] = room.widths[rows] = kind.size

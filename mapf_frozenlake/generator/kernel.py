@@ -8,12 +8,14 @@ from numba import njit
 from mapf_frozenlake.generator.apportion import ANY
 from mapf_frozenlake.generator.draw import all_can_reach, count_up_to, dig, every_cell, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
-from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, certify_one
-from mapf_frozenlake.solvers.experts import _lazy_search as lazy_search
+from mapf_frozenlake.solvers.board import make_problem
+from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, LEFT_OPEN, certify
+from mapf_frozenlake.solvers.experts import lazy_search
 
 # What became of a draw: columns of the tally.
 ACCEPTED, NO_PLACE, UNREACHABLE, EXCLUDED, UNSOLVABLE, UNDECIDED, NEEDS_WAIT, NEEDS_NO_WAIT = range(8)
 NUM_FATES = 8
+AWAITS_SEARCH = -1
 
 
 @njit(cache=True, nogil=True)
@@ -104,11 +106,12 @@ def fill_solvable(
 @njit(cache=True, nogil=True)
 def fill_exact(
     seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
-    goals, tally, label, max_decisions, budget, makespan, needs_wait,
+    goals, tally, label, max_decisions, budget, search, makespan, needs_wait,
 ):  # fmt: skip
     """As ``fill_reachable``, and jointly solvable, with the wanted ``label``; makespan and wait are decided exactly.
 
     ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards it looks at per instance.
+    ``search`` is what ``certify`` takes; where it takes one and there is none, the answer is AWAITS_SEARCH.
     """
     lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
     for i in range(indices.size):
@@ -123,7 +126,10 @@ def fill_exact(
                 return i
             draws_left -= 1
             decisions_left -= 1
-            status, steps, waits = certify_one(holes[row], size, size, starts[row], goals[row], agents, budget)
+            problem = make_problem(holes[row], size, size, starts[row], goals[row], agents)
+            status, steps, waits = certify(problem, budget, search)
+            if status == LEFT_OPEN:
+                return AWAITS_SEARCH
             if status == INFEASIBLE:
                 tally[i, UNSOLVABLE] += 1
             elif status != FEASIBLE:

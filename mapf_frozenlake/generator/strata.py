@@ -53,6 +53,9 @@ class Strata(NamedTuple):
 
     def sequence(self, n: int) -> NDArray[np.int64]:
         """Which stratum each of the first n instances belongs to; a longer sequence begins with a shorter one."""
+        wanted = self.wanted()
+        if len(wanted) == 1:
+            return np.full(n, wanted[0])
         slices, labels, counts = apportion(self.shares, self.wait_ratios, self.weights, n)
         return (slices.astype(np.int64) * len(LABELS) + labels + 1) * len(self.counts) + counts
 

@@ -1,59 +1,119 @@
-"""The certificate of an instance: is it solvable, in how few steps, and does it need a wait?"""
+"""The certificate of an instance: is it solvable, in how few steps, and does it need a wait?
+
+Searching for the answer takes longer to compile than all the rest, and most boards do not need it: on them ways found one
+agent after the other already meet the lower bound. So the search is compiled apart, when first asked for, and called by address.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from mapf_frozenlake.solvers.batch import in_threads
 from mapf_frozenlake.solvers.bits import kernel
-from mapf_frozenlake.solvers.board import GOALS_ONLY, make_problem
+from mapf_frozenlake.solvers.board import GOALS_ONLY, Board, Problem, make_problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
-from mapf_frozenlake.solvers.makespan import least_makespan, longest_distance, same_deadline
-
-__all__ = ["FEASIBLE", "INFEASIBLE", "OUT_OF_BUDGET", "certify_batch", "certify_one", "longest_distance"]
+from mapf_frozenlake.solvers.makespan import makespan_in_turn, same_deadline, searched_makespan
 
 FEASIBLE, INFEASIBLE = FOUND, NONE  # and OUT_OF_BUDGET, which is neither
+LEFT_OPEN = 3  # it takes a search, and none was given
+NO_SEARCH = 0  # in place of a search's address
 UNKNOWN = -1
 DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
 
 
-@kernel
-def certify_problem(problem, budget):
-    """(status, makespan, needs_wait): exact, or OUT_OF_BUDGET. ``budget[0]`` counts down expansions."""
-    status, makespan, restless = least_makespan(problem, budget)
-    if status == FOUND and not restless:
-        deadlines, paths = same_deadline(len(problem.starts), makespan)
-        status = decide(problem, deadlines, GOALS_ONLY, budget, paths, nobody(problem))
-        if status != OUT_OF_BUDGET:
-            return FEASIBLE, makespan, 0 if status == FOUND else 1
-    if status != FOUND:
-        return status, UNKNOWN, UNKNOWN
-    return FEASIBLE, makespan, 0
+def _array(kind: types.Type, dimensions: int) -> types.Array:
+    return types.Array(kind, dimensions, "C")
 
 
-@njit(cache=True)
-def certify_one(holes, height, width, starts, goals, num_agents, budget):
-    """(status, makespan, needs_wait) of one instance, for callers that are compiled themselves (the generator).
+_BOARD = types.NamedTuple([_array(types.int16, 2), _array(types.int8, 1), _array(types.uint64, 1), types.int64], Board)
+_PROBLEM = types.NamedTuple([_BOARD, _array(types.int16, 1), _array(types.int16, 1), _array(types.int16, 2)], Problem)
+_SEARCH = types.UniTuple(types.int64, 3)(_PROBLEM, types.int64)
 
-    ``holes[height.., width..]`` and ``starts[num_agents..]`` may be padding. The status is FEASIBLE, INFEASIBLE or
-    OUT_OF_BUDGET; the other two are -1 unless it is FEASIBLE. Exact within ``budget`` expansions.
-    """
+
+def _search(problem, budget):
+    """``certify`` where ``makespan_in_turn`` does not know."""
     left = np.empty(1, np.int64)
     left[0] = budget
-    return certify_problem(make_problem(holes, height, width, starts, goals, num_agents), left)
+    status, makespan, restless = searched_makespan(problem, left)
+    if status != FOUND:
+        return status, UNKNOWN, UNKNOWN
+    if restless:
+        return FEASIBLE, makespan, 0
+    deadlines, paths = same_deadline(len(problem.starts), makespan)
+    status = decide(problem, deadlines, GOALS_ONLY, left, paths, nobody(problem))
+    if status == OUT_OF_BUDGET:
+        return status, UNKNOWN, UNKNOWN
+    return FEASIBLE, makespan, 0 if status == FOUND else 1
+
+
+@cache
+def _compiled_search() -> Any:
+    return cfunc(_SEARCH, cache=True)(_search)
+
+
+def address_of_search() -> int:
+    """What ``certify`` takes as ``search``; the first call on a machine takes seconds, to compile it."""
+    return _compiled_search().address
+
+
+@intrinsic
+def _search_at(typing_context, address, problem, budget):
+    if problem != _PROBLEM:
+        raise TypingError(f"the search takes {_PROBLEM}, not {problem}")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        takes = [context.get_value_type(kind) for kind in signature.args[1:]]
+        kind = ir.FunctionType(context.get_value_type(signature.return_type), takes)
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+
+    return _SEARCH.return_type(types.int64, *_SEARCH.args), generate
+
+
+@kernel
+def certify(problem, budget, search):
+    """(status, makespan, needs_wait), for compiled callers: exact within ``budget`` expansions.
+
+    The status is FEASIBLE, INFEASIBLE, OUT_OF_BUDGET or, with NO_SEARCH, LEFT_OPEN; the other two are -1 unless FEASIBLE.
+    """
+    makespan = makespan_in_turn(problem)
+    if makespan >= 0:
+        return FEASIBLE, makespan, 0
+    if search == NO_SEARCH:
+        return LEFT_OPEN, UNKNOWN, UNKNOWN
+    return _search_at(search, problem, budget)
 
 
 @njit(cache=True, nogil=True)
-def _certify_range(holes, heights, widths, starts, goals, num_agents, budget, begin, end, status, makespan, needs_wait):
+def _certify_range(
+    holes, heights, widths, starts, goals, num_agents, budget, search, begin, end, status, makespan, needs_wait
+):  # fmt: skip
     for i in range(begin, end):
-        status[i], makespan[i], needs_wait[i] = certify_one(
-            holes[i], np.int64(heights[i]), np.int64(widths[i]), starts[i], goals[i], np.int64(num_agents[i]), budget
+        problem = make_problem(
+            holes[i], np.int64(heights[i]), np.int64(widths[i]), starts[i], goals[i], np.int64(num_agents[i])
         )
+        status[i], makespan[i], needs_wait[i] = certify(problem, budget, search)
+
+
+@njit(cache=True)
+def _certify_alone(holes, height, width, starts, goals, num_agents, budget, search):
+    return certify(make_problem(holes, height, width, starts, goals, num_agents), budget, search)
+
+
+def certify_one(
+    holes: NDArray[np.bool_], height: int, width: int, starts: NDArray[np.int16], goals: NDArray[np.int16],
+    num_agents: int, budget: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """(status, makespan, needs_wait) of one instance, with the least between the caller and the compiled code."""
+    return _certify_alone(holes, height, width, starts, goals, num_agents, budget, address_of_search())
 
 
 class Certificates(NamedTuple):
@@ -81,9 +141,10 @@ def certify_batch(
     widths = np.full(count, max_width, np.int16) if widths is None else widths
     num_agents = np.full(count, starts.shape[1], np.int16) if num_agents is None else num_agents
     found = Certificates(np.empty(count, np.int8), np.empty(count, np.int32), np.empty(count, np.int8))
+    search = address_of_search()
 
     def work(begin: int, end: int) -> None:
-        _certify_range(holes, heights, widths, starts, goals, num_agents, budget, begin, end, *found)
+        _certify_range(holes, heights, widths, starts, goals, num_agents, budget, search, begin, end, *found)
 
     in_threads(work, count, threads)
     return found

@@ -39,7 +39,7 @@ def pibt(instance: Instance, seed: int = 0, budget: int = DEFAULT_STEPS) -> Solu
 
     Equal seeds give equal plans. Raises ``SolverBudgetExceeded`` after ``budget`` joint steps without either.
     """
-    status, paths, tried = _lazy_search(instance.holes, instance.starts, instance.goals, seed, budget)
+    status, paths, tried = lazy_search(instance.holes, instance.starts, instance.goals, seed, budget)
     if status == OUT_OF_BUDGET:
         raise SolverBudgetExceeded(
             f"budget={budget} joint steps were spent on {instance.num_agents} agents on a "
@@ -147,7 +147,7 @@ def _order_agents(problem, configuration, urgency, order):
 
 
 @njit(cache=True, nogil=True)
-def _lazy_search(holes, starts, goals, seed, budget):
+def lazy_search(holes, starts, goals, seed, budget):
     """(status, paths, joint steps tried)."""
     agents = len(starts)
     problem = make_problem(holes, holes.shape[0], holes.shape[1], starts, goals, agents)

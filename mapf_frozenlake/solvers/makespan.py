@@ -52,18 +52,40 @@ def same_deadline(agents, deadline):
 
 
 @kernel
+def makespan_in_turn(problem):
+    """The least makespan where it is cheap to know: ways found in turn, without waits, meet the bound. Else -1."""
+    makespan = longest_distance(problem)
+    if makespan >= 0:
+        deadlines, paths = same_deadline(len(problem.starts), makespan)
+        if plan_in_turn(problem, deadlines, GOALS_ONLY, paths):
+            return makespan
+    return UNKNOWN
+
+
+@kernel
 def least_makespan(problem, budget):
     """(status, makespan, restless): exact with waits anywhere. ``restless``: a plan was met that waits on goals only."""
+    makespan = makespan_in_turn(problem)
+    if makespan >= 0:
+        return FOUND, makespan, True
+    return searched_makespan(problem, budget)
+
+
+@kernel
+def searched_makespan(problem, budget):
+    """``least_makespan`` of a problem for which ``makespan_in_turn`` does not know it."""
     agents = len(problem.starts)
     makespan = longest_distance(problem)
     if makespan < 0:
         return NONE, UNKNOWN, False
+    tried = True  # in turn, with waits on goals only
     pairs_known = agents == 1 or len(problem.board.free) > WORDS_FOR_ALL_PAIRS
     solvable_known = agents == 1 or (agents == 2 and not pairs_known)  # pair distances say it for two
     while True:
         deadlines, paths = same_deadline(agents, makespan)
-        if plan_in_turn(problem, deadlines, GOALS_ONLY, paths):
+        if not tried and plan_in_turn(problem, deadlines, GOALS_ONLY, paths):
             return FOUND, makespan, True
+        tried = False
         if not pairs_known:
             pairs_known = True
             pairwise = longest_pair_distance(problem)
