@@ -28,7 +28,7 @@ def conditions() -> dict[str, Any]:
     """Machine, versions, commit and command."""
     return {
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
+        "command": " ".join(["python", "-m", _module(), *sys.argv[1:]]),
         "commit": _commit(),
         "machine": {
             "processor": _processor(),
@@ -37,6 +37,12 @@ def conditions() -> dict[str, Any]:
         },
         "versions": {"python": platform.python_version()} | _versions(),
     }
+
+
+def _module() -> str:
+    """The module that was started, as it is named behind ``python -m``."""
+    path = Path(sys.argv[0])
+    return f"benchmarks.{path.parent.name if path.stem == '__main__' else path.stem}"
 
 
 def _versions() -> dict[str, str]:

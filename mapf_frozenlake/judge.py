@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
             sum_of_costs=None,
             agents_on_goal=(False,) * instance.num_agents,
         )
+    if not set(optima) <= set(get_args(Objective)):
+        raise LakeError(f"optima={optima!r}: name {' and '.join(map(repr, get_args(Objective)))}, or leave it out")
     playback = play(instance, plan)
     violations = _violations(playback)
     on_goal = (playback.positions == instance.goals).all(axis=2)  # [steps + 1, num_agents]
@@ -105,15 +107,24 @@ def play(instance: Instance, plan: Plan) -> Playback:
 
 def actions_by_step(plan: Plan, num_agents: int) -> NDArray[np.int64]:
     """The plan as int64[steps, num_agents]; who has no move left waits. ``LakeError`` where it is no plan."""
+    if isinstance(plan, str) or not isinstance(plan, Sequence | np.ndarray):
+        raise LakeError(
+            f"a plan of type {type(plan).__name__}: give one list of actions for each of {num_agents} agents"
+        )
     if len(plan) != num_agents:
         raise LakeError(f"a plan of {len(plan)} action lists for {num_agents} agents: give one list for each agent")
+    odd = next((agent for agent, moves in enumerate(plan) if not isinstance(moves, Sequence | np.ndarray)), None)
+    if odd is not None:
+        raise LakeError(
+            f"agent {odd}'s actions are of type {type(plan[odd]).__name__}: give a list of 0 to {NUM_ACTIONS - 1}"
+        )
     steps = max(map(len, plan))
     if steps > MAX_STEPS:
         raise LakeError(f"a plan of {steps} steps: at most {MAX_STEPS} are played")
     table = np.full((steps, num_agents), Action.WAIT, dtype=np.int64)
     for agent, moves in enumerate(plan):
         for step, action in enumerate(moves):
-            if not 0 <= action < NUM_ACTIONS:
+            if not (isinstance(action, int | np.integer) and 0 <= action < NUM_ACTIONS):
                 raise LakeError(f"agent {agent}'s action {action!r} in step {step}: actions are 0 to {NUM_ACTIONS - 1}")
             table[step, agent] = action
     return table

@@ -52,7 +52,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
     is False, too, once a reply could not be read.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self, mode: Mode = "plan", style: TextStyle = "paper", render_mode: str | None = None, **kwargs: Any

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.judge import actions_by_step
 from mapf_frozenlake.types import Instance, Plan, Solution
 
 Form = Literal["solver", "text", "neural"]
@@ -71,7 +72,10 @@ def solver_answers(
         except SolverBudgetExceeded:
             return None
         plan = found.plan if isinstance(found, Solution) else found
-        return None if plan is None else [[int(action) for action in actions] for actions in plan]
+        if plan is None:
+            return None
+        columns = actions_by_step(plan, suite[index].num_agents).T  # refuses what is no plan
+        return [column[: len(moves)].tolist() for column, moves in zip(columns, plan)]
 
     return _concurrently(ask, wanted, max_workers)
 

@@ -84,7 +84,7 @@ def _from_row(row: Mapping[str, Any]) -> Instance:
     except LakeError as error:
         raise LakeError(f"{where}{error}") from error
     claimed = row.get("num_agents", instance.num_agents)
-    if claimed != instance.num_agents:
+    if str(claimed) != str(instance.num_agents):  # "2" in a row read from CSV
         raise LakeError(
             f"{where}num_agents={str(claimed)[:20]}, but the text has {instance.num_agents}: one of them is wrong"
         )

@@ -21,14 +21,18 @@ ORACLE_BUDGET = 200_000  # expansions for the row's own answer
 
 
 def text_dataset(
-    config: LakeConfig | InstanceSet, n: int | None = None, seed: int = 0, *, style: TextStyle = "paper"
+    config: LakeConfig | InstanceSet | str, n: int | None = None, seed: int = 0, *, style: TextStyle = "paper"
 ) -> list[dict[str, Any]]:
-    """``n`` rows drawn from a config, or the rows of a given set: the same for the same arguments.
+    """``n`` rows drawn from a config, or the rows of a given set or shipped suite: the same for the same arguments.
 
     question  rules, board and the form of the answer
     answer    a plan of least makespan, or "" where the solver did not find one in its budget
     metadata  what ``score_answer`` needs, and what the instance is like; all in JSON's types
     """
+    if isinstance(config, str):
+        from mapf_frozenlake.suite import load_suite
+
+        config = load_suite(config)
     if isinstance(config, InstanceSet):
         instances = config if n is None else config[np.arange(min(n, len(config)))]
         reward = config.config.reward if config.config is not None else "sparse"

@@ -11,8 +11,9 @@ from mapf_frozenlake.text.errors import Refused
 from mapf_frozenlake.text.lists import MoveList, read_list
 from mapf_frozenlake.text.moves import Move, separated
 from mapf_frozenlake.text.tokens import Token
-from mapf_frozenlake.text.words import NUMBER_WORDS, STEP_WORDS, agent_numbers
+from mapf_frozenlake.text.words import CHOICE_WORDS, CONTINUING_WORDS, NUMBER_WORDS, STEP_WORDS, agent_numbers
 
+MAX_HEADING = 3  # different words, as in "Or, second option:"
 _NUMBERS = "|".join(NUMBER_WORDS)
 AGENT_LABEL = re.compile(
     rf"""(?<![A-Za-z0-9])
@@ -100,6 +101,7 @@ def joined_steps(labelled: list[Candidate], sections: list[Section], tokens: lis
     agents = range(len(labelled[0].lists))
     one_move_each = all(len(section.list.moves) == 1 for section in found)
     if not _names_step(_line_before(labelled[0].start, tokens)) and (len(found) == len(agents) or not one_move_each):
+        _refuse_open_sequel(labelled, tokens)
         return labelled[0]
     steps = labelled[::-1]
     complete = one_move_each and len(found) == len(steps) * len(agents) and not any(one.list.broken for one in sections)
@@ -113,6 +115,18 @@ def joined_steps(labelled: list[Candidate], sections: list[Section], tokens: lis
             "these may be several plans, or steps of one plan with some missing: write all moves of an agent in one row",
         )
     return Candidate([[step.lists[agent][0] for step in steps] for agent in agents], steps[0].start, steps[-1].end)
+
+
+def _refuse_open_sequel(labelled: list[Candidate], tokens: list[Token]) -> None:
+    """The last answer replaces the one before, unless what stands between says that it goes on from it, or is a choice."""
+    for last, previous in pairwise(labelled):
+        words = {token.text.lower() for token in tokens[previous.end : last.start] if token.kind == "word"}
+        offers_choice = len(words) <= MAX_HEADING and words & CHOICE_WORDS
+        if words and (words <= CONTINUING_WORDS or offers_choice):
+            raise Refused(
+                tokens[last.start].start,
+                "the moves here may go on from those before or replace them: write all moves of an agent in one row",
+            )
 
 
 def _line_before(index: int, tokens: list[Token]) -> list[Token]:

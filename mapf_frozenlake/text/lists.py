@@ -8,7 +8,16 @@ from itertools import groupby, takewhile
 
 from mapf_frozenlake.text.moves import Move, moves_in
 from mapf_frozenlake.text.tokens import END, Token
-from mapf_frozenlake.text.words import FILLERS, HEADER_WORDS, MOVE_ARROWS, STEP_WORDS
+from mapf_frozenlake.text.words import (
+    CORRECTING_WORDS,
+    COUNTED_WORDS,
+    COUNTING_WORDS,
+    FILLERS,
+    HEADER_WORDS,
+    MOVE_ARROWS,
+    OBJECTING_WORDS,
+    STEP_WORDS,
+)
 
 MAX_MOVES = 10_000  # per agent, repetitions ("WAIT x3") written out
 MAX_REMARK = 300  # characters between round brackets
@@ -77,7 +86,7 @@ class _ListReader:
 
     def _token(self, ahead: int = 0) -> Token:
         at = self.at + ahead
-        return self.tokens[at] if at < len(self.tokens) and at not in self.labels else END
+        return self.tokens[at] if 0 <= at < len(self.tokens) and at not in self.labels else END
 
     def _break(self, why: str, token: Token | None = None) -> None:
         self.list.broken = ((token or self._token()).start, why)
@@ -165,6 +174,8 @@ class _ListReader:
         following = self._token(0 if self.closed else 1)
         if moves_in(following):
             self._break("a move stands behind the list's bracket: write all moves in one row", following)
+        elif following.kind == "times":
+            self._break("a list is repeated here: write every move", following)
 
     def _begins_remark(self) -> bool:
         """A full stop or a dash ends a list, unless the moves go on behind it."""
@@ -226,6 +237,7 @@ class _ListReader:
         token = self._token()
         moves = moves_in(token)
         if moves:
+            self._refuse_joined_pair()
             self.list.moves += moves
         elif token.text in ("[", "{"):
             self.depth += 1
@@ -236,8 +248,11 @@ class _ListReader:
             self.closed = self.depth == 0 and token.text == "]"
         elif token.text == "(":
             self._take_round_bracket()
-        elif token.text == "," and self._token(1).text == ",":
-            self._break("a move is missing between two commas: write every move")
+        elif token.text in (",", "|") and self._token(1).text == token.text:
+            between = "commas" if token.text == "," else "bars"
+            self._break(f"a move is missing between two {between}: write every move")
+        elif self._is_empty_string():
+            self._break("an empty string is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
         elif token.kind == "times":
             self._repeat(token)
         elif token.kind == "mark" and token.text not in SEPARATORS:
@@ -254,6 +269,21 @@ class _ListReader:
         if len(self.list.moves) > MAX_MOVES and self.list.broken is None:
             self._break(f"more than {MAX_MOVES} moves for one agent: shorten the plan")
         self.at += 1
+
+    def _refuse_joined_pair(self) -> None:
+        """Two moves in one word, "up-left" or "UP/LEFT": a diagonal, a choice, or both. A longer chain is a list."""
+        first, joint, second = self._token(), self._token(1), self._token(2)
+        if joint.text not in ("-", "/") or not first.end == joint.start == second.start - 1:
+            return
+        is_chain = joint.text in (self._token(-1).text, self._token(3).text)
+        if moves_in(second) and second.text.lower() != first.text.lower() and not is_chain:
+            self._break("two moves joined like this may be both, or one of them: write them apart")
+
+    def _is_empty_string(self) -> bool:
+        """ "" where a list's next string should be."""
+        token, following = self._token(), self._token(1)
+        is_pair = token.text == following.text and token.text in ('"', "'") and token.end == following.start
+        return is_pair and self._token(-1).text in (",", "[") and self.list.bracketed
 
     def _take_number(self, token: Token) -> None:
         if self._is_numbering():
@@ -277,12 +307,27 @@ class _ListReader:
         end = self._remark_end()
         if end is None:
             self._break("moves in round brackets may or may not belong to the list: leave the brackets out")
+        elif self._remark_changes_moves(self.tokens[self.at + 1 : end - 1]):
+            self._break("this remark may change the moves before it: write every move, and no others")
         else:
             self.at = end - 1
 
+    def _remark_changes_moves(self, remark: list[Token]) -> bool:
+        """ "(3)" or "(2 times)" or "(or DOWN)": no mere remark. "(3 moves)" is one where it counts the list."""
+        words = [token.text.lower() for token in remark if token.kind == "word"]
+        numbers = [int(token.text[:9]) for token in remark if token.kind == "number"]
+        if numbers and COUNTED_WORDS.issuperset(words):
+            return not words or numbers != [len(self.list.moves)]
+        if COUNTING_WORDS.intersection(words) or any(token.kind == "times" for token in remark):
+            return True
+        objects = bool(words) and words[0] in OBJECTING_WORDS
+        return any(map(moves_in, remark)) and (objects or bool(CORRECTING_WORDS.intersection(words)))
+
     def _repeat(self, token: Token) -> None:
         count = int(token.text.lstrip("xX×* "))
-        if not self.list.moves or count == 0:
+        if self._token(-1).text in CLOSING_BRACKETS:
+            self._break("what is in brackets is repeated here: write every move", token)
+        elif not self.list.moves or count == 0:
             self._break(f"{token.text!r} repeats nothing: write a move, then x and how often", token)
         else:
             self.list.moves += [self.list.moves[-1]] * min(count - 1, MAX_MOVES + 1)

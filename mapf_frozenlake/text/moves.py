@@ -16,7 +16,8 @@ from mapf_frozenlake.text.words import (
     RELATIVE_LETTERS,
 )
 
-_COMPACT = re.compile(r"[LRUDWS]{2,}|[NESW]{2,}")
+# Letters in a row; but "NE" alone may be a diagonal, which is no move.
+_COMPACT = re.compile(r"(?![NS][EW]$)(?:[LRUDWS]{2,}|[NESW]{2,})")
 
 
 class Move(NamedTuple):

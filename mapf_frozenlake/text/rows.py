@@ -38,7 +38,8 @@ def bracket_groups(tokens: list[Token]) -> list[Candidate]:
             frames[-1].moves += moves
         elif token.kind not in ("newline", "to"):
             move_missing = token.text == following.text == ","
-            frames[-1].clean &= token.text in _LIST_MARKS and not move_missing
+            empty_string = token.text == following.text in ('"', "'") and tokens[index - 1].text in (",", "[")
+            frames[-1].clean &= token.text in _LIST_MARKS and not (move_missing or empty_string)
     return groups
 
 

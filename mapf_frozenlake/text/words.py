@@ -30,6 +30,17 @@ RELATIVE_EVIDENCE = {"l", "d", "r", "u", *MOVE_ARROWS} | {
 FILLERS = frozenset({"then", "and", "next", "finally", "first", "move", "moves", "go", "goes", "to", "at"})
 # Words that count the steps of a plan.
 STEP_WORDS = frozenset({"step", "steps", "time", "timestep", "t", "turn", "round"})
+# Words between two answers that leave open whether the second replaces the first: it may go on from it, or be a choice.
+CONTINUING_WORDS = STEP_WORDS | frozenset(
+    {"times", "timesteps", "turns", "rounds", "phase", "phases", "part", "half", "stage", "segment", "second", "third"}
+    | {"then", "next", "after", "that", "afterwards", "later", "continue", "continued", "continuing", "and", "to"}
+)
+CHOICE_WORDS = frozenset({"option", "alternative", "alternatively", "or"})
+# Words in a remark that take back or multiply the moves before it.
+CORRECTING_WORDS = frozenset({"correction", "corrected", "actually", "instead", "rather"})
+OBJECTING_WORDS = frozenset({"or", "no", "not"})
+COUNTING_WORDS = frozenset({"times", "twice", "thrice", "repeat", "repeated", "repeatedly"})
+COUNTED_WORDS = frozenset({"step", "steps", "move", "moves", "action", "actions", "total", "in"})
 # Words that stand between an agent's name and its moves.
 HEADER_WORDS = frozenset(
     {"move", "moves", "action", "actions", "plan", "path", "route", "steps", "sequence", "trajectory", "directions"}

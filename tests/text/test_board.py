@@ -122,3 +122,8 @@ def test_where_everybody_is():
         "Step 3 of at most 24 is done.\n\nF F F\nS H F\ns F G\n\n"
         "Agent 0 is at (1, 0); its goal is (2, 2).\nAgent 1 is at (2, 0), on its goal."
     )
+
+
+def test_a_row_read_from_csv():
+    instance = lake(["..", ".."], [(0, 0)], [(1, 1)])
+    assert mfl.from_text({"sample_id": "a", "num_agents": "1", "text": mfl.to_text(instance)}) == instance

@@ -49,3 +49,9 @@ def test_rows_of_a_given_set():
 def test_how_many_must_be_said():
     with pytest.raises(mfl.LakeError, match="n=None"):
         text_dataset(CONFIG)
+
+
+def test_rows_of_a_shipped_suite():
+    rows = mfl.text_dataset("quick", n=3)
+    assert [mfl.score_answer(row["answer"], row) for row in rows] == [1.0] * 3
+    assert mfl.from_text(rows[0]["metadata"]["text"]) == mfl.load_suite("quick")[0]

@@ -273,3 +273,9 @@ def test_an_empty_suite(suite):
 
 def test_a_suite_by_its_name():
     assert mfl.evaluate(solve, "quick").overall.n == 126
+
+
+@pytest.mark.parametrize(("plan", "why"), [([[0.5], [1], [1]], "action 0.5 in step 0"), (5, "a plan of type int")])
+def test_a_solver_that_gives_no_plan_is_told_so(plan, why):
+    with pytest.raises(mfl.LakeError, match=why):
+        mfl.evaluate(lambda instance: plan, mfl.load_suite("quick")[:1], form="solver")

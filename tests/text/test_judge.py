@@ -201,3 +201,23 @@ def test_batch_equals_one_by_one():
 def test_what_is_no_plan_is_an_error(plan, message):
     with pytest.raises(LakeError, match=message):
         mfl.judge(lake(OPEN, [(0, 0), (0, 2)], [(1, 1), (2, 2)]), plan)
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (None, "a plan of type NoneType: give one list of actions for each of 1 agents"),
+        ("RIGHT", "a plan of type str"),
+        ([RIGHT], "agent 0's actions are of type int: give a list of 0 to 4"),
+        ([["RIGHT"]], "agent 0's action 'RIGHT' in step 0: actions are 0 to 4"),
+        ([[RIGHT, 1.5]], "agent 0's action 1.5 in step 1: actions are 0 to 4"),
+    ],
+)
+def test_what_is_no_plan_is_refused(plan, why):
+    with pytest.raises(LakeError, match=why):
+        mfl.judge(lake(OPEN, [(0, 0)], [(0, 1)]), plan)
+
+
+def test_unknown_optima_are_refused():
+    with pytest.raises(LakeError, match="optima=\\('length',\\): name 'makespan' and 'sum_of_costs'"):
+        mfl.judge(lake(OPEN, [(0, 0)], [(0, 1)]), [[RIGHT]], optima=("length",))
