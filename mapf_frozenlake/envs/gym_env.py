@@ -11,32 +11,29 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.one_lake import OneLake
 from mapf_frozenlake.envs.options import as_config, understand
-from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import space_of
-from mapf_frozenlake.world.snapshot import Snapshot
 
 RESET_OPTIONS = ("instance", "config")
 
 
-class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
+class MAPFFrozenLakeEnv(OneLake, gym.Env[NDArray, NDArray]):
     """One lake. Observation [A, …] (row i is about agent i), action MultiDiscrete: 0 to 4 for every agent slot.
 
     ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success``,
     ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise LakeError(f"render_mode={render_mode!r}: give one of {self.metadata['render_modes']} or None")
-        options = understand(kwargs)
+        self._recorder = make_recorder(render_mode)
         self.render_mode = render_mode
-        self.batch = options.make_batch(1)
-        self._recorder = None if render_mode is None else Recorder(render_mode, self.metadata["render_fps"])
+        self.batch = understand(kwargs).make_batch(1)
         shape = self.batch.observation.shape[1:]
         self.observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
         self.action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
@@ -75,34 +72,6 @@ class MAPFFrozenLakeEnv(gym.Env[NDArray, NDArray]):
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
         return self.batch.action_masks()[0].copy()
-
-    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from the next reset on; the spaces stay."""
-        self.batch.set_config(as_config(config))
-
-    def get_config(self) -> LakeConfig:
-        return self.batch.get_config()
-
-    set_task, get_task = set_config, get_config  # RLlib's names
-
-    def snapshot(self, actions: NDArray | None = None) -> Snapshot:
-        """The lake as it stands."""
-        return self.batch.snapshot(0, None if actions is None else actions)
-
-    def render(self) -> Any:
-        if self._recorder is None:
-            raise LakeError("render_mode=None: make the env with render_mode='ansi', 'rgb_array' or 'human' to render")
-        return self._recorder.frame()
-
-    def save_animation(self, path: str) -> None:
-        """Write the episode so far as an animation: .gif or .svg by the path's ending. Needs a render_mode."""
-        if self._recorder is None:
-            raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
-        self._recorder.save(path)
-
-    def close(self) -> None:
-        if self._recorder is not None:
-            self._recorder.close()
 
 
 def understand_reset(options: Mapping[str, Any] | None, *, strict: bool = True) -> tuple[Any, LakeConfig | None]:

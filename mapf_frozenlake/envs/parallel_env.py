@@ -11,36 +11,32 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import as_config, understand
-from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.envs.one_lake import OneLake
+from mapf_frozenlake.envs.options import understand
+from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS, Action
 from mapf_frozenlake.world.layout import space_of
-from mapf_frozenlake.world.snapshot import Snapshot
 
 Observation = dict[str, NDArray]
-_MODES = ("ansi", "rgb_array", "human")
 
 
-class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
+class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
     """One lake; agents ``agent_0`` … are the slots, of which an episode fills the first.
 
     Each sees ``{"observation", "action_mask"}``. In "compact" form an agent sees all agents' rows in one vector, its own first.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
-        "name": "mapf_frozenlake_v0", "render_modes": list(_MODES), "is_parallelizable": True, "render_fps": 4,
+        "name": "mapf_frozenlake_v0", "render_modes": list(RENDER_MODES), "is_parallelizable": True,
+        "render_fps": RENDER_FPS,
     }  # fmt: skip
 
     def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
-        if render_mode is not None and render_mode not in _MODES:
-            raise LakeError(f"render_mode={render_mode!r}: give one of {list(_MODES)} or None")
-        options = understand(kwargs)
+        self._recorder = make_recorder(render_mode)
         self.render_mode = render_mode
-        self.batch = options.make_batch(1)
-        self._recorder = None if render_mode is None else Recorder(render_mode, self.metadata["render_fps"])
+        self.batch = understand(kwargs).make_batch(1)
         self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
         self.agents: list[str] = []
         shape = self.batch.observation.shape[2:]
@@ -131,31 +127,3 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Observation, int]):
     def state(self) -> NDArray:
         """[A, …]: everybody's observations together."""
         return self.batch.observation[0].copy()
-
-    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from the next reset on; the spaces stay."""
-        self.batch.set_config(as_config(config))
-
-    def get_config(self) -> LakeConfig:
-        return self.batch.get_config()
-
-    set_task, get_task = set_config, get_config  # RLlib's names
-
-    def snapshot(self, actions: NDArray | None = None) -> Snapshot:
-        """The lake as it stands."""
-        return self.batch.snapshot(0, actions)
-
-    def render(self) -> Any:
-        if self._recorder is None:
-            raise LakeError("render_mode=None: make the env with render_mode='ansi', 'rgb_array' or 'human' to render")
-        return self._recorder.frame()
-
-    def save_animation(self, path: str) -> None:
-        """Write the episode so far as an animation: .gif or .svg by the path's ending. Needs a render_mode."""
-        if self._recorder is None:
-            raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
-        self._recorder.save(path)
-
-    def close(self) -> None:
-        if self._recorder is not None:
-            self._recorder.close()

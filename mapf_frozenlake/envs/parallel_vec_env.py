@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -27,15 +27,16 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
 
     The agents of a lake begin and end together. ``info["active"]`` is False in the rows of empty slots, which see zeros,
     are paid 0 and should be left out of means and losses; so should the rows of a lake that this step has only reset
-    (``info["moved"]`` is False).
+    (``info["moved"]`` is False). ``active`` goes with the observation: where a same-step reset came between, the rewards are
+    those of the crowd before it.
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata = MAPFFrozenLakeVectorEnv.metadata
 
     def __init__(self, num_lakes: int = 1, *, copy: bool = True, **kwargs: Any) -> None:
         self._lakes = MAPFFrozenLakeVectorEnv(num_lakes, copy=copy, **kwargs)
         self.batch = self._lakes.batch
-        self.metadata = dict(self._lakes.metadata)
+        self.metadata, self.render_mode = dict(self._lakes.metadata), self._lakes.render_mode
         self.num_lakes, self.num_agents = num_lakes, self.batch.max_agents
         self.num_envs = num_lakes * self.num_agents
         self.single_observation_space = space_of(
@@ -107,3 +108,7 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         return self._lakes.get_config()
 
     set_task, get_task = set_config, get_config  # RLlib's names
+
+    def render(self) -> tuple[Any, ...] | None:
+        """A picture or text for each lake."""
+        return self._lakes.render()

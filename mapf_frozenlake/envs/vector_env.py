@@ -12,9 +12,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
-from mapf_frozenlake.envs.gym_env import MAPFFrozenLakeEnv, understand_reset
+from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.options import as_config, understand
-from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import space_of
@@ -24,6 +24,7 @@ _AUTORESET = {
     AutoresetMode.SAME_STEP: "same_step",
     AutoresetMode.DISABLED: "disabled",
 }
+_RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one window shows one lake
 _OPTIMAL = np.array([False, True, None], dtype=object)  # by the batch's code: 0, 1, -1
 
 
@@ -34,7 +35,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     copy anyway.
     """
 
-    metadata = MAPFFrozenLakeEnv.metadata
+    metadata: dict[str, Any] = {"render_modes": list(_RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
     _recorders: Sequence[Recorder] = ()  # one per env, if there is a render_mode
 
     def __init__(
@@ -56,8 +57,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
         self._all = np.ones(num_envs, np.bool_)
-        if render_mode is not None:
-            self._recorders = [Recorder(render_mode, self.metadata["render_fps"]) for _ in range(num_envs)]
+        recorders = [make_recorder(render_mode, _RENDER_MODES) for _ in range(num_envs)]
+        self._recorders = [recorder for recorder in recorders if recorder is not None]
         shape = self.batch.observation.shape[1:]
         self.single_observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
         self.single_action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
@@ -153,7 +154,3 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         if self.render_mode is None:
             raise LakeError("render_mode=None: make the envs with render_mode='ansi' or 'rgb_array' to render")
         return tuple(recorder.frame() for recorder in self._recorders)
-
-    def close_extras(self, **kwargs: Any) -> None:
-        for recorder in self._recorders:
-            recorder.close()

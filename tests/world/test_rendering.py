@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import gymnasium as gym
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
+from mapf_frozenlake.envs.show import Recorder
 
 RIGHT, WAIT = 2, 4
 LAKE = mfl.Instance(holes=np.zeros((2, 3), bool), starts=[(0, 0), (1, 0)], goals=[(0, 2), (1, 2)])
@@ -31,7 +33,9 @@ def test_the_record_is_the_episodes_trail() -> None:
     env.reset(seed=0)
     env.step(np.array([RIGHT, WAIT]))
     env.step(np.array([RIGHT, RIGHT]))
-    last = env._recorder.snapshots[-1]
+    frames = env._recorder.frames()
+    assert [len(frame.trails) for frame in frames] == [1, 2, 3]
+    last = frames[-1]
     assert last.trails[:, 0].tolist() == [[0, 0], [0, 1], [0, 2]]
     assert last.trails[:, 1].tolist() == [[1, 0], [1, 0], [1, 1]]
     assert last.actions.tolist() == [RIGHT, RIGHT]
@@ -60,3 +64,37 @@ def test_parallel_env_renders() -> None:
     before = env.render()
     env.step({"agent_0": RIGHT})
     assert env.render() != before
+
+
+def test_a_long_record_takes_memory_in_proportion() -> None:
+    recorder = Recorder("ansi")
+    env = gym.make("MAPFFrozenLake-v0", instance=LAKE).unwrapped
+    env.reset(seed=0)
+    recorder.begin(env.snapshot())
+    for _ in range(2000):
+        recorder.add(env.snapshot())
+    frames = recorder.frames()
+    assert len(frames[-1].trails) == 2001
+    assert all(np.shares_memory(frames[0].trails, frame.trails) for frame in frames)
+
+
+def test_the_agents_batch_renders_its_lakes() -> None:
+    envs = mfl.parallel_vec_env(3, instance=LAKE, render_mode="ansi")
+    envs.reset(seed=0)
+    assert [type(frame) for frame in envs.render()] == [str] * 3
+    assert envs.render_mode == "ansi"
+
+
+@pytest.mark.parametrize("form", [mfl.parallel_env, lambda **kwargs: gym.make("MAPFFrozenLake-v0", **kwargs).unwrapped])
+def test_a_window_shows_one_lake_and_stays_with_its_process(form, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = form(instance=LAKE, render_mode="human")
+    env.reset(seed=0)
+    assert env.render() is None
+    twin = pickle.loads(pickle.dumps(env))
+    assert twin.render() is None
+    for one in (env, twin):
+        one.close()
+    with pytest.raises(mfl.LakeError, match="render_mode='human': give one of 'ansi', 'rgb_array' or None"):
+        gym.make_vec("MAPFFrozenLake-v0", num_envs=2, render_mode="human")

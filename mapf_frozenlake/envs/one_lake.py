@@ -1,0 +1,52 @@
+"""What the Gymnasium and the PettingZoo form share: one lake, its config, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.options import as_config
+from mapf_frozenlake.envs.show import Recorder
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.world.batch import LakeBatch
+from mapf_frozenlake.world.snapshot import Snapshot
+
+
+class OneLake:
+    """A batch of one, and a recorder if there is a render_mode."""
+
+    batch: LakeBatch
+    _recorder: Recorder | None
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from the next reset on; the spaces stay."""
+        self.batch.set_config(as_config(config))
+
+    def get_config(self) -> LakeConfig:
+        return self.batch.get_config()
+
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+    def snapshot(self, actions: NDArray | None = None) -> Snapshot:
+        """The lake as it stands."""
+        return self.batch.snapshot(0, actions)
+
+    def render(self) -> Any:
+        """The lake as text or as uint8[height, width, 3]; None in a window."""
+        if self._recorder is None:
+            raise LakeError("render_mode=None: make the env with render_mode='ansi', 'rgb_array' or 'human' to render")
+        return self._recorder.frame()
+
+    def save_animation(self, path: str | Path) -> None:
+        """Write the episode so far as an animation: .gif or .svg by the path's ending. Needs a render_mode."""
+        if self._recorder is None:
+            raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
+        self._recorder.save(path)
+
+    def close(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
