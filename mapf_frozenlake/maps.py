@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS, START_LETTERS
+from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, BoolGrid, Instance
 
 MOVINGAI_ICE = ".GS"
@@ -122,39 +122,25 @@ def load_movingai(map_path: str | Path, scen_path: str | Path, num_agents: int =
 
 
 def save_movingai(instance: Instance, map_path: str | Path, scen_path: str | Path) -> None:
-    """Write an instance as a map and a scenario that ``load_movingai`` and other planners read."""
+    """Write an instance as a map and a scenario that ``load_movingai`` and other planners read; every agent needs a path."""
+    fields = distance_fields(require_paths(instance))
     rows = ["".join("@" if hole else "." for hole in row) for row in instance.holes]
     header = ["type octile", f"height {instance.height}", f"width {instance.width}", "map"]
     Path(map_path).write_text("\n".join([*header, *rows]) + "\n")
     name = Path(map_path).name
     lines = ["version 1"]
     for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals)):
-        length = distances(instance.holes, (int(goal[0]), int(goal[1])))[tuple(start)]
-        fields = (0, name, instance.width, instance.height, start[1], start[0], goal[1], goal[0], length)
-        lines.append("\t".join(str(field) for field in fields))
-        assert length >= 0, f"agent {agent} has no path"
+        length = fields[agent][tuple(start)]
+        task = (0, name, instance.width, instance.height, start[1], start[0], goal[1], goal[0], length)
+        lines.append("\t".join(map(str, task)))
     Path(scen_path).write_text("\n".join(lines) + "\n")
-
-
-def distances(holes: BoolGrid, goal: tuple[int, int]) -> np.ndarray:
-    """Steps to ``goal`` over ice from every cell, -1 where there is no way: int32[height, width]."""
-    field = np.full(holes.shape, -1, dtype=np.int32)
-    field[goal] = 0
-    queue = deque([goal])
-    while queue:
-        row, col = queue.popleft()
-        for r, c in ((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col)):
-            inside = 0 <= r < holes.shape[0] and 0 <= c < holes.shape[1]
-            if inside and not holes[r, c] and field[r, c] < 0:
-                field[r, c] = field[row, col] + 1
-                queue.append((r, c))
-    return field
 
 
 def require_paths(instance: Instance) -> Instance:
     """The instance itself, if every agent alone could reach its goal; else an error that names the agent."""
+    fields = distance_fields(instance)
     for agent, (start, goal) in enumerate(zip(instance.starts.tolist(), instance.goals.tolist())):
-        if distances(instance.holes, (goal[0], goal[1]))[start[0], start[1]] < 0:
+        if fields[agent, start[0], start[1]] < 0:
             raise LakeError(
                 f"agent {agent} has no path from {tuple(start)} to {tuple(goal)}: holes cut the lake; open one of them"
             )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import GOAL_LETTERS, MAX_LETTERED_AGENTS, START_LETTERS
-from mapf_frozenlake.maps import distances, from_desc, load_map, load_movingai, save_movingai, to_desc
+from mapf_frozenlake.maps import from_desc, load_map, load_movingai, save_movingai, to_desc
 from mapf_frozenlake.types import Instance
 
 
@@ -44,9 +44,11 @@ def test_movingai_round_trip(instance, tmp_path_factory):
     assert load_movingai(folder / "lake.map", folder / "lake.scen", instance.num_agents) == instance
 
 
-def test_distances_go_round_holes():
-    holes = np.array([[0, 1, 0], [0, 1, 0], [0, 0, 0]], bool)
-    assert distances(holes, (0, 2)).tolist() == [[6, -1, 0], [5, -1, 1], [4, 3, 2]]
+def test_an_instance_without_a_path_is_not_saved(tmp_path):
+    walled = Instance(holes=[[0, 1, 0], [0, 1, 0]], starts=[(0, 0)], goals=[(0, 2)])
+    with pytest.raises(LakeError, match="agent 0 has no path"):
+        save_movingai(walled, tmp_path / "lake.map", tmp_path / "lake.scen")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapf_frozenlake import LakeBatch, LakeConfig
-from mapf_frozenlake.maps import distances
 from mapf_frozenlake.types import DELTAS
 from mapf_frozenlake.world.layout import EGO_FEATURES, GRID_PLANES
+from tests.oracles.walks import distances
 
 
 def seen_by(batch: LakeBatch, env: int, agent: int) -> np.ndarray:

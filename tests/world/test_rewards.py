@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapf_frozenlake import Event, Instance, LakeBatch, LakeConfig
-from mapf_frozenlake.maps import distances
 from mapf_frozenlake.types import VIOLATIONS
+from tests.oracles.walks import distances
 
 
 def expected(
