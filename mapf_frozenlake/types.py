@@ -84,7 +84,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         holes = _frozen(self.holes, np.bool_)
-        starts, goals = _frozen(self.starts, np.int16), _frozen(self.goals, np.int16)
+        starts, goals = _frozen(_whole("starts", self.starts), np.int16), _frozen(_whole("goals", self.goals), np.int16)
         object.__setattr__(self, "holes", holes)
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "goals", goals)
@@ -131,6 +131,18 @@ class Instance:
 
     def __hash__(self) -> int:
         return hash(self.key())
+
+
+def _whole(name: str, cells: object) -> NDArray:
+    """Cells as int16 holds them; what would be rounded or wrapped round is refused."""
+    try:
+        given = np.asarray(cells)
+    except ValueError:
+        raise LakeError(f"{name}={cells!r}: give one (row, col) for each agent") from None
+    fits = given.dtype.kind in "iu" and not ((given < -MAX_SIZE) | (given > MAX_SIZE)).any()
+    if given.size and not fits:
+        raise LakeError(f"{name}={given.tolist()}: rows and columns are whole numbers from 0 to {MAX_SIZE - 1}")
+    return given
 
 
 def _frozen(array: object, dtype: type[np.generic]) -> NDArray:

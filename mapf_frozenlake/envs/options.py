@@ -99,6 +99,9 @@ def _one_sentence(error: ValidationError) -> str:
     if not first["loc"]:
         return message
     where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        model = Slice if len(first["loc"]) > 1 else LakeConfig
+        return f"unknown field {where!r}: known are {', '.join(model.model_fields)}"
     field = Slice.model_fields.get(str(first["loc"][-1])) or LakeConfig.model_fields.get(str(first["loc"][0]))
     meaning = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
     return f"{where}={first['input']!r}: {message[0].lower()}{message[1:]}{meaning}"

@@ -149,10 +149,14 @@ class LakeBatch(LakeView):
     def set_config(self, config: LakeConfig) -> None:
         """Draw and rule by ``config`` from each env's next reset on; shapes stay as they are."""
         if config.max_size > self.max_size:
-            raise LakeError(f"a config of size {config.max_size} is beyond max_size={self.max_size}: raise max_size")
+            raise LakeError(
+                f"a config of size {config.max_size} is beyond max_size={self.max_size}: "
+                f"make the env with max_size={config.max_size}"
+            )
         if config.max_agents > self.max_agents:
             raise LakeError(
-                f"a config of {config.max_agents} agents is beyond max_agents={self.max_agents}: raise max_agents"
+                f"a config of {config.max_agents} agents is beyond max_agents={self.max_agents}: "
+                f"make the env with max_agents={config.max_agents}"
             )
         self._config = config
         self._pool = None  # made when a reset first asks for it
@@ -174,7 +178,10 @@ class LakeBatch(LakeView):
 
     def seed(self, seeds: NDArray[np.int64] | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
         """Give every env (or those in ``mask``) its seed; its next episode is its first."""
-        seeds = np.asarray(seeds, dtype=np.int64)
+        try:
+            seeds = np.asarray(seeds, dtype=np.int64)
+        except OverflowError:
+            raise LakeError(f"seeds={seeds}: give integers below 2**63") from None
         if seeds.shape != (self.num_envs,):
             raise LakeError(f"seeds of shape {seeds.shape}: give one integer for each of the {self.num_envs} envs")
         chosen = slice(None) if mask is None else self._checked_mask(mask)

@@ -31,6 +31,8 @@ ID = "MAPFFrozenLake-v0"
         ({"max_size": 99}, "max_size=99.*2 to 64"),
         ({"render_mode": "telepathy"}, "render_mode='telepathy': give one of"),
         ({"config": LakeConfig(), "size": 4}, "size and config both say what is drawn"),
+        ({"config": {"slice": {}}}, "unknown field 'slice': known are slices, num_agents"),
+        ({"config": {"slices": {4: {"holes": 1}}}}, r"unknown field 'slices\.4\.holes': known are share, hole_ratio"),
         ({"config": 3}, "config of type int: give a LakeConfig or a dict"),
         ({"desc": ["SG"], "size": 4}, "2 to 64 rows"),
         ({"desc": ["SFG", "FFF", "FFF"], "num_agents": 1}, "num_agents and desc or instance both say what is drawn"),
@@ -124,6 +126,30 @@ def test_masks_and_seeds_of_the_wrong_shape() -> None:
         envs.reset(options={"reset_mask": np.ones(2, bool)})
     with pytest.raises(LakeError, match="2 seeds: give one for each of the 3 envs"):
         envs.reset(seed=[1, 2])
+
+
+def test_seeds_fit_64_bits() -> None:
+    with pytest.raises(LakeError, match=r"seeds=\[9223372036854775808\]: give integers below 2\*\*63"):
+        gym.make(ID).reset(seed=2**63)
+
+
+@pytest.mark.parametrize(
+    ("starts", "says"),
+    [
+        (np.array([[65536, 0]]), r"starts=\[\[65536, 0\]\]: rows and columns are whole numbers from 0 to 63"),
+        ([(0.7, 0)], r"starts=\[\[0\.7, 0\.0\]\]: rows and columns are whole numbers"),
+        ([(0, 0), (1,)], r"starts=.*: give one \(row, col\) for each agent"),
+        ([(0, 3)], r"agent 0's start \(0, 3\) is off the board"),
+    ],
+)
+def test_cells_are_whole_numbers_on_the_board(starts, says: str) -> None:
+    with pytest.raises(LakeError, match=says):
+        Instance(holes=np.zeros((3, 3), bool), starts=starts, goals=[(1, 1)])
+
+
+def test_rendering_before_reset() -> None:
+    with pytest.raises(LakeError, match=r"render before reset: .* call reset first"):
+        gym.make(ID, render_mode="ansi").render()
 
 
 def test_rendering_needs_a_mode() -> None:
