@@ -148,6 +148,8 @@ def require_paths(instance: Instance) -> Instance:
 
 
 def _rows_of(desc: str | Sequence[str]) -> list[str]:
+    if not isinstance(desc, str | Sequence | np.ndarray):
+        raise LakeError(f"a map of type {type(desc).__name__}: give a list of strings, one for each row")
     lines = desc.strip().splitlines() if isinstance(desc, str) else list(desc)
     rows = ["".join(str(line).split()) for line in lines]
     widths = {len(row) for row in rows}

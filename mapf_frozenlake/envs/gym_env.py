@@ -26,6 +26,16 @@ class MAPFFrozenLakeEnv(OneLake, gym.Env[NDArray, NDArray]):
 
     ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success``,
     ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
+
+    Every form takes the same arguments, none of them needed:
+
+    what is drawn  ``size``, ``num_agents`` (a count, or a weight for each), ``hole_ratio``, ``wait_ratio``, ``min_distance``;
+                   or ``config``; or one board for all episodes: ``desc`` or ``instance``
+    rules          ``is_slippery``, ``success_rate``, ``collisions``, ``horizon``, ``reward`` (a name, or a function of a
+                   ``rewards.Transition``), ``feedback``, ``hint_strength``
+    spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
+                   of "ego" also ``window`` and ``hints``
+    the pool       ``pool_size``, ``certify``, ``exclude`` (held-out boards); ``threads`` step a large batch
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012

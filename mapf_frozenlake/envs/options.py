@@ -38,6 +38,10 @@ class EnvOptions:
 def understand(kwargs: Mapping[str, Any]) -> EnvOptions:
     """Sort an env's keyword arguments; unknown or contradictory ones are a ``LakeError``."""
     unknown = sorted(set(kwargs) - set(KNOWN))
+    if "max_episode_steps" in unknown:
+        raise LakeError(
+            f"max_episode_steps={kwargs['max_episode_steps']}: the env counts its steps itself; give horizon"
+        )
     if unknown:
         raise LakeError(f"unknown argument {unknown[0]!r}: known are {', '.join(KNOWN)}")
     given = {name: value for name, value in kwargs.items() if name in KNOWN}
@@ -49,7 +53,10 @@ def understand(kwargs: Mapping[str, Any]) -> EnvOptions:
     instance = _fixed_board(given.get("desc"), given.get("instance"))
     for name, excluded in (("config", given.get("config")), ("desc or instance", instance)):
         if excluded is not None and draw:
-            raise LakeError(f"{next(iter(draw))} and {name} both say what is drawn: give one of them")
+            raise LakeError(
+                f"{next(iter(draw))} and {name} both say what is drawn: give one of them; ids with a size in their name "
+                f"bring their own"
+            )
     if instance is not None:
         if given.get("config") is None:
             draw = {"size": max(instance.height, instance.width), "num_agents": instance.num_agents}
@@ -87,6 +94,8 @@ def _fixed_board(desc: str | Sequence[str] | None, instance: Instance | None) ->
     if desc is not None and instance is not None:
         raise LakeError("desc and instance both give the board: give one of them")
     if desc is None:
+        if not isinstance(instance, Instance | None):
+            raise LakeError(f"instance of type {type(instance).__name__}: give an Instance")
         return instance
     from mapf_frozenlake.maps import from_desc
 
@@ -98,7 +107,7 @@ def _one_sentence(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     if not first["loc"]:
         return message
-    where = ".".join(str(part) for part in first["loc"])
+    where = "size" if first["loc"][-1] == "[key]" else ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         model = Slice if len(first["loc"]) > 1 else LakeConfig
         return f"unknown field {where!r}: known are {', '.join(model.model_fields)}"

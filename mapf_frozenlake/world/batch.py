@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +67,23 @@ class LakeBatch(LakeView):
         instance: Instance | None = None,
     ) -> None:
         config = config if config is not None else LakeConfig()
+        counts = {
+            "num_envs": num_envs,
+            "threads": threads,
+            "max_size": max_size,
+            "max_agents": max_agents,
+            "window": window,
+        }
+        for name, count in counts.items():
+            if not isinstance(count, int | np.integer | None):
+                raise LakeError(f"{name}={count!r}: give a whole number")
         for name, count in (("num_envs", num_envs), ("threads", threads)):
             if count < 1:
                 raise LakeError(f"{name}={count}: give at least 1")
         _raise_unless_one_of("observation", observation, OBSERVATIONS)
         _raise_unless_one_of("autoreset", autoreset, AUTORESETS)
         _raise_unless_one_of("dtype", dtype, tuple(DTYPES))
+        _raise_unless_one_of("certify", certify, (None, *get_args(Certificate)))
         self.num_envs, self.observation_name, self.autoreset, self.dtype = num_envs, observation, autoreset, dtype
         self.max_size = config.max_size if max_size is None else max_size
         self.max_agents = config.max_agents if max_agents is None else max_agents
@@ -358,6 +369,6 @@ def _as_integers(actions: Any) -> NDArray[np.int64]:
     return np.ascontiguousarray(given, dtype=np.int64)
 
 
-def _raise_unless_one_of(name: str, value: object, known: Sequence[str]) -> None:
+def _raise_unless_one_of(name: str, value: object, known: Sequence[object]) -> None:
     if value not in known:
         raise LakeError(f"{name}={value!r}: give one of {', '.join(map(repr, known))}")

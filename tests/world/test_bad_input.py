@@ -26,6 +26,12 @@ ID = "MAPFFrozenLake-v0"
         ({"sized": 4}, "unknown argument 'sized': known are .*size.*window"),
         ({"observation": "rgb"}, "observation='rgb': give one of 'grid', 'ego', 'compact'"),
         ({"dtype": "float64"}, "dtype='float64': give one of 'float32', 'int8'"),
+        ({"certify": "yes"}, "certify='yes': give one of None, 'exact', 'solvable', 'reachable'"),
+        ({"window": "5"}, "window='5': give a whole number"),
+        ({"max_agents": 2.5}, r"max_agents=2\.5: give a whole number"),
+        ({"size": 4.5}, r"size=4\.5: .*valid integer"),
+        ({"instance": "SFFG"}, "instance of type str: give an Instance"),
+        ({"desc": 4}, "a map of type int: give a list of strings"),
         ({"max_size": 3}, "size 4 is beyond max_size=3"),
         ({"max_agents": 1}, "2 agents is beyond max_agents=1"),
         ({"max_size": 99}, "max_size=99.*2 to 64"),
@@ -50,6 +56,11 @@ def test_making(kwargs: dict, message: str) -> None:
 def test_autoreset_modes_are_named(value) -> None:
     with pytest.raises(LakeError, match=r"autoreset_mode=.*NextStep"):
         gym.make_vec(ID, num_envs=2, autoreset_mode=value)
+
+
+def test_steps_are_counted_by_the_horizon() -> None:
+    with pytest.raises(LakeError, match="max_episode_steps=9: the env counts its steps itself; give horizon"):
+        gym.make_vec(ID, num_envs=2, max_episode_steps=9)
 
 
 def test_num_envs() -> None:
