@@ -30,10 +30,10 @@ class EngineerUnavailable(RuntimeError):
     """The engineer cannot be asked at all: an unknown name or option, a missing extra, a missing key."""
 
 
-def raise_unless_askable(run: RunFolder) -> None:
+def raise_unless_askable(spec: RunSpec) -> None:
     """Find out before the first stage is trained, not after it. Asks nothing."""
-    if any(stage.config == "engineer" for stage in run.spec.stages):
-        chat = getattr(new_engineer(run.spec, {}), "chat", None)
+    if any(stage.config == "engineer" for stage in spec.stages):
+        chat = getattr(new_engineer(spec, {}), "chat", None)
         required_key = getattr(chat, "required_key", lambda: None)
         try:
             required_key()

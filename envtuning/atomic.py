@@ -23,6 +23,9 @@ REMEDIES = {
     errno.EROFS: "the file system is read-only: mount it writable, or copy the run elsewhere",
     errno.EACCES: "this folder may not be written: change its permissions, or choose another --out",
     errno.EPERM: "this folder may not be written: change its permissions, or choose another --out",
+    errno.ENOENT: "there is no such folder: make it first, or choose another place",
+    errno.ENOTDIR: "a part of the path is a file: choose another place",
+    errno.EISDIR: "this is a folder: give a file's name in it",
     errno.EIO: "the disk failed: copy the run to another one",
 }
 
@@ -36,7 +39,7 @@ class RunLocked(RuntimeError):
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
+def storage_errors(path: Path) -> Iterator[None]:
     """Turn a storage error into one sentence with a remedy; what is none passes through."""
     try:
         yield
@@ -63,7 +66,7 @@ def _sync_file(path: Path) -> None:
 
 def make_folder(folder: Path) -> Path:
     """The folder exists afterwards, its entry on the disk."""
-    with _sentences(folder):
+    with storage_errors(folder):
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             _sync_folder(folder.parent)
@@ -74,7 +77,7 @@ def make_folder(folder: Path) -> Path:
 def new_file(path: Path) -> Iterator[Path]:
     """A place to write to. On leaving the block without an error, what was written replaces ``path`` at once."""
     draft = path.with_name(f".{path.name}.draft")
-    with _sentences(path):
+    with storage_errors(path):
         try:
             yield draft
             _sync_file(draft)
@@ -89,7 +92,7 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path) -> Iterator[Path]:
     """Like ``new_file`` for a folder; ``path`` must not exist yet."""
     draft = path.with_name(f".{path.name}.draft")
-    with _sentences(path):
+    with storage_errors(path):
         if draft.exists():
             shutil.rmtree(draft)
         draft.mkdir()
@@ -117,7 +120,7 @@ def read_json(path: Path) -> Any:
 
 def append_line(path: Path, value: Any) -> None:
     """Add one JSON line, on the disk before this returns."""
-    with _sentences(path), open(path, "ab") as file:
+    with storage_errors(path), open(path, "ab") as file:
         file.write(json.dumps(value).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
@@ -125,9 +128,10 @@ def append_line(path: Path, value: Any) -> None:
 
 def read_lines(path: Path) -> list[Any]:
     """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
-    if not path.exists():
+    try:
+        whole, _, _cut_off = path.read_bytes().rpartition(b"\n")
+    except FileNotFoundError:
         return []
-    whole, _, _cut_off = path.read_bytes().rpartition(b"\n")
     return [json.loads(line) for line in whole.splitlines() if line.strip()]
 
 
@@ -138,7 +142,7 @@ def write_lines(path: Path, values: Iterable[Any]) -> None:
 
 def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
     """Remove everything in the folder but the names in ``keep``. A half-removed entry is never seen under its name."""
-    with _sentences(folder):
+    with storage_errors(folder):
         for entry in sorted(folder.iterdir()):
             if entry.name in keep:
                 continue
@@ -155,13 +159,13 @@ def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Holds the folder for this process. The operating system lets go of it however the process ends."""
     path = folder / ".lock"
-    with _sentences(path):
+    with storage_errors(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _take(handle):
             owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
             raise RunLocked(f"{folder} is being worked on by process {owner}: wait for it, or end it and try again")
-        with _sentences(path):
+        with storage_errors(path):
             os.truncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield

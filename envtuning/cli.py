@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +16,7 @@ from rich.text import Text
 from envtuning import atomic, loop
 from envtuning import compare as comparing
 from envtuning.ask import EngineerUnavailable
-from envtuning.console import ConsoleObserver, make_console, run_table, summary
+from envtuning.console import ConsoleObserver, make_console, print_error, run_table, summary
 from envtuning.episodes import Episode
 from envtuning.page import write_page
 from envtuning.run_folder import RunError, RunFolder, next_task
@@ -145,7 +144,9 @@ def replay(
         if episode.valid and instance.makespan is not None:
             verdict += f" (least {instance.makespan})"
         if out is not None:
-            console.print(f"{save_animation(out, frames, seconds_per_step=seconds)}: {verdict}", highlight=False)
+            with atomic.storage_errors(out):
+                save_animation(out, frames, seconds_per_step=seconds)
+            console.print(f"{out}: {verdict}", highlight=False)
             return
         show_film([ansi(frame, colour=console.is_terminal) for frame in frames], seconds)
         console.print(f"stage {stage}, case {episode.case}: {verdict}")
@@ -182,6 +183,7 @@ def carry_out(one: RunFolder) -> None:
 
 
 def page(runs: list[RunFolder], out: Path | None) -> Path:
+    """Write the page about these runs; returns where."""
     return write_page([one.path for one in runs], out or runs[0].path / "report.html")
 
 
@@ -257,8 +259,8 @@ def told() -> Iterator[None]:
     try:
         yield
     except expected as error:
-        Console(stderr=True, soft_wrap=True).print(f"[red]error:[/] {error}", highlight=False)
+        print_error("error", str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        Console(stderr=True, soft_wrap=True).print("interrupted: `envtuning resume` goes on where it was")
+        print_error("interrupted", "`envtuning resume` goes on where it was")
         raise typer.Exit(130) from None

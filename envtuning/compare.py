@@ -15,12 +15,13 @@ from pathlib import Path
 from rich.table import Table
 
 from envtuning import atomic, loop
+from envtuning.ask import raise_unless_askable
 from envtuning.console import plain_table
 from envtuning.episodes import pooled
 from envtuning.intervals import Interval, t_mean
 from envtuning.observer import Observer
 from envtuning.run_folder import RunFolder, next_task
-from envtuning.spec import RunSpec
+from envtuning.spec import RunSpec, SpecError
 
 BASELINES = ("fixed", "uniform")
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
@@ -71,12 +72,29 @@ def compare(
     """Run whatever is not finished yet, then draw up the table. Interrupted, it goes on where it was."""
     observer = observer or Observer()
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
+    raise_unless_comparable(spec, engineers)
     figures = []
     for seed in seeds:  # seed by seed, so that an interrupted comparison is still a paired one
         shared = first_stage(spec.model_copy(update={"seed": seed}), out, observer)
         for engineer in engineers:
             figures.append(figures_of(contest(spec, engineer, seed, shared, out, observer), engineer))
     return Comparison(spec.name, spec.budget, figures, rows(figures, engineers))
+
+
+def raise_unless_comparable(spec: RunSpec, engineers: Sequence[str]) -> None:
+    """Find out before the first run, not after the last."""
+    if not engineers or len(set(engineers)) < len(engineers):
+        raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
+    if not spec.suites.test_per_size:
+        raise SpecError("suites.test_per_size is 0: engineers are compared on the test suite, so give it at least 1")
+    for engineer in engineers:
+        raise_unless_askable(written_by(spec, engineer))
+
+
+def written_by(spec: RunSpec, engineer: str) -> RunSpec:
+    """The spec with another engineer; the options in it are the spec's own engineer's."""
+    options = spec.engineer.options if engineer == spec.engineer.name else {}
+    return spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": engineer, "options": options})})
 
 
 def first_stage(spec: RunSpec, out: Path, observer: Observer) -> RunFolder:
@@ -88,9 +106,7 @@ def first_stage(spec: RunSpec, out: Path, observer: Observer) -> RunFolder:
 
 def contest(spec: RunSpec, engineer: str, seed: int, shared: RunFolder, out: Path, observer: Observer) -> RunFolder:
     """One engineer's run on one seed, begun with a copy of the shared first stage."""
-    options = spec.engineer.options if engineer == spec.engineer.name else {}
-    named = spec.engineer.model_copy(update={"name": engineer, "options": options})
-    own = spec.model_copy(update={"seed": seed, "engineer": named})
+    own = written_by(spec, engineer).model_copy(update={"seed": seed})
     run = RunFolder.create(out / folder_name(engineer) / f"seed{seed}", own)
     if next_task(run) is not None:
         copy_first_stage(shared, run)
@@ -120,8 +136,7 @@ def folder_name(engineer: str) -> str:
 def figures_of(run: RunFolder, engineer: str) -> RunFigures:
     """A finished run's figures, from its files."""
     test = run.test
-    if test is None:
-        raise ValueError(f"{run.path} has no test results: a comparison needs suites.test_per_size above 0")
+    assert test is not None, "a finished run of a comparison has opened its test suite"
     answers = [stage.answer for stage in run.done_stages if stage.answer]
     usages = [answer.proposal.usage for answer in answers if answer.proposal]
     costs = [usage.cost for usage in usages]

@@ -9,19 +9,29 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from engineers.report import Incident, SliceResult, wilson
 from envtuning.episodes import pooled
 from envtuning.observer import Observer, Progress
-from envtuning.run_folder import Answer, RunFolder, StageFolder
+from envtuning.run_folder import Answer, RunFolder, StageFolder, next_task
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 LOG_WIDTH = 120  # columns, where the output is no terminal
+BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
 def make_console() -> Console:
-    """For tables and sentences: no line is broken but in tables, and a log file is not taken for 80 columns."""
-    return Console(soft_wrap=True, width=None if sys.stdout.isatty() else LOG_WIDTH)
+    """For tables and sentences: no line is broken but in tables, and a log file is not taken for 80 columns.
+
+    Square brackets are themselves, not markup: engineers, files and error messages write what they like.
+    """
+    return Console(soft_wrap=True, markup=False, emoji=False, width=None if sys.stdout.isatty() else LOG_WIDTH)
+
+
+def print_error(kind: str, message: str) -> None:
+    """One sentence on the error stream, word for word."""
+    Console(stderr=True, soft_wrap=True).print(Text.assemble((f"{kind}:", "red"), f" {message}"))
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:
@@ -43,7 +53,8 @@ def run_table(run: RunFolder) -> Table:
     table = plain_table(f"{run.name}: {spec.description or spec.name}")
     for heading in ("stage", "share, holes"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("env steps", "valid", "optimal"):
+    table.add_column("env steps", justify="right", no_wrap=True, min_width=BAR_WIDTH if next_task(run) else None)
+    for heading in ("valid", "optimal"):
         table.add_column(heading, justify="right", no_wrap=True)
     sizes = [str(size) for size in sorted(spec.target.slices)]
     for size in sizes:
@@ -69,7 +80,7 @@ def bar(stage: StageFolder, budget: int) -> RenderableType:
     """How far an unfinished stage has come, from its metrics file."""
     lines = [line for line in stage.metrics() if "spent" in line]
     spent = int(lines[-1]["spent"]) if lines else 0
-    return Group(ProgressBar(total=budget, completed=min(spent, budget), width=20), f"{spent:,} / {budget:,}")
+    return Group(ProgressBar(total=budget, completed=min(spent, budget), width=BAR_WIDTH), f"{spent:,} / {budget:,}")
 
 
 def data_summary(stage: StageFolder) -> list[str]:
@@ -170,9 +181,8 @@ class ConsoleObserver(Observer):
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         chosen = stage.config
         who = chosen.engineer if chosen else "?"
-        self.console.print(
-            f"[bold]stage {stage.number}[/] (config by {who}; {allowance:,} env steps): {', '.join(data_summary(stage))}"
-        )
+        rest = f" (config by {who}; {allowance:,} env steps): {', '.join(data_summary(stage))}"
+        self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:
             self.status.start()
@@ -200,18 +210,22 @@ class ConsoleObserver(Observer):
             self.console.print(f"  ended: {done.reason}; {done.env_steps:,} env steps, {done.seconds:.0f} s")
 
     def engineer_asked(self, stage: StageFolder, name: str) -> None:
-        self.console.print(f"asking [bold]{name}[/] …")
+        self.console.print(Text.assemble("asking ", (name, "bold"), " …"))
 
     def engineer_answered(self, stage: StageFolder, answer: Answer) -> None:
         for change in answer.proposal.reasons if answer.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
-            self.console.print(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}", highlight=False)
+            self.console.print(Text(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}"))
 
     def went_wrong(self, incident: Incident) -> None:
-        self.console.print(f"  [yellow]{incident.kind}:[/] {incident.message}", highlight=False)
+        self.console.print(Text.assemble((f"  {incident.kind}:", "yellow"), f" {incident.message}"))
 
     def test_opened(self, boards: int) -> None:
         self.console.print(f"opening the test suite: {boards:,} boards")
+
+    def run_left(self) -> None:
+        if self.status is not None:
+            self.status.stop()  # gives the terminal its cursor back
 
 
 def _short(value: object) -> str:

@@ -13,7 +13,7 @@ from envtuning.ask import ask, raise_unless_askable, redraw
 from envtuning.episodes import slice_results
 from envtuning.observer import Observer
 from envtuning.play import play
-from envtuning.run_folder import Choose, RunFolder, StageConfig, Test, TestRecord, Train, next_task
+from envtuning.run_folder import Choose, RunError, RunFolder, StageConfig, Test, TestRecord, Train, next_task
 from envtuning.seeds import derive
 from envtuning.spec import RunSpec
 from envtuning.stage import StageRunner
@@ -40,7 +40,7 @@ def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
 def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
     """Do what is left to do, at most up to the given number of stages."""
     with atomic.locked(run.path):
-        raise_unless_askable(run)
+        raise_unless_askable(run.spec)
         observer = observer or Observer()
         observer.run_began(run)
         loop = _Loop(run, observer)
@@ -50,6 +50,7 @@ def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None =
                     return
                 loop.do(task)
         finally:
+            observer.run_left()
             loop.close()
 
 
@@ -129,7 +130,10 @@ class _Loop:
         if not self.run.start.exists():
             with atomic.new_folder(self.run.start) as draft:
                 self.trainee.save(draft)
-        self.trainee.load(self.run.start if number == 0 else self.run.stage(number - 1).checkpoint)
+        checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
+        if not checkpoint.is_dir():
+            raise RunError(f"{checkpoint} is gone, and stage {number} goes on from it: bring it back from a copy")
+        self.trainee.load(checkpoint)
         return self.trainee
 
     def test(self) -> None:

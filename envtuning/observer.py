@@ -47,3 +47,6 @@ class Observer:
 
     def test_opened(self, boards: int) -> None:
         pass
+
+    def run_left(self) -> None:
+        """Nobody works on the run any more: it is finished, stopped or interrupted."""

@@ -26,12 +26,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engineers.proposal import Proposal
 from engineers.report import Incident, SliceResult, StageReport
 from envtuning import atomic
-from envtuning.spec import RunSpec
+from envtuning.spec import RunSpec, sentences
 from mapf_frozenlake import LakeConfig
 
 FORMAT = 1
@@ -44,6 +44,13 @@ class RunError(RuntimeError):
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class _AnyFormat(BaseModel):
+    """What every format of run.json says."""
+
+    format: int
+    versions: dict[str, str] = Field(default_factory=dict)
 
 
 class RunRecord(_Record):
@@ -165,13 +172,13 @@ class RunFolder:
 
     @cached_property
     def record(self) -> RunRecord:
-        data = atomic.read_json(self.path / "run.json")
-        if data.get("format") != FORMAT:
+        made = _load(_AnyFormat, self.path / "run.json")
+        if made.format != FORMAT:
             raise RunError(
-                f"{self.path} has run format {data.get('format')}, this version reads {FORMAT}: use the version "
-                f"that made it ({data.get('versions', {}).get('mapf-frozenlake', 'unknown')})"
+                f"{self.path} has run format {made.format}, this version reads {FORMAT}: use the version that made it "
+                f"({made.versions.get('mapf-frozenlake', 'unknown')})"
             )
-        return RunRecord.model_validate(data)
+        return _load(RunRecord, self.path / "run.json")
 
     @property
     def spec(self) -> RunSpec:
@@ -253,7 +260,16 @@ def next_task(run: RunFolder) -> Choose | Train | Test | None:
 
 
 def _load(model: Any, path: Path) -> Any:
-    return model.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else None
+    """The record in a file; None where there is none, also when a stage that starts again takes it away just now."""
+    try:
+        return model.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise RunError(
+            f"{path} is damaged or from another version ({sentences(error)}): bring it back from a copy, or remove "
+            "this run and start anew"
+        ) from error
 
 
 def _versions() -> dict[str, str]:

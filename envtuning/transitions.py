@@ -58,7 +58,7 @@ class GradNormStable(_Rule):
     rule: Literal["grad_norm_stable"] = "grad_norm_stable"
     window: int = Field(10, ge=4, description="Iterations looked at.")
     max_variation: float = Field(
-        0.35, gt=0.0, description="Highest standard deviation over mean that counts as stable."
+        0.45, gt=0.0, description="Highest standard deviation over mean that counts as stable."
     )
     max_drift: float = Field(
         0.25, gt=0.0, description="Highest relative change from the window's first half to its last."

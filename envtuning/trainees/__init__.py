@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
+from pydantic import ValidationError
+
+from envtuning.spec import sentences
 from envtuning.trainee import Trainee
 
 KINDS: dict[str, str] = {
@@ -14,7 +18,7 @@ KINDS: dict[str, str] = {
 
 
 class UnknownTrainee(ValueError):
-    """No trainee of this kind."""
+    """No trainee of this kind, or not with these options."""
 
 
 def make_trainee(kind: str, **arguments: Any) -> Trainee:
@@ -28,11 +32,17 @@ def make_trainee(kind: str, **arguments: Any) -> Trainee:
     try:
         module = import_module(module_name)
     except ImportError as error:
-        if place is not kind and error.name in ("ray", "torch"):
-            raise UnknownTrainee(
-                f"trainee {kind!r} needs {error.name}: pip install 'mapf-frozenlake[rllib]'"
-            ) from error
+        missing = (error.name or "").partition(".")[0]
+        if place is not kind and missing in ("ray", "torch"):
+            raise UnknownTrainee(f"trainee {kind!r} needs {missing}: pip install 'mapf-frozenlake[rllib]'") from error
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} cannot be imported ({error})") from error
     if not hasattr(module, class_name):
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} has no {class_name}")
-    return getattr(module, class_name)(**arguments)
+    factory = getattr(module, class_name)
+    try:
+        signature(factory).bind(**arguments)
+        return factory(**arguments)
+    except ValidationError as error:
+        raise UnknownTrainee(f"trainee {kind!r}: options.{sentences(error)}") from error
+    except (TypeError, ValueError) as error:
+        raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options: {error}") from error

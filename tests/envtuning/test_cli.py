@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,11 +16,15 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from typer.testing import CliRunner
 
+from engineers.proposal import Change
+from engineers.report import Incident
 from envtuning import loop
 from envtuning.atomic import is_locked
 from envtuning.cli import app, parse_seeds, run_name
+from envtuning.console import ConsoleObserver
 from envtuning.run_folder import RunFolder
 from envtuning.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
 
@@ -239,3 +245,80 @@ def test_the_module_runs_as_a_program():
     ended = subprocess.run([sys.executable, "-m", "envtuning", "presets"], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0
     assert "demo" in ended.stdout
+
+
+def test_square_brackets_are_shown_as_they_are_and_break_nothing(file, tmp_path):
+    """Rich would read them as markup; engineers' reasons, file names and error messages are not markup."""
+    (tmp_path / "odd.yaml").write_text(SMALL + "description: '[bold]not [/nobody] markup :snake:'\n")
+    code, output = envtuning("run", tmp_path / "odd.yaml", "--out", tmp_path / "odd", "--stages", "1")
+    assert code == 0
+    assert "[bold]not [/nobody] markup :snake:" in output
+
+
+def test_an_observer_prints_what_an_engineer_writes_word_for_word(run):
+    written = "[/] [red]more[/red] :snake:"
+    console = Console(width=200, record=True, file=io.StringIO())
+    observer = ConsoleObserver(console)
+    answer = RunFolder(run).stage(0).answer
+    change = Change(path="slices.3.share", old=0.5, new=1.0, reason=written)
+    proposal = answer.proposal.model_copy(update={"reasons": [change]})
+    observer.engineer_answered(RunFolder(run).stage(0), answer.model_copy(update={"proposal": proposal}))
+    observer.went_wrong(Incident(kind="engineer_failed", message=written, stage=0))
+    observer.engineer_asked(RunFolder(run).stage(0), written)
+    assert console.export_text().count(written) == 3
+
+
+@pytest.mark.parametrize(
+    ("trainee", "said"),
+    [
+        ("{kind: scripted, options: {sped: 1}}", "unexpected keyword argument 'sped'"),
+        ("{kind: rllib, options: {lr: -1}}", "options.lr: Input should be greater than 0"),
+        ("{kind: rllib, options: {window: 4}}", "window"),
+    ],
+)
+def test_wrong_options_of_a_trainee_are_said(trainee, said, tmp_path):
+    (tmp_path / "wrong.yaml").write_text(SMALL + f"trainee: {trainee}\n")
+    code, output = envtuning("run", tmp_path / "wrong.yaml", "--out", tmp_path / "run")
+    assert code == 1
+    assert output.rstrip().splitlines()[-1].startswith("error: trainee ")
+    assert said in output
+
+
+def test_a_damaged_record_or_a_lost_checkpoint_is_named(run, tmp_path):
+    for name, damage in {
+        "run.json": lambda path: path.write_text("{"),
+        "stages/01/report.json": lambda path: path.write_text('{"stage": "one"}'),
+        "stages/02/checkpoint": shutil.rmtree,
+    }.items():
+        copy = tmp_path / name.replace("/", "-")
+        shutil.copytree(run, copy)
+        (copy / "stages/03/done.json").unlink()
+        damage(copy / name)
+        code, output = envtuning("resume", copy)
+        assert code == 1
+        assert f"error: {copy / name} is " in output
+
+
+def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
+    for words in (("report", run, "--out"), ("replay", run, "--out")):
+        code, output = envtuning(*words, tmp_path / "nowhere" / "film.svg")
+        assert code == 1
+        assert "there is no such folder: make it first" in output
+
+
+@pytest.mark.parametrize(
+    ("engineers", "more", "said"),
+    [
+        ("fixed,rulez", "", "'rulez' is unknown"),
+        (",", "", "at least one"),
+        ("rules,rules", "", "none twice"),
+        ("fixed", "suites: {test_per_size: 0}\n", "test_per_size is 0"),
+    ],
+)
+def test_a_comparison_that_cannot_end_does_not_begin(engineers, more, said, tmp_path):
+    (tmp_path / "it.yaml").write_text((SMALL if not more else "extends: scripted\n") + more)
+    words = ("compare", "--preset", tmp_path / "it.yaml", "--engineers", engineers, "--out", tmp_path / "out")
+    code, output = envtuning(*words)
+    assert code == 1
+    assert said in output
+    assert not (tmp_path / "out").exists()
