@@ -29,8 +29,8 @@ from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, Certificates
 from mapf_frozenlake.solvers.solve import Objective
 from mapf_frozenlake.types import Instance
 
-SECONDS_PER_BOARD = 1.0  # a peer is stopped there, and charged that; the board does not count as solved
-SECONDS_PER_ROW = 4.0  # a peer that has spent this on a row is not given its remaining boards
+SECONDS_PER_BOARD = 0.5  # a peer is stopped there, and charged that; the board does not count as solved
+SECONDS_PER_ROW = 2.0  # a peer that has spent this on a row is not given its remaining boards
 TARGETS = {2: (4.0, 10.0), 3: (4.0, 10.0), 4: (1.5, 4.0), 5: (1.0, 2.0)}  # agents: (at least, aim)
 SIZES, HOLE_RATIOS, AGENTS = (5, 8, 10), (0.1, 0.2, 0.3, 0.4, 0.5), (2, 3, 4, 5)
 GROWTH_BUDGET = 500_000  # expansions a plan in the growth tables may take; the few that take more are charged that
