@@ -1,4 +1,4 @@
-"""The commands: run, resume, show, report, compare, replay, presets."""
+"""The commands: run, resume, show, report, tensorboard, compare, replay, presets."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from envtuning.page import write_page
 from envtuning.run_folder import RunError, RunFolder, next_task
 from envtuning.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
 from envtuning.stage import RunStopped
+from envtuning.tensorboard import EventFiles
 from envtuning.trainees import UnknownTrainee
 from mapf_frozenlake import Instance, InstanceSet, LakeError
 from mapf_frozenlake.render import ansi, plan_frames, save_animation
@@ -106,6 +107,24 @@ def report(
     """Write one self-contained HTML page about one run or several."""
     with told():
         console.print(f"report: {page([RunFolder(folder) for folder in folders], out)}", highlight=False)
+
+
+@app.command()
+def tensorboard(
+    folders: Annotated[list[Path], typer.Argument(help="One run or several; each gets a folder `tensorboard`.")],
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep them up to date until the runs end.")] = False,
+) -> None:
+    """Write the runs' metrics as TensorBoard event files: `tensorboard --logdir RUN` shows them."""
+    with told():
+        files = [EventFiles(RunFolder(folder)) for folder in folders]
+        for each in files:
+            console.print(f"event files: {each.catch_up()}", highlight=False)
+        while watch and any(atomic.is_locked(each.run.path) for each in files):
+            time.sleep(2)
+            for each in files:
+                each.catch_up()
+        for each in files:
+            each.close()
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,8 @@ class RLlibTrainee:
 
     def close(self) -> None:
         self.algorithm.stop()
+        with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays where somebody wrote into it
+            Path(self.algorithm.logdir).rmdir()
 
 
 def _as_metrics(learned: dict[str, Any], outcomes: dict[str, float]) -> Metrics:

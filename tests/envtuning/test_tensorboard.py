@@ -1,0 +1,81 @@
+"""Event files against the run's own lines, read back by TensorBoard's format as protocol buffers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envtuning import loop
+from envtuning.run_folder import RunFolder
+from envtuning.spec import parse_spec
+from envtuning.tensorboard import EventFiles
+
+pytest.importorskip("tensorboardX")
+
+SMALL = """
+extends: scripted
+name: small
+suites: {validation_per_size: 4, test_per_size: 0, probe_per_size: 2, failure_cases: 2, validate_every: 2000}
+"""
+
+
+def scalars(folder: Path, tag: str) -> list[tuple[int, float]]:
+    """(step, value) of a tag, file by file; what a later file purges is left out."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    found: list[tuple[int, float]] = []
+    for path in sorted(folder.iterdir()):
+        data, at = path.read_bytes(), 0
+        while at < len(data):  # TFRecord: length uint64, its checksum, the event, its checksum
+            length = int.from_bytes(data[at : at + 8], "little")
+            event = Event.FromString(data[at + 12 : at + 12 + length])
+            at += 16 + length
+            if event.session_log.status == 1:  # START: forget from this step on
+                found = [(step, value) for step, value in found if step < event.step]
+            found += [(event.step, value.simple_value) for value in event.summary.value if value.tag == tag]
+    return found
+
+
+def lines(run: RunFolder, kind: str, metric: str) -> list[tuple[int, Any]]:
+    found: list[tuple[int, Any]] = []
+    before = 0
+    for stage in run.stages:
+        found += [
+            (before + line["spent"], pytest.approx(line[metric], rel=1e-6))
+            for line in stage.metrics()
+            if line["kind"] == kind
+        ]
+        before += stage.done.env_steps if stage.done else 0
+    return found
+
+
+@pytest.fixture
+def run(tmp_path) -> RunFolder:
+    return loop.start(parse_spec(SMALL, "test"), tmp_path / "run")
+
+
+def test_every_iteration_and_validation_is_there_once(run):
+    for _ in range(2):  # made anew the second time, not doubled
+        files = EventFiles(run)
+        folder = files.catch_up()
+        files.catch_up()
+        files.close()
+        assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
+        assert scalars(folder, "validation/valid_rate") == lines(run, "validation", "valid_rate")
+        assert {value for _, value in scalars(folder, "stage")} == {0, 1, 2, 3}
+
+
+def test_a_stage_that_started_again_replaces_its_first_try(run):
+    files = EventFiles(run)
+    files.catch_up()
+    last = run.stages[-1].metrics_file
+    again = [
+        json.loads(line) | {"success_rate": 0.5} for line in last.read_text().splitlines() if "success_rate" in line
+    ]
+    last.write_text("".join(json.dumps(line) + "\n" for line in again))
+    folder = files.catch_up()
+    files.close()
+    assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
