@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mapf_frozenlake.solvers.bits import inlined
 from mapf_frozenlake.world.rng import mix
 
 _ONE = np.uint64(1)
@@ -48,7 +49,7 @@ def count_up_to(ascending, value):
     return low
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def place(stream, size, agents, min_distance, displacements, cells, starts, goals):
     """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
 

@@ -8,6 +8,7 @@ from numba import njit
 from mapf_frozenlake.generator.apportion import ANY
 from mapf_frozenlake.generator.draw import all_can_reach, count_up_to, dig, every_cell, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
+from mapf_frozenlake.solvers.bits import inlined
 from mapf_frozenlake.solvers.board import make_problem
 from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, LEFT_OPEN, certify
 from mapf_frozenlake.solvers.experts import lazy_search
@@ -18,7 +19,7 @@ NUM_FATES = 8
 AWAITS_SEARCH = -1
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def next_candidate(
     stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes, starts,
     goals, tally,
@@ -40,7 +41,7 @@ def next_candidate(
     return 0
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def fate_of_fitting(holes, size, starts, goals, agents, excluded):
     """ACCEPTED, unless the board's key is among the sorted ``excluded``."""
     if excluded.size > 0:

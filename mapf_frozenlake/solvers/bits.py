@@ -8,6 +8,8 @@ from numba.extending import intrinsic
 
 # For functions that only compiled code calls: without an entry from Python they compile faster.
 kernel = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# One that calls others, and is called once: compiled with its caller, or each layer would optimise all below it anew.
+inlined = njit(inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 ONE = np.uint64(1)
 LOW6 = np.uint64(63)

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from mapf_frozenlake.solvers.batch import in_threads
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import inlined
 from mapf_frozenlake.solvers.board import GOALS_ONLY, Board, Problem, make_problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
@@ -78,7 +78,7 @@ def _search_at(typing_context, address, problem, budget):
     return _SEARCH.return_type(types.int64, *_SEARCH.args), generate
 
 
-@kernel
+@inlined
 def certify(problem, budget, search):
     """(status, makespan, needs_wait), for compiled callers: exact within ``budget`` expansions.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import inlined, kernel
 from mapf_frozenlake.solvers.board import ANYWHERE, GOALS_ONLY, UNREACHABLE
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE
@@ -51,7 +51,7 @@ def same_deadline(agents, deadline):
     return deadlines, np.empty((agents, deadline + 1), np.int16)
 
 
-@kernel
+@inlined
 def makespan_in_turn(problem):
     """The least makespan where it is cheap to know: ways found in turn, without waits, meet the bound. Else -1."""
     makespan = longest_distance(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mapf_frozenlake.types import NUM_ACTIONS, Event
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import inlined
 from mapf_frozenlake.world.move import move_agents
 from mapf_frozenlake.world.rewards import pay
 from mapf_frozenlake.world.rng import episode_key
@@ -24,7 +24,7 @@ class Rules(NamedTuple):
     hint: float  # scale of the hint channels
 
 
-@part
+@inlined
 def begin(state, e, row, boards, rules):
     """Start the env's next episode on instance ``row`` of the boards."""
     place(state, e, row, boards)
@@ -43,7 +43,7 @@ def begin(state, e, row, boards, rules):
     episode.number += 1
 
 
-@part
+@inlined
 def advance(state, e, actions):
     """One step of env ``e``: move, judge the episode, pay. A fall or success ends it for all, a conflict if so ruled."""
     episode = state.episode[e]
@@ -56,12 +56,12 @@ def advance(state, e, actions):
         state.terrain[e], state.stride, state.pad, cells, actions[e], count, episode.key, episode.step, episode.ahead,
         state.targets[e], events, state.occupant[e], state.claims[e],
     )  # fmt: skip
-    success = True
+    away = 0
     for i in range(count):
-        if cells[i] != goals[i]:
-            success = False
+        away += cells[i] != goals[i]
         if events[i] != _NONE and events[i] != _BLOCKED:
             episode.violated = True
+    success = away == 0
     pay(state, e, success)
     if success or fell or (conflict and episode.ends_on_conflict):
         episode.terminated = True
@@ -77,7 +77,7 @@ def advance(state, e, actions):
         episode.optimal = episode.valid and episode.step == episode.makespan
 
 
-@part
+@inlined
 def first_bad_action(actions):
     """Flat index of the first action that is none of the five, -1 if all are."""
     flat = actions.reshape(-1)

@@ -12,6 +12,7 @@ _SHARED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 allocating = njit(**_SHARED)  # called from Python, makes arrays
 kernel = njit(**_SHARED, _nrt=False)  # called from Python, makes none
-part = njit(
-    **_SHARED, _nrt=False, forceinline=True
-)  # called from kernels: passing a State costs more than most parts do
+# Called from kernels: passing a State costs more than most parts do.
+part = njit(**_SHARED, _nrt=False, forceinline=True)
+# A part that calls parts, and is called once per kernel: compiled with its caller, or each layer would optimise all below.
+inlined = njit(nogil=True, error_model="numpy", _nrt=False, inline="always")

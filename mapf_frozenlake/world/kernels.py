@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mapf_frozenlake.world.episode import advance, begin, first_bad_action
-from mapf_frozenlake.world.jit import kernel, part
+from mapf_frozenlake.world.jit import inlined, kernel
 from mapf_frozenlake.world.observe import see_compact, see_ego, see_grid, see_masks
 from mapf_frozenlake.world.rng import pool_row
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
@@ -32,7 +32,7 @@ def begin_envs(table, envs, rows, boards, rules):
         begin(state, envs[k], rows[k], boards, rules)
 
 
-@part
+@inlined
 def _step_env(state, e, actions):
     """Advance a running env; one that began since the last step only starts to run. 1 if its episode is over now."""
     episode = state.episode[e]
@@ -46,7 +46,7 @@ def _step_env(state, e, actions):
     return 1 if episode.status == OVER else 0
 
 
-@part
+@inlined
 def _shows(state, e, actions, move):
     """(whether env ``e`` looks different now, 1 if its episode is over): stepped, or, unless ``move``, only begun."""
     if move:

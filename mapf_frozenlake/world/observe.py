@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import inlined, part
 from mapf_frozenlake.world.lanes import mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
@@ -24,7 +24,7 @@ class Sight(NamedTuple):
     half: Any  # 0.5 in it
 
 
-@part
+@inlined
 def see_compact(state, e, out):
     """Per agent (row, col, goal row, goal col), -1 in empty slots: out int16[n, A, 4]."""
     count = state.episode[e].num_agents
@@ -37,7 +37,7 @@ def see_compact(state, e, out):
             out[e, i, :] = -1
 
 
-@part
+@inlined
 def see_grid(state, e, one, out):
     """Per agent the board in six planes (``layout.GRID_PLANES``): out [n, A, 6, max_size, max_size]."""
     place = state.place
@@ -60,7 +60,7 @@ def see_grid(state, e, one, out):
             planes[3 if j == i else 5, place[goal, 0], place[goal, 1]] = one
 
 
-@part
+@inlined
 def see_ego(state, e, sight, out):
     """Per agent the window around it and its features (``layout.EgoLayout``): out [n, A, size]."""
     count = state.episode[e].num_agents

@@ -1,0 +1,59 @@
+"""``python -m mapf_frozenlake.warmup``: compile everything once per machine, so that nothing stalls later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import get_args
+
+import numpy as np
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.generator import generate
+from mapf_frozenlake.solvers import certify_batch, distance_fields, pibt, solve
+from mapf_frozenlake.solvers.solve import Objective, Waits
+from mapf_frozenlake.types import NUM_ACTIONS, Certificate
+from mapf_frozenlake.world.batch import LakeBatch
+from mapf_frozenlake.world.layout import OBSERVATIONS, ObservationName
+from mapf_frozenlake.world.move import joint_move
+
+
+def steps() -> Iterator[tuple[str, Callable[[], object]]]:
+    """What there is to compile, by name; each call compiles, or finds it in the cache."""
+    config = LakeConfig()
+    set_of_two = generate(config, 2)
+    lake = set_of_two[0]
+    certificates: tuple[Certificate, ...] = ("reachable", "solvable", "exact")
+    for certificate in certificates:
+        yield f"boards, {certificate}", partial(generate, config, 2, certify=certificate, exclude=set_of_two)
+    yield "quotas of a config", lambda: generate(LakeConfig.single(4, {2: 1, 3: 1}), 2)
+    yield "certificates", lambda: certify_batch(lake.holes[None], lake.starts[None], lake.goals[None])
+    for objective in get_args(Objective):
+        for waits in get_args(Waits):
+            yield f"solver, {objective}, waits {waits}", partial(solve, lake, objective=objective, waits=waits)
+    yield "fast plans", lambda: pibt(lake)
+    yield "distances", lambda: distance_fields(lake)
+    for observation in OBSERVATIONS:
+        yield f"environment, {observation}", partial(_play, config, observation)
+    yield "joint move", lambda: joint_move(lake.holes, lake.starts, np.zeros(len(lake.starts), np.int64))
+
+
+def _play(config: LakeConfig, observation: ObservationName) -> None:
+    batch = LakeBatch(config, observation=observation)
+    batch.reset()
+    batch.action_masks()
+    batch.step(np.full((1, batch.max_agents), NUM_ACTIONS - 1))
+
+
+def main() -> None:
+    began = time.perf_counter()
+    print("compiling for this machine: a minute or two of CPU time, then never again until an update …", flush=True)
+    for name, compile_it in steps():
+        print(f"{time.perf_counter() - began:5.1f} s  {name} …", flush=True)
+        compile_it()
+    print(f"{time.perf_counter() - began:5.1f} s  done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How long a user waits for the first step: CPU time, so that a busy machine does not matter."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+COLD, WARM = 20.0, 2.0  # CPU seconds, import included
+FIRST_STEP = """
+import sys, time
+import gymnasium as gym, mapf_frozenlake
+env = gym.make("MAPFFrozenLake-v0")
+env.reset(seed=0)
+env.step(env.action_space.sample())
+print(time.process_time(), *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def first_step(cache):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    printed = subprocess.run(
+        [sys.executable, "-c", FIRST_STEP], env=environment, check=True, capture_output=True, text=True
+    ).stdout.split()
+    return float(printed[0]), set(printed[1:])
+
+
+@pytest.mark.slow
+def test_the_first_step_comes_soon(tmp_path):
+    cold, loaded = first_step(tmp_path)
+    compiled = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
+    warm, _ = first_step(tmp_path)
+    assert any(name.startswith("kernel.fill_exact") for name in compiled)
+    assert not any(name.startswith(("certify._search", "decide.", "joint.", "solvable.")) for name in compiled)
+    assert not loaded & {"torch", "ray", "matplotlib", "pygame", "transformers"}
+    assert cold < COLD, f"{cold:.1f} s of CPU with nothing compiled"
+    assert warm < WARM, f"{warm:.1f} s of CPU with everything compiled"
