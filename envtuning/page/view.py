@@ -9,6 +9,7 @@ from typing import Any
 
 from engineers.report import SliceResult, StageReport, wilson
 from engineers.transcript import Exchange
+from envtuning.episodes import pooled
 from envtuning.run_folder import Answer, Done, RunFolder, StageConfig
 
 
@@ -51,7 +52,11 @@ class StageView:
 
     def rate(self, metric: str) -> tuple[float, float, float] | None:
         """A metric pooled over the slices, with Wilson's interval; None before the stage's validation."""
-        return pooled(self.results, metric)
+        episodes = sum(result.episodes for result in self.results)
+        if not episodes:
+            return None
+        rate = pooled(self.results, metric)
+        return rate, *wilson(rate, episodes)
 
     def slice_rate(self, name: str) -> float | None:
         """The valid rate of one slice; None where it was not validated."""
@@ -145,16 +150,6 @@ def view_run(path: str | Path) -> RunView:
         test={"first": test.first, "last": test.last} if test else {},
         incidents=run.incidents(),
     )
-
-
-def pooled(results: list[SliceResult], metric: str) -> tuple[float, float, float] | None:
-    """A rate over all episodes of the slices that have it: (rate, low, high)."""
-    counted = [result for result in results if metric in result.metrics and result.episodes]
-    episodes = sum(result.episodes for result in counted)
-    if not episodes:
-        return None
-    rate = sum(result.metrics[metric] * result.episodes for result in counted) / episodes
-    return rate, *wilson(rate, episodes)
 
 
 def flatten(config: Any, path: str = "") -> dict[str, Any]:

@@ -63,11 +63,12 @@ class RLlibTrainee:
             while sum(done["env_steps"] for done in history) < budget:
                 history.append(self._iterate())
                 if on_iteration is not None:
-                    on_iteration(history[-1])
+                    on_iteration(history[-1])  # first, so that the steps of a divergence are charged too
+                self._check_finite(history[-1])
         return _summary(history)
 
     def _iterate(self) -> Metrics:
-        """One of RLlib's iterations, as our metrics; TrainingDiverged if its numbers are not finite."""
+        """One of RLlib's iterations, as our metrics."""
         lost = 0.0
         deadline = time.monotonic() + self.options.sample_timeout
         while True:
@@ -85,10 +86,10 @@ class RLlibTrainee:
         metrics = _as_metrics(results[LEARNER_RESULTS][DEFAULT_MODULE_ID], outcomes)
         if lost:
             metrics["workers_lost"] = lost
-        self._check_finite(metrics)
         return metrics
 
     def _check_finite(self, metrics: Metrics) -> None:
+        """Raises ``TrainingDiverged`` for numbers, or weights, that are not finite."""
         wrong = [name for name in ("loss", "grad_norm") if not np.isfinite(metrics[name])]
         learners = self.algorithm.learner_group.foreach_learner(_has_finite_weights)
         if not all(result.get() for result in learners):
