@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from mapf_frozenlake.generator.explain import why_not
 from mapf_frozenlake.generator.strata import Stratum, displacements, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import CERTIFICATES, InstanceSet
+from mapf_frozenlake.solvers.batch import available_cores
 from mapf_frozenlake.solvers.certify import NO_SEARCH, address_of_search
 from mapf_frozenlake.types import Certificate
 
@@ -66,8 +66,9 @@ def generate(
     the hardest kind (5 agents on 5×5, half of it holes), at most 1 in 1,000 with up to 4 agents. An instance for which
     ``limits`` do not suffice raises a ``GenerationError`` that says what is reachable.
     """
-    if n < 0 or first < 0:
-        raise LakeError(f"n={n}, first={first}: both must be 0 or more")
+    for name, count in (("n", n), ("first", first)):
+        if not isinstance(count, int | np.integer) or count < 0:
+            raise LakeError(f"{name}={count!r}: give a whole number, 0 or more")
     strata = strata_of(config, certify)
     room = InstanceSet.empty(n, config.max_size, config.max_size, config.max_agents)
     drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)
@@ -119,7 +120,7 @@ class Drawer:
             mine = np.flatnonzero(kinds == kind)
             for chunk in np.split(mine, range(_CHUNK, mine.size, _CHUNK)):
                 jobs.append((self.strata[kind], indices[chunk], rows[chunk]))
-        workers = min(threads or usable_cores(), len(jobs))
+        workers = min(threads or available_cores(), len(jobs))
         if workers <= 1:
             return sum((self._draw(room, *job) for job in jobs), np.zeros(kernel.NUM_FATES, np.int64))
         with ThreadPoolExecutor(workers) as pool:
@@ -167,15 +168,15 @@ def excluded_keys(exclude: Exclude) -> NDArray[np.uint64]:
     """The sorted keys of everything that must not be drawn."""
     if isinstance(exclude, np.ndarray):
         return np.unique(exclude)
-    sets = [exclude] if isinstance(exclude, InstanceSet) else list(exclude or ())
+    sets = [exclude] if isinstance(exclude, InstanceSet) else exclude or ()
+    if isinstance(sets, str) or not isinstance(sets, Iterable):
+        raise LakeError(f"exclude={exclude!r}: give an InstanceSet or several; load_suite(name) gives a suite's")
+    sets = list(sets)
+    if strange := [one for one in sets if not isinstance(one, InstanceSet)]:
+        raise LakeError(f"exclude has a {type(strange[0]).__name__}: give InstanceSets")
     return np.unique(np.concatenate([np.empty(0, np.uint64), *(canonical_keys(one) for one in sets)]))
 
 
 def seed_key(seed: int) -> np.uint64:
     """64 bits of any integer."""
     return np.uint64(int.from_bytes(hashlib.sha256(str(int(seed)).encode()).digest()[:8], "little"))
-
-
-def usable_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
-from mapf_frozenlake.errors import GenerationError
+from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator.apportion import ANY, NO_WAIT, WAIT, apportion, normalised
 from mapf_frozenlake.types import Certificate
 
@@ -66,6 +66,10 @@ class Strata(NamedTuple):
 
 def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
     """The strata that ``config`` draws from; refuses what no draw could meet."""
+    if not isinstance(config, LakeConfig):
+        raise LakeError(f"a {type(config).__name__} for a config: give a LakeConfig; LakeConfig(**fields) makes one")
+    if certify not in (None, *get_args(Certificate)):
+        raise LakeError(f"certify={certify!r}: give one of {', '.join(map(repr, get_args(Certificate)))}, or None")
     slices = {size: piece for size, piece in sorted(config.slices.items()) if piece.share > 0}
     weights = {count: weight for count, weight in config.agent_weights.items() if weight > 0}
     kinds = []

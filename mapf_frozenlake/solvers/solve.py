@@ -73,6 +73,8 @@ def _solve_or_stop(
         raise LakeError(f'objective={objective!r}: one of "makespan", "sum_of_costs"')
     if waits not in ("anywhere", "goals_only"):
         raise LakeError(f'waits={waits!r}: one of "anywhere", "goals_only"')
+    if budget < 1:
+        raise LakeError(f"budget={budget}: give at least 1 expansion; the default is {DEFAULT_BUDGET:,}")
     status, paths, left = _solve(
         instance.holes, instance.starts, instance.goals, objective == "makespan", waits == "anywhere", budget
     )

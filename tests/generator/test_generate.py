@@ -272,3 +272,19 @@ def test_limits_end_the_search():
 def test_check_config_passes_what_can_be_drawn():
     check_config(MIXED)
     check_config(LakeConfig.single(10, 5, hole_ratio=0.5, wait_ratio=0.75))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 2.5}, r"n=2\.5: give a whole number"),
+        ({"certify": "nope"}, "certify='nope': give one of 'exact'"),
+        ({"exclude": "quick"}, "exclude='quick': give an InstanceSet"),
+        ({"exclude": 5}, "exclude=5: give an InstanceSet"),
+        ({"exclude": [7]}, "exclude has a int"),
+        ({"config": {"num_agents": 2}}, "a dict for a config"),
+    ],
+)
+def test_what_is_no_argument_is_refused_in_a_sentence(arguments, message):
+    with pytest.raises(LakeError, match=message):
+        generate(**{"config": LakeConfig(), "n": 1} | arguments)
