@@ -14,7 +14,7 @@ from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
 from envtuning import atomic
-from envtuning.run_folder import Answer, RunFolder, StageFolder
+from envtuning.run_folder import Answer, RunError, RunFolder, StageFolder
 from envtuning.seeds import derive
 from envtuning.spec import RunSpec
 from mapf_frozenlake import LakeConfig, check_config
@@ -197,6 +197,6 @@ def redraw(spec: RunSpec, config: LakeConfig) -> LakeConfig:
         refusals = check(drawn, config, editable=spec.editable, feasible=check_config)
         if not refusals:
             return drawn
-    raise RuntimeError(
+    raise RunError(
         f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config"
     )

@@ -213,8 +213,10 @@ def test_leaves_global_randomness_alone(make):
 
 def test_divergence_is_said(make):
     trainee = make(**SMALL | {"lr": 1e18, "grad_clip": 1e30})
+    told = []
     with pytest.raises(TrainingDiverged, match="finite"):
-        trainee.train(EASY, 20_000, seed=0)
+        trainee.train(EASY, 20_000, seed=0, on_iteration=told.append)
+    assert told[-1]["env_steps"] > 0  # what the diverged iteration took is known, so it can be charged
 
 
 def test_config_beyond_the_room_is_refused(make):
