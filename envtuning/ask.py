@@ -197,6 +197,4 @@ def redraw(spec: RunSpec, config: LakeConfig) -> LakeConfig:
         refusals = check(drawn, config, editable=spec.editable, feasible=check_config)
         if not refusals:
             return drawn
-    raise RunError(
-        f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config"
-    )
+    raise RunError(f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config")
