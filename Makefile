@@ -19,7 +19,7 @@ export RAY_USAGE_STATS_ENABLED ?= 0
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: setup ## Three rounds of training with the rule-based engineer, then the table and the report page
+demo: setup ## Four rounds of training with the rule-based engineer, then the table and the report page
 	$(BIN)/envtuning run demo
 
 test: setup-dev ## Every test
