@@ -15,6 +15,9 @@ from typing import Any
 import gymnasium as gym
 from pettingzoo.utils import BaseParallelWrapper
 
+from mapf_frozenlake.envs.options import as_config
+from mapf_frozenlake.world.batch import LakeBatch
+
 Config = Any  # a LakeConfig, or whatever your environment's configs are
 Curriculum = Callable[[bool], Config | None]  # told each episode's success; returns the config to go on with, or None
 Apply = Callable[[Any, Config], None]
@@ -93,6 +96,19 @@ def config_below(env: Any) -> Config:
     raise TypeError(f"{type(env).__name__} has no get_config, nor has anything it wraps")
 
 
+def raise_unless_fits(env: Any, config: Config) -> None:
+    """Raises ``LakeError``, which names the argument, for a config that is beyond the room of a lake under ``env``.
+
+    Of environments that are no lakes, or live in other processes, nothing is known before the config is applied.
+    """
+    for layer in _layers(env):
+        if isinstance(batch := getattr(layer, "batch", None), LakeBatch):
+            batch.raise_unless_fits(as_config(config))
+            return
+        for copy in getattr(layer, "envs", None) or ():
+            raise_unless_fits(copy, config)
+
+
 def _layers(env: Any) -> Iterator[Any]:
     """The environment, then what it wraps, outermost first."""
     while env is not None:
@@ -103,20 +119,27 @@ def _layers(env: Any) -> Iterator[Any]:
 class _Swap:
     """A config on its way: kept until the next reset, then applied, and the spaces compared with those the trainer saw."""
 
-    def __init__(self, curriculum: Curriculum | None, apply: Apply, spaces: Any) -> None:
-        self.curriculum, self.apply, self.spaces = curriculum, apply, spaces
+    def __init__(self, env: Any, curriculum: Curriculum | None, apply: Apply, spaces: Any) -> None:
+        _raise_unless_all_fit(env, curriculum, apply)
+        self.env, self.curriculum, self.apply, self.spaces = env, curriculum, apply, spaces
         self.next: Config | None = _first_config(curriculum)
         self.current: Config | None = None  # None until the first swap
 
-    def at_reset(self, env: Any, spaces: Callable[[], Any]) -> None:
+    def to(self, config: Config) -> None:
+        """Have it applied at the next reset; what cannot be applied then is refused now."""
+        if self.apply is apply_config:
+            raise_unless_fits(self.env, config)
+        self.next = config
+
+    def at_reset(self, spaces: Callable[[], Any]) -> None:
         if self.next is not None:
-            self.apply(env, self.next)
+            self.apply(self.env, self.next)
             _same_spaces(self.spaces, spaces(), self.next)
             self.current, self.next = self.next, None
 
     def at_end(self, success: Callable[[], bool]) -> None:
         if self.curriculum is not None and (config := self.curriculum(success())) is not None:
-            self.next = config
+            self.to(config)
 
 
 class CurriculumEnv(gym.Wrapper):
@@ -128,18 +151,18 @@ class CurriculumEnv(gym.Wrapper):
 
     def __init__(self, env: gym.Env, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
         super().__init__(env)
-        self._swap = _Swap(curriculum, apply, self._current_spaces())
+        self._swap = _Swap(env, curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
-        """Goes into force at the next reset; the running episode ends as it began."""
-        self._swap.next = config
+        """Goes into force at the next reset; the running episode ends as it began. Refuses now what would not fit then."""
+        self._swap.to(config)
 
     def get_config(self) -> Config | None:
         """The config in force; None until the first swap."""
         return self._swap.current
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        self._swap.at_reset(self.env, self._current_spaces)
+        self._swap.at_reset(self._current_spaces)
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -162,6 +185,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         self, env: gym.vector.VectorEnv, curriculum: Curriculum | None = None, *, apply: Apply = apply_config
     ) -> None:
         super().__init__(env)
+        _raise_unless_all_fit(env, curriculum, apply)
         self._curriculum = curriculum
         self._apply = apply
         self._config: Config | None = None
@@ -197,18 +221,18 @@ class CurriculumParallelEnv(BaseParallelWrapper):
 
     def __init__(self, env: Any, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
         super().__init__(env)
-        self._swap = _Swap(curriculum, apply, self._current_spaces())
+        self._swap = _Swap(env, curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
-        """Goes into force at the next reset; the running episode ends as it began."""
-        self._swap.next = config
+        """Goes into force at the next reset; the running episode ends as it began. Refuses now what would not fit then."""
+        self._swap.to(config)
 
     def get_config(self) -> Config | None:
         """The config in force; None until the first swap."""
         return self._swap.current
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        self._swap.at_reset(self.env, self._current_spaces)
+        self._swap.at_reset(self._current_spaces)
         return self.env.reset(seed=seed, options=options)
 
     def step(self, actions: dict[Any, Any]) -> tuple[dict, dict, dict, dict, dict]:
@@ -230,6 +254,13 @@ class CurriculumParallelEnv(BaseParallelWrapper):
 def _first_config(curriculum: Curriculum | None) -> Config | None:
     """Where the curriculum starts, if it says so (a Ladder does)."""
     return getattr(curriculum, "config", None)
+
+
+def _raise_unless_all_fit(env: Any, curriculum: Curriculum | None, apply: Apply) -> None:
+    """A ladder's configs are known when it begins: one that cannot be applied is refused before anything was trained."""
+    if apply is apply_config:
+        for config in reversed(getattr(curriculum, "configs", ())):  # the last is likely to need the most room
+            raise_unless_fits(env, config)
 
 
 def _succeeded(info: dict[str, Any], otherwise: bool, index: int | None = None) -> bool:

@@ -157,8 +157,8 @@ class LakeBatch(LakeView):
     def get_config(self) -> LakeConfig:
         return self._config
 
-    def set_config(self, config: LakeConfig) -> None:
-        """Draw and rule by ``config`` from each env's next reset on; shapes stay as they are."""
+    def raise_unless_fits(self, config: LakeConfig) -> None:
+        """Raises ``LakeError`` for a config with larger boards or more agents than there is room for."""
         if config.max_size > self.max_size:
             raise LakeError(
                 f"a config of size {config.max_size} is beyond max_size={self.max_size}: "
@@ -169,6 +169,10 @@ class LakeBatch(LakeView):
                 f"a config of {config.max_agents} agents is beyond max_agents={self.max_agents}: "
                 f"make the env with max_agents={config.max_agents}"
             )
+
+    def set_config(self, config: LakeConfig) -> None:
+        """Draw and rule by ``config`` from each env's next reset on; shapes stay as they are."""
+        self.raise_unless_fits(config)
         self._config = config
         self._pool = None  # made when a reset first asks for it
         self._rules = Rules(

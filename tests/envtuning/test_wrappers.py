@@ -98,11 +98,47 @@ def test_config_beyond_the_spaces_is_refused():
         env.reset()
 
 
-def test_lake_beyond_its_room_is_refused_by_name():
-    env = CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM))
-    env.set_config(mfl.LakeConfig.single(7))
-    with pytest.raises(mfl.LakeError, match="max_size"):
-        env.reset()
+FORMS = {
+    "gymnasium": (CurriculumEnv, lambda **room: gym.make("MAPFFrozenLake-v0", config=EASY, **room)),
+    "vector": (CurriculumVectorEnv, lambda **room: gym.make_vec("MAPFFrozenLake-v0", 2, config=EASY, **room)),
+    "copies": (
+        CurriculumVectorEnv,
+        lambda **room: SyncVectorEnv([lambda: gym.make("MAPFFrozenLake-v0", config=EASY, **room)] * 2),
+    ),
+    "parallel": (CurriculumParallelEnv, lambda **room: mfl.parallel_env(config=EASY, **room)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lake_beyond_its_room_is_refused_at_once_and_the_old_config_stays(form):
+    wrapper, make = FORMS[form]
+    env = wrapper(make(**ROOM))
+    with pytest.raises(mfl.LakeError, match="make the env with max_size=7"):
+        env.set_config(mfl.LakeConfig.single(7))
+    with pytest.raises(mfl.LakeError, match="make the env with max_agents=3"):
+        env.set_config({"num_agents": 3, "slices": {5: {}}})
+    assert env.get_config() is None
+    env.reset(seed=0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ladder_beyond_the_room_is_refused_before_its_first_step(form):
+    wrapper, make = FORMS[form]
+    with pytest.raises(mfl.LakeError, match="make the env with max_size=6"):
+        wrapper(make(), curriculum=Ladder([EASY, HARD, EASY]))
+    with pytest.raises(mfl.LakeError, match="make the env with max_agents=2"):
+        wrapper(make(max_size=6), curriculum=Ladder([EASY, HARD, EASY]))
+    wrapper(make(**ROOM), curriculum=Ladder([EASY, HARD, EASY]))
+
+
+def test_an_apply_of_ones_own_may_take_anything_for_a_config():
+    env = CurriculumEnv(
+        gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM),
+        curriculum=Ladder(["hard"]),
+        apply=lambda env, name: apply_config(env, {"hard": HARD}[name]),
+    )
+    env.reset(seed=0)
+    assert env.unwrapped.get_config() == HARD
 
 
 def test_wrapped_and_bare_play_the_same_episodes():
