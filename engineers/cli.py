@@ -47,7 +47,7 @@ ProposeContext = Annotated[
     str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: V6 for models, full for humans.")
 ]
 Editable = Annotated[list[str] | None, typer.Option(help="A knob to open, e.g. 'slices.*.share'; repeat for more.")]
-Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'list'.")]
+Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'list'; your own is module:factory.")]
 
 
 @app.command()
@@ -157,7 +157,8 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
         report = StageReport.model_validate_json(file.read_bytes())
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise ValueError(f"{file.name} is no report: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        where = ".".join(map(str, fault["loc"]))  # nowhere, if it is no JSON at all
+        raise ValueError(f"{file.name} is no report: {where}{': ' * bool(where)}{fault['msg']}") from None
     found = _find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS)
     try:
         return report, validated(found, report.config)

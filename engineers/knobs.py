@@ -82,6 +82,11 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
 
     Raises ``KnobError`` for a path that names nothing.
     """
+    if not isinstance(current, BaseModel):
+        raise TypeError(
+            f"the current config is a {type(current).__name__}, no pydantic model: "
+            "validate it first, e.g. LakeConfig.model_validate(report.config)"
+        )
     if editable is None:
         editable = getattr(type(current), "editable", None) or ("*",)
     root = _schema_of(type(current))

@@ -18,6 +18,7 @@ from engineers.meter import Meter
 from engineers.prompt import build_prompt, build_reask, build_summary_prompt, require_templates
 from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact, scrub
+from engineers.registry import require_common
 from engineers.replies import ReplyError, encodable, without_thoughts
 from engineers.report import StageReport
 from engineers.transcript import Exchange, Transcript
@@ -49,7 +50,9 @@ class ModelEngineer:
         feasible: Feasible | None = None,
         max_drop: float | None = None,
         name: str | None = None,
+        **unused: Any,  # what engineers.make gives to all alike, and only engineers without a model need
     ) -> None:
+        require_common(type(self).__name__, unused)
         require_templates()
         if max_attempts < 1 or max_tokens < 1:
             raise ValueError(f"max_attempts={max_attempts}, max_tokens={max_tokens}: both must be at least 1")

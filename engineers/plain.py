@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from engineers.guard import Feasible, check
 from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values
 from engineers.proposal import Change, Proposal
+from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.roles import role_of
 
@@ -39,7 +40,10 @@ class Design:
 
 
 class PlainEngineer(ABC):
-    """Turns a design into a guarded proposal. A step that the guard refuses is halved, at last not taken."""
+    """Turns a design into a guarded proposal. A step that the guard refuses is halved, at last not taken.
+
+    Takes every option that ``engineers.make`` gives to all alike, and ignores those of engineers with a model.
+    """
 
     name: str
 
@@ -50,7 +54,9 @@ class PlainEngineer(ABC):
         space: Space | None = None,
         feasible: Feasible | None = None,
         max_drop: float | None = None,
+        **unused: Any,
     ) -> None:
+        require_common(type(self).__name__, unused)
         self.seed, self.space, self.feasible, self.max_drop = seed, dict(space or {}), feasible, max_drop
         for pattern, (low, high) in self.space.items():
             if not low <= high:

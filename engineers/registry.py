@@ -1,11 +1,16 @@
-"""``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``."""
+"""``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``.
+
+An engineer of one's own needs no name: ``package.module:factory`` or ``package.module:Class`` is where it is.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from engineers.proposal import Engineer
@@ -54,6 +59,13 @@ COMMON_OPTIONS = (
 )
 
 
+POSITIONAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
+
+
 class UnknownEngineer(ValueError):
     """No backend has this name; the message lists those that exist."""
 
@@ -62,14 +74,21 @@ def make(name: str, **options: Any) -> Engineer:
     """The engineer of this name. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
 
     The ``COMMON_OPTIONS`` may be given to any engineer, so that a loop needs no cases; others only to one that has them.
+    A factory is given what follows the slash and the options; a class the options alone.
     """
     backend, _, model = name.partition("/")
     factory = _factory(backend)
     if backend in NEEDS_MODEL and not model:
         raise UnknownEngineer(f"{name!r} says nothing of what to use: write it as {NEEDS_MODEL[backend]!r}")
-    if backend in TAKES_NOTHING and model:
+    is_class = isinstance(factory, type)
+    if model and (is_class or backend in TAKES_NOTHING):
         raise UnknownEngineer(f"{name!r}: {backend} takes nothing after the slash, only keyword options")
-    taken = _taken(factory)
+    parameters = list(inspect.signature(factory).parameters.values())
+    if not is_class and not (parameters and parameters[0].kind in POSITIONAL):
+        raise TypeError(
+            f"{name!r}: {backend} takes no first argument, which is what follows the slash: write make(rest, …)"
+        )
+    taken = _taken(parameters if is_class else parameters[1:])
     if taken is not None:
         options = {key: value for key, value in options.items() if key in taken or key not in COMMON_OPTIONS}
         strangers = sorted(options.keys() - taken)
@@ -77,7 +96,17 @@ def make(name: str, **options: Any) -> Engineer:
             raise TypeError(
                 f"{name!r} has no option {', '.join(strangers)}; it has {', '.join(sorted(taken)) or 'none'}"
             )
-    return factory(model, **options)
+    made = factory(**options) if is_class else factory(model, **options)
+    if not isinstance(made, Engineer):
+        raise TypeError(f"{name!r} made a {type(made).__name__}, which is no engineer: it needs a name and propose()")
+    return made
+
+
+def require_common(engineer: str, unused: Mapping[str, Any]) -> None:
+    """Raise ``TypeError`` unless the options that an engineer has no use for are ``COMMON_OPTIONS``."""
+    strangers = sorted(unused.keys() - set(COMMON_OPTIONS))
+    if strangers:
+        raise TypeError(f"{engineer} has no option {', '.join(strangers)}")
 
 
 def available() -> dict[str, str]:
@@ -92,16 +121,38 @@ def _factory(backend: str) -> Callable[..., Engineer]:
     third_parties = _third_parties()
     if backend in third_parties:
         return third_parties[backend].load()
-    raise UnknownEngineer(f"engineer {backend!r} is unknown: there are {', '.join(available())}")
+    if ":" in backend:
+        return _imported(backend)
+    raise UnknownEngineer(
+        f"engineer {backend!r} is unknown: there are {', '.join(available())}; your own is 'package.module:factory'"
+    )
+
+
+def _imported(place: str) -> Callable[..., Engineer]:
+    """What stands at ``package.module:factory``, looked for in the current directory last."""
+    module_name, _, attribute = place.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    try:
+        module = import_module(module_name)
+    except (ImportError, ValueError, TypeError) as error:  # the latter two: an empty or a relative module name
+        raise UnknownEngineer(
+            f"engineer {place!r}: {module_name!r} cannot be imported ({error}): "
+            "write 'package.module:factory' of an installed package or of a file in the current directory"
+        ) from error
+    found = getattr(module, attribute, None)
+    if not callable(found):
+        raise UnknownEngineer(f"engineer {place!r}: {module_name} has no factory or class {attribute!r}")
+    return found
 
 
 def _third_parties() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _taken(factory: Callable[..., Engineer]) -> set[str] | None:
+def _taken(parameters: Sequence[inspect.Parameter]) -> set[str] | None:
     """The options that a factory names; None if it takes whatever it is given."""
-    parameters = list(inspect.signature(factory).parameters.values())[1:]
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     return {parameter.name for parameter in parameters}

@@ -16,7 +16,9 @@ def require(*modules: str, extra: str) -> None:
     missing = [name for name in modules if not _is_installed(name)]
     if missing:
         raise ImportError(
-            f"{', '.join(missing)} is not installed: pip install 'mapf-frozenlake[{extra}]'", name=missing[0]
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: "
+            f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"',
+            name=missing[0],
         )
 
 
@@ -26,7 +28,7 @@ def engineer_on(chat_type: Callable[..., Any], model: Any, options: dict[str, An
     from engineers.registry import COMMON_OPTIONS
 
     chats = {field.name for field in fields(chat_type)}  # type: ignore[arg-type]
-    engineers = set(inspect.signature(ModelEngineer).parameters) - {"chat"}
+    engineers = set(inspect.signature(ModelEngineer).parameters) - {"chat", "unused"}
     strangers = sorted(options.keys() - chats - engineers - set(COMMON_OPTIONS))
     if strangers:
         known = ", ".join(sorted(chats | engineers))

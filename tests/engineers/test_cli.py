@@ -95,6 +95,19 @@ def test_a_file_that_is_no_report_says_where(tmp_path):
     assert "r.json is no report: stage" in done.stderr
 
 
+def test_a_file_that_is_no_json_is_no_report(tmp_path):
+    (tmp_path / "r.md").write_text("# Hello")
+    assert "r.md is no report: Invalid JSON" in run("propose", "--report", tmp_path / "r.md").stderr
+
+
+def test_an_engineer_in_a_file_of_ones_own_is_found(tmp_path):
+    (tmp_path / "mine.py").write_text("from engineers.fixed import FixedEngineer as Mine\n")
+    command = [sys.executable, "-m", "engineers", "propose", "--report", ROOT / REPORT, "--engineer", "mine:Mine"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert " ".join(done.stdout.split()) == "fixed on the config of stage 2 no change"
+
+
 def test_a_human_is_told_everything_unless_told_otherwise(tmp_path):
     ask = ("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
     run(*ask)

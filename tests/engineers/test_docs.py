@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+
+import engineers
+from mapf_frozenlake import LakeConfig
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +20,20 @@ def test_the_examples_run(monkeypatch, capsys):
         exec(compile(block, "docs/engineers.md", "exec"), names)
     assert len(blocks) == 4
     assert "slices.4.wait_ratio 0.2 → 0.3125 because" in capsys.readouterr().out
+
+
+def test_the_gentle_engineer_is_found_where_it_was_saved(monkeypatch, tmp_path, example_report):
+    """Its listing is a whole file but for the last line; made as the page says, with all that a loop gives."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "engineers.md").read_text(), re.DOTALL)
+    listing = next(block for block in blocks if "class Gentle" in block)
+    (tmp_path / "gentle.py").write_text(listing[: listing.rindex("assert")])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    config = LakeConfig.model_validate(example_report.config)
+    for name in ("gentle:make", "gentle:make/very", "gentle:Gentle"):
+        made = engineers.make(name, seed=1, transcript=tmp_path / "t.jsonl", context="V6", max_cost=1.0, max_drop=0.5)
+        assert made.propose(example_report, config).config.slices[4].hole_ratio == 0.17
+        assert (made.seed, made.max_drop) == (1, 0.5)
 
 
 def test_every_engineer_and_context_is_in_the_tables():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import EntryPoint
 
 import pytest
 
 import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
+from engineers.backends.making import require
 from engineers.fixed import FixedEngineer
 
 
@@ -54,6 +56,133 @@ def test_third_parties_join_by_an_entry_point(third_party):
     assert isinstance(engineers.make("acme/anything"), FixedEngineer)
     with pytest.raises(UnknownEngineer, match="acme"):
         engineers.make("nobody")
+
+
+COMMON = {
+    "seed": 1,
+    "space": {},
+    "feasible": lambda config: None,
+    "max_drop": 0.5,
+    "context": "V4",
+    "transcript": "t.jsonl",
+    "max_attempts": 2,
+    "max_cost": 1.0,
+    "max_total_tokens": 10,
+}
+
+OWN = """
+import engineers
+from engineers.plain import Design, PlainEngineer
+
+class Plain(PlainEngineer):
+    name = "plain"
+    def design(self, report, current, knobs):
+        return Design()
+
+class Paced(Plain):
+    def __init__(self, *, pace=1, **options):
+        super().__init__(**options)
+        self.pace = pace
+
+class Mute:
+    model = "mute"
+    def complete(self, messages, schema, *, max_tokens):
+        raise engineers.ChatError("mute")
+
+def make(rest, **options):
+    return Plain(**options)
+
+def paced(rest, **options):
+    return Paced(**options)
+
+def mute(rest, **options):
+    return engineers.ModelEngineer(Mute(), name=f"mute/{rest}", **options)
+
+def deaf(rest, *, seed=0):
+    return Plain(seed=seed)
+
+def nothing(rest, **options):
+    return Mute()
+
+def slashless(**options):
+    return Plain(**options)
+
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """A file in the current directory, as one writes it to try an engineer."""
+    (tmp_path / "own_engineers.py").write_text(OWN)
+    (tmp_path / "own_broken.py").write_text("import no_such_package")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    yield
+    sys.modules.pop("own_engineers", None)
+
+
+def test_the_common_options_are_those_of_this_test():
+    assert set(COMMON) == set(registry.COMMON_OPTIONS)
+
+
+@pytest.mark.parametrize("place", ["make", "paced", "mute/of me", "deaf", "Plain", "Paced"])
+@pytest.mark.parametrize("by", ["place", "entry point"])
+def test_an_engineer_of_ones_own_takes_every_common_option(own, monkeypatch, place, by):
+    factory, _, rest = place.partition("/")
+    name = f"own_engineers:{place}"
+    if by == "entry point":
+        monkeypatch.syspath_prepend(".")
+        point = EntryPoint("own", f"own_engineers:{factory}", registry.ENTRY_POINT_GROUP)
+        monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+        name = f"own/{rest}"
+    made = engineers.make(name, **COMMON)
+    assert isinstance(made, Engineer)
+    assert made.name == ("mute/of me" if rest else "plain")
+    assert rest or made.seed == 1
+
+
+@pytest.mark.parametrize("place", ["make", "paced", "mute", "deaf", "Plain", "Paced"])
+def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
+    with pytest.raises(TypeError, match="has no option sede"):
+        engineers.make(f"own_engineers:{place}", sede=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        (
+            "own_nowhere:make",
+            UnknownEngineer,
+            r"'own_nowhere' cannot be imported \(No module named 'own_nowhere'\): write",
+        ),
+        ("own_broken:make", UnknownEngineer, r"'own_broken' cannot be imported \(No module named 'no_such_package'\)"),
+        (":make", UnknownEngineer, "'' cannot be imported"),
+        (".own:make", UnknownEngineer, "'.own' cannot be imported"),
+        ("own_engineers:mkae", UnknownEngineer, "own_engineers has no factory or class 'mkae'"),
+        ("own_engineers:", UnknownEngineer, "own_engineers has no factory or class ''"),
+        ("own_engineers:NUMBER", UnknownEngineer, "own_engineers has no factory or class 'NUMBER'"),
+        ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
+        ("own_engineers:nothing", TypeError, "made a Mute, which is no engineer: it needs a name and propose"),
+        ("own_engineers:slashless", TypeError, r"takes no first argument, .* write make\(rest, …\)"),
+    ],
+)
+def test_what_is_no_engineer_of_ones_own_says_why(own, name, error, said):
+    with pytest.raises(error, match=said):
+        engineers.make(name)
+
+
+@pytest.mark.parametrize("name", ["fixed", "rules", "human", "own_engineers:mute"])
+def test_a_config_that_is_still_a_dict_says_to_validate_it(own, name, report):
+    with pytest.raises(TypeError, match=r"is a dict, no pydantic model: .* LakeConfig.model_validate\(report.config\)"):
+        engineers.make(name).propose(report, current=report.config)
+
+
+def test_several_missing_modules_are_missing():
+    with pytest.raises(
+        ImportError, match=r"^no_a and no_b are not installed: pip install \"mapf-frozenlake\[prompt\]\","
+    ):
+        require("no_a", "no_b", extra="prompt")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,9 @@ except ImportError as error:
 """
     )
     said = python(code)
-    assert f"pip install 'mapf-frozenlake[{extra}]'" in said
+    assert (
+        f'is not installed: pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"' in said
+    )
     assert hidden[0] in said
 
 
