@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from envtuning.extras import needs
+
 
 def main() -> None:
     try:
         from envtuning.cli import app
     except ImportError as error:
         if error.name in ("typer", "rich", "yaml", "jinja2"):
-            sys.exit(f"{error.name} is not installed: pip install 'mapf-frozenlake[rllib]'")
+            sys.exit(needs("the command", error).msg)
         raise
     app()
 

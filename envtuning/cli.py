@@ -70,7 +70,7 @@ def run(
             folder = (
                 out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
             )
-            carry_out(RunFolder.create(folder, one))
+            carry_out(loop.create(folder, one))
 
 
 @app.command()

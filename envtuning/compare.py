@@ -22,6 +22,7 @@ from envtuning.intervals import Interval, t_mean
 from envtuning.observer import Observer
 from envtuning.run_folder import RunFolder, next_task
 from envtuning.spec import RunSpec, SpecError
+from envtuning.trainees import raise_unless_makeable
 
 BASELINES = ("fixed", "uniform")
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
@@ -87,6 +88,7 @@ def raise_unless_comparable(spec: RunSpec, engineers: Sequence[str]) -> None:
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
     if not spec.suites.test_per_size:
         raise SpecError("suites.test_per_size is 0: engineers are compared on the test suite, so give it at least 1")
+    raise_unless_makeable(spec.trainee.kind, spec.trainee.options)
     for engineer in engineers:
         raise_unless_askable(written_by(spec, engineer))
 

@@ -18,14 +18,22 @@ from envtuning.seeds import derive
 from envtuning.spec import RunSpec
 from envtuning.stage import StageRunner
 from envtuning.trainee import Trainee
-from envtuning.trainees import make_trainee
+from envtuning.trainees import make_trainee, raise_unless_makeable
 from envtuning.validation import Suites, open_suites
 from mapf_frozenlake import LakeConfig
 
 
+def create(folder: str | Path, spec: RunSpec) -> RunFolder:
+    """A new run's folder, made only when its trainee and its engineer can be had; or the folder that holds this very run."""
+    if not (Path(folder) / "run.json").exists():
+        raise_unless_makeable(spec.trainee.kind, spec.trainee.options)
+        raise_unless_askable(spec)
+    return RunFolder.create(folder, spec)
+
+
 def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunFolder:
     """Run a spec to its end in a new folder; a folder that already holds this very run is gone on with."""
-    run = RunFolder.create(folder, spec)
+    run = create(folder, spec)
     go(run, observer)
     return run
 

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ray.rllib.algorithms.algorithm import Algorithm
-from ray.rllib.callbacks.callbacks import RLlibCallback
-
+from envtuning.extras import needs
 from envtuning.wrappers import Apply, Config, apply_config
+
+try:
+    from ray.rllib.algorithms.algorithm import Algorithm
+    from ray.rllib.callbacks.callbacks import RLlibCallback
+except ImportError as error:
+    raise needs("RLlibCurriculumCallback", error) from None
 
 ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the config to go on with, or None
 

@@ -7,11 +7,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from envtuning.extras import needs
 from envtuning.transitions import Rule
 from mapf_frozenlake import LakeConfig
+
+try:
+    import yaml
+except ImportError as error:
+    raise needs("a run", error) from None
 
 
 class SpecError(ValueError):

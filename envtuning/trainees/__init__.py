@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from inspect import signature
 from typing import Any
 
 from pydantic import ValidationError
 
+from envtuning.extras import needs
 from envtuning.spec import sentences
 from envtuning.trainee import Trainee
 
@@ -23,6 +26,25 @@ class UnknownTrainee(ValueError):
 
 def make_trainee(kind: str, **arguments: Any) -> Trainee:
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names."""
+    factory = _factory(kind)
+    with _told(kind):
+        signature(factory).bind(**arguments)
+        return factory(**arguments)
+
+
+def raise_unless_makeable(kind: str, options: dict[str, Any]) -> None:
+    """Find out before there is a run whether this trainee can be had with these options, without making one.
+
+    A factory may have ``check_options(**options)``, which raises what is wrong with them.
+    """
+    factory = _factory(kind)
+    with _told(kind):
+        signature(factory).bind(max_size=2, max_agents=1, exclude=None, seed=0, **options)
+        if hasattr(factory, "check_options"):
+            factory.check_options(**options)
+
+
+def _factory(kind: str) -> Any:
     place = KINDS.get(kind, kind)
     module_name, _, class_name = place.partition(":")
     if not class_name:
@@ -34,14 +56,18 @@ def make_trainee(kind: str, **arguments: Any) -> Trainee:
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if place is not kind and missing in ("ray", "torch"):
-            raise UnknownTrainee(f"trainee {kind!r} needs {missing}: pip install 'mapf-frozenlake[rllib]'") from error
+            raise UnknownTrainee(needs(f"trainee {kind!r}", error).msg) from error
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} cannot be imported ({error})") from error
     if not hasattr(module, class_name):
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} has no {class_name}")
-    factory = getattr(module, class_name)
+    return getattr(module, class_name)
+
+
+@contextmanager
+def _told(kind: str) -> Iterator[None]:
+    """What is wrong with a trainee's options, in a sentence."""
     try:
-        signature(factory).bind(**arguments)
-        return factory(**arguments)
+        yield
     except ValidationError as error:
         raise UnknownTrainee(f"trainee {kind!r}: options.{sentences(error)}") from error
     except (TypeError, ValueError) as error:

@@ -23,6 +23,7 @@ from envtuning.trainees.rllib_options import RLlibOptions, algorithm_config, net
 from envtuning.trainees.rllib_policy import SharedPolicy
 from envtuning.trainees.rllib_ppo import LakePPO
 from mapf_frozenlake import LakeConfig
+from mapf_frozenlake.types import MAX_SIZE
 from mapf_frozenlake.world.layout import checked_window
 
 if TYPE_CHECKING:
@@ -53,6 +54,11 @@ class RLlibTrainee:
         start_ray()
         with _process_state(seed, self.options.torch_threads):
             self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, exclude, seed))
+
+    @staticmethod
+    def check_options(**options: Any) -> None:
+        """Raises ``ValueError`` for options that are none; starts nothing."""
+        checked_window(RLlibOptions(**options).window, MAX_SIZE)
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         RLlibCurriculumCallback.swap(self.algorithm, config)

@@ -241,6 +241,22 @@ def test_no_text_makes_the_reader_of_run_files_fail_in_any_other_way_than_a_spec
         assert parse_spec(text, "the file").stages
 
 
+@pytest.mark.parametrize(
+    ("statement", "missing", "what"),
+    [
+        ("import envtuning.loop", "yaml", "a run"),
+        ("from envtuning import RLlibCurriculumCallback", "ray", "RLlibCurriculumCallback"),
+        ("from envtuning.trainees import make_trainee; make_trainee('rllib')", "torch", "trainee 'rllib'"),
+    ],
+)
+def test_a_missing_extra_is_one_sentence_with_the_command(statement, missing, what):
+    program = f"import sys; sys.modules[{missing!r}] = None; {statement}"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    last = ended.stderr.strip().splitlines()[-1]
+    assert last.endswith(f": {what} needs {missing}: pip install 'mapf-frozenlake[rllib]'")
+    assert "halted" not in last
+
+
 def test_the_module_runs_as_a_program():
     ended = subprocess.run([sys.executable, "-m", "envtuning", "presets"], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0
@@ -272,16 +288,28 @@ def test_an_observer_prints_what_an_engineer_writes_word_for_word(run):
     ("trainee", "said"),
     [
         ("{kind: scripted, options: {sped: 1}}", "unexpected keyword argument 'sped'"),
+        ("{kind: rlib}", "the kinds are rllib, scripted"),
+        ("{kind: 'envtuning.trainees.scripted:Trainee'}", "envtuning.trainees.scripted has no Trainee"),
+        ("{kind: rllib, options: {gama: 0.9}}", "options.gama: Extra inputs are not permitted"),
         ("{kind: rllib, options: {lr: -1}}", "options.lr: Input should be greater than 0"),
         ("{kind: rllib, options: {window: 4}}", "window"),
     ],
 )
-def test_wrong_options_of_a_trainee_are_said(trainee, said, tmp_path):
+def test_a_trainee_that_cannot_be_made_is_said_and_leaves_no_folder_in_the_way(trainee, said, tmp_path):
     (tmp_path / "wrong.yaml").write_text(SMALL + f"trainee: {trainee}\n")
     code, output = envtuning("run", tmp_path / "wrong.yaml", "--out", tmp_path / "run")
     assert code == 1
-    assert output.rstrip().splitlines()[-1].startswith("error: trainee ")
+    assert output.startswith("error: trainee ")
+    assert output.count("\n") == 1
     assert said in output
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_engineer_that_cannot_be_asked_leaves_no_folder_in_the_way(tmp_path):
+    code, output = envtuning("run", "scripted", "--engineer", "rulez", "--out", tmp_path / "run")
+    assert code == 1
+    assert output.startswith("error: engineer 'rulez' is unknown")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_damaged_record_or_a_lost_checkpoint_is_named(run, tmp_path):
@@ -312,10 +340,12 @@ def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
         ("fixed,rulez", "", "'rulez' is unknown"),
         (",", "", "at least one"),
         ("rules,rules", "", "none twice"),
+        ("fixed,openai/gpt-5-mini", "", "OPENAI_API_KEY"),
         ("fixed", "suites: {test_per_size: 0}\n", "test_per_size is 0"),
     ],
 )
-def test_a_comparison_that_cannot_end_does_not_begin(engineers, more, said, tmp_path):
+def test_a_comparison_that_cannot_end_does_not_begin(engineers, more, said, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "it.yaml").write_text((SMALL if not more else "extends: scripted\n") + more)
     words = ("compare", "--preset", tmp_path / "it.yaml", "--engineers", engineers, "--out", tmp_path / "out")
     code, output = envtuning(*words)
