@@ -37,6 +37,7 @@ app = typer.Typer(
 console = make_console()
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
+Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder stands for its runs.")]
 Engineer = Annotated[
     str | None,
     typer.Option(help="Who writes the next config: rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"),
@@ -82,41 +83,40 @@ def resume(folder: Run) -> None:
 
 @app.command()
 def show(
-    folder: Run,
+    folders: Runs,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep the table up to date until the run ends.")] = False,
 ) -> None:
-    """The run's table: configs, costs, results, and what went wrong."""
+    """Each run's table: configs, costs, results, and what went wrong."""
     with told():
-        one = RunFolder(folder)
-        if watch:
-            with Live(run_table(one), console=console, refresh_per_second=2) as live:
-                while next_task(one) is not None and atomic.is_locked(one.path):
-                    time.sleep(0.5)
-                    live.update(run_table(one))
-        console.print(summary(one))
-        if next_task(one) is not None:
-            state = "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {folder}` goes on"
-            console.print(f"this run {state}")
+        for one in opened(folders):
+            if watch:
+                watch_table(one)
+            console.print(summary(one))
+            if next_task(one) is not None:
+                state = (
+                    "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` goes on"
+                )
+                console.print(f"this run {state}")
 
 
 @app.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="One run, or several to compare side by side.")],
+    folders: Runs,
     out: Annotated[Path | None, typer.Option(help="The page's file; default: report.html in the first run.")] = None,
 ) -> None:
-    """Write one self-contained HTML page about one run or several."""
+    """Write one self-contained HTML page about one run, or about several side by side."""
     with told():
-        console.print(f"report: {page([RunFolder(folder) for folder in folders], out)}", highlight=False)
+        console.print(f"report: {page(opened(folders), out)}", highlight=False)
 
 
 @app.command()
 def tensorboard(
-    folders: Annotated[list[Path], typer.Argument(help="One run or several; each gets a folder `tensorboard`.")],
+    folders: Runs,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep them up to date until the runs end.")] = False,
 ) -> None:
-    """Write the runs' metrics as TensorBoard event files: `tensorboard --logdir RUN` shows them."""
+    """Write the runs' metrics as TensorBoard event files, in a folder `tensorboard` each; `tensorboard --logdir RUN` shows them."""
     with told():
-        files = [EventFiles(RunFolder(folder)) for folder in folders]
+        files = [EventFiles(one) for one in opened(folders)]
         for each in files:
             console.print(f"event files: {each.catch_up()}", highlight=False)
         while watch and any(atomic.is_locked(each.run.path) for each in files):
@@ -199,6 +199,29 @@ def carry_out(one: RunFolder) -> None:
         loop.go(one, ConsoleObserver(console))
     console.print(summary(one))
     console.print(f"report page: {page([one], None)}", highlight=False)
+
+
+def watch_table(one: RunFolder) -> None:
+    """The table, kept up to date while somebody works on the run."""
+    with Live(run_table(one), console=console, refresh_per_second=2) as live:
+        while next_task(one) is not None and atomic.is_locked(one.path):
+            time.sleep(0.5)
+            live.update(run_table(one))
+
+
+def opened(folders: list[Path]) -> list[RunFolder]:
+    """The runs that these folders are or, as a comparison does, hold; of several, those that are neither are passed over."""
+    found: list[RunFolder] = []
+    for folder in folders:
+        here = [folder] if (folder / "run.json").is_file() else comparing.run_folders(folder)
+        if not here and len(folders) > 1:
+            console.print(f"{folder} is no run: passed over")
+        elif not here:
+            here = [folder]  # to be told what a run folder is
+        found += [RunFolder(each) for each in here]
+    if not found:
+        raise RunError(f"none of {len(folders)} folders is a run: `envtuning run` makes one")
+    return found
 
 
 def page(runs: list[RunFolder], out: Path | None) -> Path:

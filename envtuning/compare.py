@@ -25,6 +25,7 @@ from envtuning.spec import RunSpec, SpecError
 from envtuning.trainees import raise_unless_makeable
 
 BASELINES = ("fixed", "uniform")
+FIRST_STAGE = "first-stage"  # the folder of what is shared; beside it one for each engineer
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 
 
@@ -101,7 +102,7 @@ def written_by(spec: RunSpec, engineer: str) -> RunSpec:
 
 def first_stage(spec: RunSpec, out: Path, observer: Observer) -> RunFolder:
     """The stage before any engineer has spoken: trained once per seed."""
-    run = RunFolder.create(out / "first-stage" / f"seed{spec.seed}", spec)
+    run = RunFolder.create(out / FIRST_STAGE / f"seed{spec.seed}", spec)
     loop.go(run, observer, stages=1)
     return run
 
@@ -133,6 +134,12 @@ def copy_first_stage(source: RunFolder, run: RunFolder) -> None:
 
 def folder_name(engineer: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in engineer)
+
+
+def run_folders(out: Path) -> list[Path]:
+    """The engineers' runs in a comparison's folder; empty for any other folder."""
+    found = sorted(record.parent for record in out.glob("*/seed*/run.json"))
+    return [path for path in found if path.parent.name != FIRST_STAGE]
 
 
 def figures_of(run: RunFolder, engineer: str) -> RunFigures:

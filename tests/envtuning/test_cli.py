@@ -83,6 +83,44 @@ def test_the_page_is_written_for_one_run_or_several(run, tmp_path):
     assert "<html" in (tmp_path / "page.html").read_text()
 
 
+@pytest.fixture(scope="module")
+def runs(run, file) -> Path:
+    """As a user's folder of runs looks after a comparison: a run, a comparison, and something else."""
+    folder = file.parent / "runs"
+    shutil.copytree(run, folder / "alone")
+    words = ("--engineers", "fixed,rules", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
+    code, _ = envtuning("compare", "--preset", file, *words)
+    assert code == 0
+    (folder / "notes").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("command", ["report", "show", "tensorboard"])
+def test_all_that_lies_in_a_folder_of_runs_may_be_given(command, runs):
+    if command == "tensorboard":
+        pytest.importorskip("tensorboardX", reason="needs tensorboardX: pip install 'mapf-frozenlake[rllib]'")
+    code, output = envtuning(command, *sorted(runs.iterdir()))
+    assert code == 0
+    assert f"{runs / 'notes'} is no run: passed over" in output
+    shown = {"report": "report: ", "show": "engineer rules: ", "tensorboard": "event files: "}[command]
+    assert output.count(shown) == {"report": 1, "show": 2, "tensorboard": 3}[command]
+
+
+def test_a_comparisons_folder_stands_for_its_engineers_runs(runs):
+    code, output = envtuning("show", runs / "compare")
+    assert code == 0
+    assert "engineer fixed: " in output
+    assert "engineer rules: " in output
+    assert "stopped" not in output  # the shared first stage is no run of its own
+
+
+def test_folders_without_a_run_are_an_error(runs):
+    for folders in ([runs / "notes"], [runs / "notes", runs / "notes"]):
+        code, output = envtuning("report", *folders)
+        assert code == 1
+        assert "`envtuning run` makes one" in output
+
+
 def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
     failed = next(episode for episode in RunFolder(run).stage(0).episodes() if not episode["valid"])
     code, output = envtuning("replay", run, "--stage", 0)
