@@ -245,10 +245,15 @@ def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_train
     spec, tmp_path, monkeypatch, name, options, says
 ):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    wrong = spec.engineer.model_copy(update={"name": name, "options": options})
+    engineer = spec.engineer.model_copy(update={"name": name, "options": options})
+    wrong = spec.model_copy(update={"engineer": engineer})
     with pytest.raises(envtuning.ask.EngineerUnavailable, match=says):
-        loop.start(spec.model_copy(update={"engineer": wrong}), tmp_path / "run")
-    assert RunFolder(tmp_path / "run").stages == []
+        loop.start(wrong, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    run = RunFolder.create(tmp_path / "elsewhere", wrong)  # as a run that was begun where it could be asked
+    with pytest.raises(envtuning.ask.EngineerUnavailable, match=says):
+        loop.resume(run.path)
+    assert run.stages == []
 
 
 def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path):
