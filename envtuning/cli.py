@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -29,12 +30,27 @@ from mapf_frozenlake.render import ansi, plan_frames, save_animation
 
 app = typer.Typer(
     name="envtuning",
-    help="Train in stages, validate, report, and let an engineer write the next stage's config.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 console = make_console()
+
+
+def print_version(asked: bool) -> None:
+    if asked:
+        console.print(f"envtuning {version('mapf-frozenlake')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Train in stages, validate, report, and let an engineer write the next stage's config."""
+
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
 Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder stands for its runs.")]

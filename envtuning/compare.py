@@ -16,7 +16,7 @@ from rich.table import Table
 
 from envtuning import atomic, loop
 from envtuning.ask import raise_unless_askable
-from envtuning.console import plain_table
+from envtuning.console import counted, plain_table
 from envtuning.episodes import pooled
 from envtuning.intervals import Interval, t_mean
 from envtuning.observer import Observer
@@ -207,7 +207,7 @@ def table(comparison: Comparison) -> Table:
     """The paper's table: valid and optimal per engineer, what it gains, what it costs."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = plain_table(
-        f"{comparison.preset}: {seeds} paired seeds, {comparison.budget:,} env steps each, % of the test suite, 95 % intervals",
+        f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} env steps each, % of the test suite, 95 % intervals",
         "means over seeds, Student's t intervals; gain over the first stage and differences paired by seed",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -51,7 +52,7 @@ def run_table(run: RunFolder) -> Table:
     """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
     spec = run.spec
     table = plain_table(f"{run.name}: {spec.description or spec.name}")
-    for heading in ("stage", "share, holes"):
+    for heading in ("stage", "data"):
         table.add_column(heading, no_wrap=True)
     table.add_column("env steps", justify="right", no_wrap=True, min_width=BAR_WIDTH if next_task(run) else None)
     for heading in ("valid", "optimal"):
@@ -84,7 +85,7 @@ def bar(stage: StageFolder, budget: int) -> RenderableType:
 
 
 def data_summary(stage: StageFolder) -> list[str]:
-    """What the stage's config deals, a size a line: '4: 80% .10' is 80 % of the data with a hole ratio of 0.10."""
+    """What the stage's config deals, a size a line: '4×4 80 %, holes .10' is 80 % of the data at a hole ratio of 0.10."""
     report, chosen = stage.report, stage.config
     if chosen is None:
         return []
@@ -93,10 +94,16 @@ def data_summary(stage: StageFolder) -> list[str]:
     dealt = sorted(
         ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
     )
-    return [
-        f"{size}: {100 * piece['share'] / total:.0f}% " + f"{piece['hole_ratio']:.2f}".removeprefix("0")
-        for size, piece in dealt
-    ]
+    return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+
+
+def _knobs(piece: dict[str, Any]) -> str:
+    waits = "" if piece["wait_ratio"] is None else f", waits {_ratio(piece['wait_ratio'])}"
+    return f"holes {_ratio(piece['hole_ratio'])}{waits}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")
 
 
 def test_table(run: RunFolder) -> Table | None:
@@ -150,7 +157,11 @@ def usage_line(run: RunFolder) -> str:
     tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in usages)
     costs = [usage.cost for usage in usages]
     cost = "unknown" if any(one is None for one in costs) else f"${sum(one or 0.0 for one in costs):.4f}"
-    return f"engineer {run.spec.engineer.name}: {len(usages)} proposals, {tokens:,} tokens, cost {cost}"
+    return f"engineer {run.spec.engineer.name}: {counted(len(usages), 'proposal')}, {tokens:,} tokens, cost {cost}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary(run: RunFolder) -> Group:
@@ -181,7 +192,7 @@ class ConsoleObserver(Observer):
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         chosen = stage.config
         who = chosen.engineer if chosen else "?"
-        rest = f" (config by {who}; {allowance:,} env steps): {', '.join(data_summary(stage))}"
+        rest = f" (config by {who}; {allowance:,} env steps): {'; '.join(data_summary(stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:

@@ -46,10 +46,10 @@ class Converged(_Rule):
         if len(values) < needed:
             return Decision(False, f"{self.metric}: {len(values)} of {needed} validations needed to judge convergence")
         before, now = fmean(values[-needed : -self.window]), fmean(values[-self.window :])
-        gain = now - before
-        if gain <= self.min_gain:
-            return Decision(True, f"{self.metric} converged: {before:.3f} to {now:.3f} over {self.window} validations")
-        return Decision(False, f"{self.metric} still rises: {before:.3f} to {now:.3f} over {self.window} validations")
+        over = f"{before:.3f} to {now:.3f} over {self.window} validation{'' if self.window == 1 else 's'}"
+        if now - before <= self.min_gain:
+            return Decision(True, f"{self.metric} converged: {over}")
+        return Decision(False, f"{self.metric} still rises: {over}")
 
 
 class GradNormStable(_Rule):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,34 @@ def test_a_run_writes_what_its_table_shows(run):
         assert f"{stage.done.metrics['valid_rate']:.1%}" in output
         assert f"{stage.done.env_steps:,}" in output
     assert "engineer rules: 3 proposals, 0 tokens" in output
+
+
+def test_what_a_stage_deals_is_told_with_its_units(run, file, tmp_path):
+    _, output = envtuning("show", run)
+    for piece in ("share", "hole_ratio"):
+        assert piece not in output
+    for size, dealt in RunFolder(run).stage(0).config.config.slices.items():
+        if dealt.share:
+            assert f"{size}×{size} " in output
+            assert f"holes {dealt.hole_ratio:.2f}".replace("0.", ".") in output
+    (tmp_path / "waits.yaml").write_text(
+        SMALL + "stages: [{config: {slices: {4: {share: 1, hole_ratio: 0.1, wait_ratio: 0.5}}}, budget: 500}]\n"
+    )
+    code, output = envtuning("run", tmp_path / "waits.yaml", "--out", tmp_path / "waits")
+    assert code == 0
+    assert "4×4 100%, holes .10, waits .50" in output
+
+
+def test_the_version_is_the_packages():
+    code, output = envtuning("--version")
+    assert code == 0
+    assert output == f"envtuning {version('mapf-frozenlake')}\n"
+
+
+def test_one_is_not_a_plural(file, tmp_path):
+    code, output = envtuning("run", file, "--stages", 2, "--out", tmp_path / "run")
+    assert code == 0
+    assert "1 proposal, 0 tokens" in output
 
 
 def test_a_finished_run_is_not_run_again_and_says_so(run, file):
