@@ -1,7 +1,7 @@
 """A curriculum inside your own Stable-Baselines3 script: the lines marked ← are all it takes.
 
 pip install stable-baselines3
-python examples/own_sb3.py --steps 60000
+python examples/own_sb3.py --steps 60000    # about three minutes on two cores
 """
 
 import argparse
