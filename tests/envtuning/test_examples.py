@@ -1,8 +1,9 @@
-"""The scripts in examples/ run as they stand, shortened."""
+"""The scripts in examples/ run as they stand, shortened; the training page's Python runs as pasted."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def test_tune_engineers(ray_session, tmp_path):
     assert results.num_errors == 0
     again = search.main(out=str(tmp_path), engineers="rules,fixed", seeds=1, stages=2, concurrent=1)
     assert {result.metrics["run"] for result in again} == {result.metrics["run"] for result in results}
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_the_training_pages_python_runs_as_pasted(ray_session):
+    page = (EXAMPLES.parent / "docs" / "training.md").read_text()
+    namespace: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "docs/training.md", "exec"), namespace)
+    assert namespace["table"].overall.valid > 30  # percent; who learned nothing reaches almost no goal
 
 
 def test_own_sb3():
