@@ -1,6 +1,6 @@
 """Draws the README's picture: five agents cross a lake by an optimal plan in which somebody must wait.
 
-    python -m examples.pictures    # seconds
+python -m examples.pictures    # seconds
 """
 
 from pathlib import Path
