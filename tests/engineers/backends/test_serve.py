@@ -124,7 +124,14 @@ def served(tiny_qwen3: Path) -> Iterator[str]:
     pytest.importorskip("llguidance")
     command = [sys.executable, "-m", "engineers", "serve", "--model", str(tiny_qwen3), "--port", "0"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell's children ignore Ctrl-C
+    )
     lines = []
     assert process.stdout is not None
     for line in process.stdout:  # ends with the process, if it fails
