@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from envtuning import atomic
+from envtuning.extras import needs
 from envtuning.run_folder import RunFolder
 
 NOT_METRICS = ("kind", "spent")
@@ -20,7 +21,7 @@ class EventFiles:
         try:
             from tensorboardX import SummaryWriter  # what Ray's own TensorBoard logger writes with
         except ImportError as error:
-            raise ImportError("event files need tensorboardX: pip install 'mapf-frozenlake[rllib]'") from error
+            raise needs("envtuning tensorboard", error) from error
         self.run, self.folder = run, run.path / "tensorboard"
         self._open = SummaryWriter
         self._written: dict[int, list[Any]] = {}  # by stage

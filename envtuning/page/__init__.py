@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envtuning import atomic
+from envtuning.extras import needs
 from envtuning.page.chart import colour
 from envtuning.page.charts import learning_chart, progress_chart, slice_chart
 from envtuning.page.replays import replays
@@ -39,7 +40,7 @@ def _template() -> Any:
     try:
         import jinja2
     except ImportError as error:
-        raise ImportError('the report page needs jinja2: pip install "mapf-frozenlake[rllib]"') from error
+        raise needs("the report page", error) from error
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "."),
         autoescape=True,
