@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#6a3d9a", "#56b4e9", "#8c564b")
@@ -78,19 +78,11 @@ class _Frame:
 def _finite(series: Series) -> Series:
     keep = [i for i, (x, y) in enumerate(zip(series.x, series.y)) if math.isfinite(x) and math.isfinite(y)]
 
-    def pick(values: Sequence[float] | None) -> list[float] | None:
-        return None if values is None else [values[i] for i in keep]
+    def pick(values: Sequence[float]) -> list[float]:
+        return [values[i] for i in keep]
 
-    return Series(
-        series.name,
-        [series.x[i] for i in keep],
-        [series.y[i] for i in keep],
-        pick(series.low),
-        pick(series.high),
-        series.dashed,
-        series.colour,
-        series.marks,
-    )
+    low, high = (None if edge is None else pick(edge) for edge in (series.low, series.high))
+    return replace(series, x=pick(series.x), y=pick(series.y), low=low, high=high)
 
 
 def _ticks(low: float, high: float, *, whole: bool = False, about: int = 5) -> list[float]:

@@ -15,7 +15,6 @@ from mapf_frozenlake.world.snapshot import Snapshot
 MARGIN = 0.6  # cells around the board, for the row and column numbers
 AGENT_RADIUS = 0.33
 SUNK_RADIUS = 0.2
-CONFLICTS = (Event.VERTEX, Event.SWAP)
 
 
 @dataclass(frozen=True)
