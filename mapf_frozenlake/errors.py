@@ -7,6 +7,10 @@ class LakeError(ValueError):
     """Something the caller gave does not describe a lake, a config, an action or a plan."""
 
 
+class UnknownArgument(LakeError, TypeError):
+    """An argument that nothing here takes. A TypeError as well, in Python's words: some clients try an argument and look."""
+
+
 class GenerationError(LakeError):
     """The generator drew as often as it may and could not meet its config; the message says what is reachable."""
 

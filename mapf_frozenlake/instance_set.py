@@ -15,6 +15,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Certificate, Instance
 
+SHOWN_IN_NOTEBOOKS = 8
 CERTIFICATES: tuple[Certificate | None, ...] = (None, "reachable", "solvable", "exact")  # by code, weakest first
 
 
@@ -164,6 +165,32 @@ class InstanceSet:
         return (
             f"InstanceSet({n} instances up to {height}×{width}, up to {self.starts.shape[1]} agents, seed={self.seed})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first boards."""
+        from mapf_frozenlake.render import notebook
+
+        return notebook.gallery(self[: min(len(self), SHOWN_IN_NOTEBOOKS)], repr(self))
+
+    def to_pandas(self) -> Any:
+        """One row for each instance: size, agents, holes, certified facts (missing where unknown), labels, and its JSON,
+        which ``Instance.from_json`` reads; needs pandas."""
+        from mapf_frozenlake.frames import frame
+
+        inside = np.arange(self.holes.shape[1])[:, None] < self.heights[:, None, None]
+        inside = inside & (np.arange(self.holes.shape[2])[None, :] < self.widths[:, None, None])
+        columns: dict[str, Any] = {
+            "sample_id": list(self.sample_ids) if self.sample_ids is not None else [None] * len(self),
+            "height": self.heights,
+            "width": self.widths,
+            "num_agents": self.num_agents,
+            "holes": (self.holes & inside).sum(axis=(1, 2)),
+            "makespan": [None if steps < 0 else steps for steps in self.makespan.tolist()],
+            "needs_wait": [None if wait < 0 else bool(wait) for wait in self.needs_wait.tolist()],
+            "certificate": [CERTIFICATES[code] for code in self.certificates.tolist()],
+        }
+        table = frame(columns | dict(self.labels) | {"instance": [one.to_json() for one in self]})
+        return table.astype({"makespan": "Int64", "needs_wait": "boolean"})
 
     @property
     def checksum(self) -> str:

@@ -28,6 +28,10 @@ from mapf_frozenlake.world.move import joint_move
 
 Objective = Literal["makespan", "sum_of_costs"]
 MAX_STEPS = 1_000_000
+UNKNOWN_OPTIMUM = (
+    "the instance does not say its least makespan, so whether the plan is optimal is unknown: judge(…, optima=('makespan',)) "
+    "has it computed, and generate() draws instances that know it"
+)
 # Faults of one step, in the order in which the joint move finds them: so numbering the agents differently changes nothing.
 _ORDER_WITHIN_STEP = {Event.OFF_BOARD: 0, Event.SWAP: 1, Event.VERTEX: 1, Event.HOLE: 2}
 
@@ -81,6 +85,7 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
         makespan_gap=None if makespan is None or least_makespan is None else makespan - least_makespan,
         sum_of_costs_gap=None if sum_of_costs is None or least_sum is None else sum_of_costs - least_sum,
         agents_on_goal=tuple(on_goal[-1].tolist()),
+        note=UNKNOWN_OPTIMUM if valid and least_makespan is None else None,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS, START_LETTERS
@@ -94,9 +95,59 @@ def load_map(path: str | Path) -> BoolGrid:
     return np.array([[cell in MOVINGAI_HOLES for cell in row] for row in rows])
 
 
-def load_movingai(map_path: str | Path, scen_path: str | Path, num_agents: int = 2) -> Instance:
-    """The first ``num_agents`` tasks of a MovingAI scenario on its map. Every goal is reachable."""
+def load_movingai(
+    map_path: str | Path, scen_path: str | Path | None = None, num_agents: int = 2, *, seed: int = 0
+) -> Instance:
+    """The first ``num_agents`` tasks of a MovingAI scenario on its map; without a scenario, tasks drawn by ``seed``.
+
+    Every goal is reachable.
+    """
     holes = load_map(map_path)
+    if scen_path is None:
+        return _with_drawn_tasks(map_path, holes, num_agents, seed)
+    starts, goals = _tasks(scen_path, map_path, holes, num_agents)
+    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+
+
+def _with_drawn_tasks(map_path: str | Path, holes: BoolGrid, num_agents: int, seed: int) -> Instance:
+    """Starts and goals, two and two from one lake of the map, each lake as likely as it is large."""
+    rng = np.random.default_rng(seed)
+    lakes = [lake for lake in _lakes(holes) if len(lake) > 1]
+    most = sum(len(lake) // 2 for lake in lakes)
+    if not 1 <= num_agents <= most:
+        raise LakeError(f"num_agents={num_agents}: {map_path} has room for {most}; ask for 1 to {most}")
+    free = [rng.permutation(lake) for lake in lakes]
+    starts, goals = [], []
+    for _ in range(num_agents):
+        sizes = np.array([len(lake) if len(lake) > 1 else 0 for lake in free], float)
+        which = int(rng.choice(len(free), p=sizes / sizes.sum()))
+        starts.append(free[which][0])
+        goals.append(free[which][1])
+        free[which] = free[which][2:]
+    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+
+
+def _lakes(holes: BoolGrid) -> list[NDArray]:
+    """The connected parts of the ice, each as int64[cells, 2]."""
+    unseen = {(int(row), int(col)) for row, col in np.argwhere(~holes)}
+    lakes = []
+    while unseen:
+        stack, lake = [unseen.pop()], []
+        while stack:
+            row, col = stack.pop()
+            lake.append((row, col))
+            for there in ((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col)):
+                if there in unseen:
+                    unseen.remove(there)
+                    stack.append(there)
+        lakes.append(np.array(sorted(lake)))
+    return sorted(lakes, key=lambda lake: tuple(lake[0]))
+
+
+def _tasks(
+    scen_path: str | Path, map_path: str | Path, holes: BoolGrid, num_agents: int
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Starts and goals of a scenario's first tasks."""
     lines = _read(scen_path).splitlines()
     if not lines or not lines[0].startswith("version"):
         raise LakeError(f"{scen_path}: a .scen file begins with the line 'version 1'")
@@ -118,7 +169,7 @@ def load_movingai(map_path: str | Path, scen_path: str | Path, num_agents: int =
             )
         starts.append((start_row, start_col))
         goals.append((goal_row, goal_col))
-    return require_paths(Instance(holes=holes, starts=np.array(starts), goals=np.array(goals)))
+    return starts, goals
 
 
 def save_movingai(instance: Instance, map_path: str | Path, scen_path: str | Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ FAILURE_OF_EVENT = {
 Plan = Sequence[Sequence[int]]  # one action list per agent; an agent whose list has ended waits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Instance:
     """A lake with one start and one goal per agent, checked at construction and never changed after it.
 
@@ -125,6 +125,30 @@ class Instance:
         """Equal for equal boards, starts and goals; certified facts and names do not count."""
         shape = np.array([self.height, self.width, self.num_agents], dtype=np.int16)
         return shape.tobytes() + np.packbits(self.holes).tobytes() + self.starts.tobytes() + self.goals.tobytes()
+
+    def to_json(self) -> str:
+        """One line of JSON, certified facts included; ``from_json`` reads it back."""
+        from mapf_frozenlake.instance_json import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, given: str | bytes | Mapping[str, Any]) -> Instance:
+        """The instance that ``to_json`` wrote, given as text or parsed; a ``LakeError`` for anything else."""
+        from mapf_frozenlake.instance_json import from_json
+
+        return from_json(given)
+
+    def __repr__(self) -> str:
+        facts = f", makespan={self.makespan}, needs_wait={self.needs_wait}"
+        name = "" if self.sample_id is None else f", sample_id={self.sample_id!r}"
+        return f"Instance({self.height}×{self.width}, {self.num_agents} agents{facts}{name})"
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from mapf_frozenlake.render import notebook
+
+        return notebook.picture(self)
 
     def __eq__(self, other: object) -> bool:
         return self.key() == other.key() if isinstance(other, Instance) else NotImplemented
@@ -188,3 +212,4 @@ class Verdict:
     makespan_gap: int | None = None  # over the optimum, where both are known
     sum_of_costs_gap: int | None = None
     agents_on_goal: tuple[bool, ...] = ()
+    note: str | None = None  # why ``optimal`` is unknown, and how to have it known

@@ -7,30 +7,30 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable, outcome
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.envs.options import as_config, as_instance, understand
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS
-from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.types import Instance
 
 RESET_OPTIONS = ("instance", "config")
 
 
-class MAPFFrozenLakeEnv(OneLake, gym.Env[NDArray, NDArray]):
+class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     """One lake. Observation [A, …] (row i is about agent i), action MultiDiscrete: 0 to 4 for every agent slot.
 
-    ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success``,
-    ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
+    With ``flat=True`` the observation is one vector; with ``discrete=True`` the action of a single agent is ``Discrete(5)``.
+    ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success`` (and
+    ``is_success``, the same by another name), ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
 
-    Every form takes the same arguments, none of them needed:
+    Every form takes these arguments, none of them needed:
 
     what is drawn  ``size``, ``num_agents`` (a count, or a weight for each), ``hole_ratio``, ``wait_ratio``, ``min_distance``;
-                   or ``config``; or one board for all episodes: ``desc`` or ``instance``
+                   or ``config``; or one board for all episodes: ``desc`` or ``instance``. Configs and instances also as JSON
     rules          ``is_slippery``, ``success_rate``, ``collisions``, ``horizon``, ``reward`` (a name, or a function of a
                    ``rewards.Transition``), ``feedback``, ``hint_strength``
     spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
@@ -40,13 +40,15 @@ class MAPFFrozenLakeEnv(OneLake, gym.Env[NDArray, NDArray]):
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
 
-    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, render_mode: str | None = None, *, flat: bool = False, discrete: bool = False, **kwargs: Any
+    ) -> None:
         self._recorder = make_recorder(render_mode)
         self.render_mode = render_mode
-        self.batch = understand(kwargs).make_batch(1)
-        shape = self.batch.observation.shape[1:]
-        self.observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
-        self.action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
+        self.batch = understand(kwargs, also=CONTROLLER).make_batch(1)
+        self._controller = Controller(self.batch, flat=flat, discrete=discrete)
+        self.observation_space, self.action_space = self._controller.observation_space, self._controller.action_space
+        self._seen = self._controller.seen(self.batch.observation)[0]  # a view: what the controller sees now
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -58,38 +60,47 @@ class MAPFFrozenLakeEnv(OneLake, gym.Env[NDArray, NDArray]):
         instance, config = understand_reset(options)
         if config is not None:
             self.batch.set_config(config)
-        observation = self.batch.reset(instances=instance)
+        self.batch.reset(instances=instance)
         if self._recorder is not None:
             self._recorder.begin(self.snapshot())
-        return observation[0].copy(), {}
+        return self._seen.copy(), {}
 
-    def step(self, action: NDArray) -> tuple[NDArray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[NDArray, float, bool, bool, dict[str, Any]]:
         batch = self.batch
         actions = np.asarray(action)
+        if self._controller.discrete:
+            actions = actions[None]
         batch.advance(actions[None])
         info: dict[str, Any] = {"events": batch.events[0].copy()}
         terminated = truncated = False
         if batch.num_ended:
             terminated = bool(batch.episode["terminated"][0])
             truncated = not terminated
-            optimal = int(self.batch.optimal[0])
-            info["success"], info["valid"] = bool(self.batch.success[0]), bool(self.batch.valid[0])
-            info["optimal"] = None if optimal < 0 else bool(optimal)
+            info |= outcome(batch)
         if self._recorder is not None:
             self._recorder.add(self.snapshot(actions))
-        return batch.observation[0].copy(), float(batch.team_reward[0]), terminated, truncated, info
+        return self._seen.copy(), float(batch.team_reward[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
-        return self.batch.action_masks()[0].copy()
+        """bool[A, 5] (bool[5] of a discrete action): False where it leaves the board; in an empty slot only WAIT is True."""
+        return self._controller.masks(self.batch.action_masks())[0].copy()
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._seen = self._controller.seen(self.batch.observation)[0]
 
 
 def understand_reset(options: Mapping[str, Any] | None, *, strict: bool = True) -> tuple[Any, LakeConfig | None]:
-    """(instance or None, config or None) of a reset's options; unknown ones are a ``LakeError`` if ``strict``."""
+    """(instances or None, config or None) of a reset's options; unknown ones are a ``LakeError`` if ``strict``.
+
+    An instance or a config may be given as JSON.
+    """
     if not options:
         return None, None
     unknown = sorted(set(options) - set(RESET_OPTIONS))
     if unknown and strict:
         raise LakeError(f"unknown reset option {unknown[0]!r}: known are {', '.join(RESET_OPTIONS)}")
-    config = options.get("config")
-    return options.get("instance"), None if config is None else as_config(config)
+    config, instance = options.get("config"), options.get("instance")
+    if instance is not None and isinstance(instance, Instance | Mapping | str):
+        instance = as_instance(instance)
+    return instance, None if config is None else as_config(config)

@@ -12,6 +12,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.options import as_config
 from mapf_frozenlake.envs.show import Recorder
 from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.snapshot import Snapshot
 
@@ -30,6 +31,23 @@ class OneLake:
         return self.batch.get_config()
 
     set_task, get_task = set_config, get_config  # RLlib's names
+
+    @property
+    def positions(self) -> NDArray:
+        """int16[A, 2]: row, col of every agent; -1 in empty slots."""
+        return self.batch.positions[0]
+
+    @property
+    def goals(self) -> NDArray:
+        """int16[A, 2]: row, col of every goal; -1 in empty slots."""
+        return self.batch.goals[0]
+
+    @property
+    def instance(self) -> Instance:
+        """What the running episode began on, its least makespan included where that is certified."""
+        if not self.batch.active.any():
+            raise LakeError("no episode has begun: call reset first")
+        return self.batch.instance(0)
 
     def snapshot(self, actions: NDArray | None = None) -> Snapshot:
         """The lake as it stands."""

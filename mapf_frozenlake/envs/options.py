@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
 from mapf_frozenlake.config import LakeConfig, Slice
-from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.errors import LakeError, UnknownArgument
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 
@@ -22,6 +24,19 @@ BATCH = tuple(
     if name not in ("config", "num_envs", "autoreset", "reward", "instance")
 )
 KNOWN = ("config", "desc", "instance", *DRAW, *RULES, *BATCH)
+ELSEWHERE = {  # what other environments call it -> what it is called here
+    "map_name": "size",
+    "n_agents": "num_agents",
+    "agents": "num_agents",
+    "max_cycles": "horizon",
+    "max_steps": "horizon",
+    "max_episode_steps": "horizon",
+    "obs_type": "observation",
+    "grid_size": "size",
+    "map_size": "size",
+    "density": "hole_ratio",
+    "obs_radius": "window",
+}
 
 
 @dataclass(frozen=True)
@@ -35,15 +50,14 @@ class EnvOptions:
         return LakeBatch(self.config, num_envs, autoreset=autoreset, **self.batch)  # type: ignore[arg-type]
 
 
-def understand(kwargs: Mapping[str, Any]) -> EnvOptions:
-    """Sort an env's keyword arguments; unknown or contradictory ones are a ``LakeError``."""
+def understand(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOptions:
+    """Sort an env's keyword arguments; unknown or contradictory ones are a ``LakeError``.
+
+    ``also`` names what the env takes besides, for the message.
+    """
     unknown = sorted(set(kwargs) - set(KNOWN))
-    if "max_episode_steps" in unknown:
-        raise LakeError(
-            f"max_episode_steps={kwargs['max_episode_steps']}: the env counts its steps itself; give horizon"
-        )
     if unknown:
-        raise LakeError(f"unknown argument {unknown[0]!r}: known are {', '.join(KNOWN)}")
+        raise UnknownArgument(_did_you_mean(unknown[0], kwargs[unknown[0]], (*KNOWN, *also)))
     given = {name: value for name, value in kwargs.items() if name in KNOWN}
     rules = {name: given[name] for name in RULES if name in given}
     draw = {name: given[name] for name in DRAW if name in given}
@@ -66,20 +80,53 @@ def understand(kwargs: Mapping[str, Any]) -> EnvOptions:
     return EnvOptions(_config_of(given.get("config"), draw, rules), batch)
 
 
-def as_config(config: LakeConfig | Mapping[str, Any]) -> LakeConfig:
-    """A config, or a mapping that is one."""
+def _did_you_mean(name: str, value: Any, known: Sequence[str]) -> str:
+    close = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, known, 1)
+    if name == "map_name":  # FrozenLake's "8x8"
+        side = str(value).partition("x")[0]
+        value = int(side) if side.isdigit() else value
+    hint = f" (did you mean {close[0]}={value!r}?)" if close else ""
+    return f"got an unexpected keyword argument {name!r}{hint}: known are {', '.join(known)}"
+
+
+def as_config(config: LakeConfig | Mapping[str, Any] | str) -> LakeConfig:
+    """A config, or a mapping or a JSON text that is one."""
     if isinstance(config, LakeConfig):
         return config
-    if not isinstance(config, Mapping):
-        raise LakeError(f"config of type {type(config).__name__}: give a LakeConfig or a dict of its fields")
+    if not isinstance(config, Mapping | str):
+        raise LakeError(f"config of type {type(config).__name__}: give a LakeConfig, a dict of its fields, or its JSON")
     try:
+        if isinstance(config, str):
+            return LakeConfig.model_validate_json(config)
         return LakeConfig.model_validate(dict(config))
     except ValidationError as error:
         raise LakeError(_one_sentence(error)) from None
 
 
+def as_instance(instance: Instance | Mapping[str, Any] | str) -> Instance:
+    """An instance, or the JSON of one, as a text or as what it parses to."""
+    if isinstance(instance, Instance):
+        return instance
+    if not isinstance(instance, Mapping | str):
+        raise LakeError(f"instance of type {type(instance).__name__}: give an Instance, or its JSON")
+    return Instance.from_json(instance)
+
+
+def in_json_types(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The same arguments as JSON holds them, so that a record of an env can make it again. What JSON cannot hold stays."""
+    held: dict[str, Any] = {}
+    for name, value in kwargs.items():
+        if isinstance(value, LakeConfig):
+            held[name] = value.model_dump(mode="json")
+        elif isinstance(value, Instance):
+            held[name] = json.loads(value.to_json())
+        else:
+            held[name] = value
+    return held
+
+
 def _config_of(
-    config: LakeConfig | Mapping[str, Any] | None, draw: Mapping[str, Any], rules: Mapping[str, Any]
+    config: LakeConfig | Mapping[str, Any] | str | None, draw: Mapping[str, Any], rules: Mapping[str, Any]
 ) -> LakeConfig:
     try:
         if config is None:
@@ -90,13 +137,11 @@ def _config_of(
         raise LakeError(_one_sentence(error)) from None
 
 
-def _fixed_board(desc: str | Sequence[str] | None, instance: Instance | None) -> Instance | None:
+def _fixed_board(desc: str | Sequence[str] | None, instance: Any) -> Instance | None:
     if desc is not None and instance is not None:
         raise LakeError("desc and instance both give the board: give one of them")
     if desc is None:
-        if not isinstance(instance, Instance | None):
-            raise LakeError(f"instance of type {type(instance).__name__}: give an Instance")
-        return instance
+        return None if instance is None else as_instance(instance)
     from mapf_frozenlake.maps import from_desc
 
     return from_desc(desc)

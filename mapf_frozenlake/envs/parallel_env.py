@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -11,6 +11,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
+from mapf_frozenlake.envs.controller import outcome
+from mapf_frozenlake.envs.global_state import compact_space, compact_state
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.one_lake import OneLake
 from mapf_frozenlake.envs.options import understand
@@ -19,13 +21,23 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS, Action
 from mapf_frozenlake.world.layout import space_of
 
-Observation = dict[str, NDArray]
+Observation = dict[str, NDArray] | NDArray
+ActionMask = Literal["observation", "info"]
+StateName = Literal["observations", "compact"]
+PARALLEL = ("action_mask", "state", "fixed_roster", "max_cycles")  # arguments of this form alone
 
 
 class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
     """One lake; agents ``agent_0`` … are the slots, of which an episode fills the first.
 
-    Each sees ``{"observation", "action_mask"}``. In "compact" form an agent sees all agents' rows in one vector, its own first.
+    In "compact" form an agent sees all agents' rows in one vector, its own first. Beside the arguments of every form:
+
+    action_mask   "observation": each agent sees ``{"observation", "action_mask"}``; "info": the mask is in its info, and it
+                  sees an array; None: no mask
+    fixed_roster  all slots are agents in every episode, for clients that know one crowd: an empty slot sees zeros, may only
+                  WAIT and is paid 0
+    state         what ``state()`` gives: all "observations", or the lake as one "compact" vector
+    max_cycles    PettingZoo's name for the horizon
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -33,25 +45,48 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         "render_fps": RENDER_FPS,
     }  # fmt: skip
 
-    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        *,
+        action_mask: ActionMask | None = "observation",
+        fixed_roster: bool = False,
+        state: StateName = "observations",
+        max_cycles: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if action_mask not in (None, *get_args(ActionMask)):
+            raise LakeError(f"action_mask={action_mask!r}: give 'observation', 'info' or None")
+        if state not in get_args(StateName):
+            raise LakeError(f"state={state!r}: give one of {', '.join(map(repr, get_args(StateName)))}")
+        if max_cycles is not None:
+            if "horizon" in kwargs:
+                raise LakeError(
+                    f"max_cycles={max_cycles} and horizon={kwargs['horizon']} mean the same: give one of them"
+                )
+            kwargs["horizon"] = max_cycles
         self._recorder = make_recorder(render_mode)
-        self.render_mode = render_mode
-        self.batch = understand(kwargs).make_batch(1)
+        self.render_mode, self.fixed_roster = render_mode, fixed_roster
+        self._mask_in, self._state_name = action_mask, state
+        self.batch = understand(kwargs, also=PARALLEL).make_batch(1)
         self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
         self.agents: list[str] = []
         shape = self.batch.observation.shape[2:]
         if self.batch.observation_name == "compact":
             shape = (self.batch.max_agents * shape[0],)
-        one = spaces.Dict(
-            {
-                "observation": space_of(self.batch.observation_name, shape, self.batch.dtype),
-                "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
-            }
-        )
+        one: spaces.Space = space_of(self.batch.observation_name, shape, self.batch.dtype)
+        if action_mask == "observation":
+            one = spaces.Dict({"observation": one, "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8)})
         self.observation_spaces: dict[str, spaces.Space] = dict.fromkeys(self.possible_agents, one)
         self.action_spaces: dict[str, spaces.Space] = {
             agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents
         }
+        every = self.batch.observation.shape[1:]
+        self.state_space: spaces.Box = (
+            compact_space(self.batch)
+            if state == "compact"
+            else space_of(self.batch.observation_name, every, self.batch.dtype)
+        )
 
     def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
@@ -70,10 +105,12 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         if config is not None:
             self.batch.set_config(config)
         self.batch.reset(instances=instance)
-        self.agents = self.possible_agents[: int(self.batch.active.sum())]
+        count = self.batch.max_agents if self.fixed_roster else int(self.batch.active.sum())
+        self.agents = self.possible_agents[:count]
         if self._recorder is not None:
             self._recorder.begin(self.snapshot())
-        return self._seen(), {agent: {} for agent in self.agents}
+        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        return self._seen(infos), infos
 
     def step(
         self, actions: Mapping[str, int]
@@ -92,16 +129,11 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         over = bool(terminated[0] or truncated[0])
         infos: dict[str, dict[str, Any]] = {agent: {"event": int(events[0, i])} for i, agent in enumerate(live)}
         if over:
-            optimal = int(self.batch.optimal[0])
-            outcome = {
-                "success": bool(self.batch.success[0]),
-                "valid": bool(self.batch.valid[0]),
-                "optimal": None if optimal < 0 else bool(optimal),
-            }
-            infos = {agent: info | outcome for agent, info in infos.items()}
+            came_of_it = outcome(self.batch)
+            infos = {agent: info | came_of_it for agent, info in infos.items()}
         if self._recorder is not None:
             self._recorder.add(self.snapshot(joint[0]))
-        seen = self._seen()
+        seen = self._seen(infos)
         if over:
             self.agents = []
         return (
@@ -112,18 +144,22 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
             infos,
         )
 
-    def _seen(self) -> dict[str, Observation]:
-        masks = self.batch.action_masks()[0].astype(np.int8)
+    def _seen(self, infos: dict[str, dict[str, Any]]) -> dict[str, Observation]:
+        """What every agent sees; puts the masks into the infos where they belong there."""
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
-        return {
-            agent: {
-                "observation": np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy(),
-                "action_mask": masks[i],
-            }
-            for i, agent in enumerate(self.agents)
+        seen = {
+            agent: np.roll(rows, -i, axis=0).ravel() if whole else rows[i].copy() for i, agent in enumerate(self.agents)
         }
+        if self._mask_in is None:
+            return dict(seen)
+        masks = dict(zip(self.agents, self.batch.action_masks()[0].astype(np.int8)))
+        if self._mask_in == "info":
+            for agent, mask in masks.items():
+                infos[agent]["action_mask"] = mask
+            return dict(seen)
+        return {agent: {"observation": seen[agent], "action_mask": mask} for agent, mask in masks.items()}
 
     def state(self) -> NDArray:
-        """[A, …]: everybody's observations together."""
-        return self.batch.observation[0].copy()
+        """Everybody's observations together [A, …], or one compact vector: ``state_space`` says which."""
+        return compact_state(self.batch) if self._state_name == "compact" else self.batch.observation[0].copy()

@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
+from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import space_of
 
 
-def parallel_vec_env(num_lakes: int = 1, **kwargs: Any) -> MAPFFrozenLakeAgentsVectorEnv:
-    """The agents of ``num_lakes`` lakes as one Gymnasium vector env; arguments are those of ``gym.make_vec``."""
-    return MAPFFrozenLakeAgentsVectorEnv(num_lakes, **kwargs)
+def parallel_vec_env(
+    num_lakes: int | None = None, *, num_envs: int | None = None, **kwargs: Any
+) -> MAPFFrozenLakeAgentsVectorEnv:
+    """The agents of ``num_lakes`` lakes as one Gymnasium vector env; arguments are those of ``gym.make_vec``.
+
+    ``num_envs`` is ``make_vec``'s name for the number of lakes; what comes back has a row for every agent of each.
+    """
+    if num_lakes is not None and num_envs is not None:
+        raise LakeError(f"num_lakes={num_lakes} and num_envs={num_envs} mean the same: give one of them")
+    lakes = num_lakes if num_lakes is not None else num_envs
+    return MAPFFrozenLakeAgentsVectorEnv(1 if lakes is None else lakes, **kwargs)
 
 
 class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.options import as_config, understand
 from mapf_frozenlake.errors import LakeError
@@ -41,7 +42,7 @@ class AnyText(spaces.Text):
         return isinstance(x, str) and len(x) <= self.max_length
 
 
-class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
+class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     """One lake in words, for one controller of all agents.
 
     ``mode="plan"``: the observation is the whole task, the action a reply with every agent's moves; one step, judged as
@@ -65,7 +66,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
             raise LakeError(f"render_mode={render_mode!r}: words are rendered as 'ansi' or not at all")
         if mode == "plan" and callable(kwargs.get("reward")):
             raise LakeError("reward=a callable is paid step by step: name a reward, or use mode='turns'")
-        options = understand({**kwargs, "observation": "compact"})
+        options = understand({**kwargs, "observation": "compact"}, also=("mode", "style"))
         _refuse_slippery(options.config)
         self.mode, self.style, self.render_mode = mode, style, render_mode
         self.batch = options.make_batch(1)
@@ -84,7 +85,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
         if config is not None:
             self.set_config(config)
         self.batch.reset(instances=instance)
-        self.instance = self._instance_drawn()
+        self.instance = self.batch.instance(0)
         self._over, self._unread = False, 0
         if self.mode == "plan":
             return plan_prompt(self.instance, self.style), {}
@@ -128,6 +129,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
             "actions": plan if read else None,
             "verdict": verdict,
             "success": verdict.valid,
+            "is_success": verdict.valid,
             "valid": verdict.valid,
             "optimal": verdict.optimal,
         }
@@ -149,10 +151,9 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
         info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
         info["events"] = result.events[0].copy()
         if self._over:
-            optimal = int(self.batch.optimal[0])
-            info["success"] = bool(self.batch.success[0])
-            info["valid"] = bool(self.batch.valid[0]) and not self._unread
-            info["optimal"] = None if optimal < 0 else bool(optimal) and not self._unread
+            info |= outcome(self.batch)
+            if self._unread:
+                info |= {"valid": False, "optimal": None if info["optimal"] is None else False}
         said = [self._what_happened(read, before, moves, result.events[0])] if self.batch.get_config().feedback else []
         step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
         positions = self.batch.positions[0, : instance.num_agents]
@@ -167,16 +168,6 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
             return f"No moves could be read from the reply, so everybody waited: {read}."
         count = self.instance.num_agents
         return "\n".join(explain_step(self.instance.holes, self.instance.goals, before, moves[:count], events[:count]))
-
-    def _instance_drawn(self) -> Instance:
-        snapshot = self.batch.snapshot(0)
-        makespan = int(self.batch.episode["makespan"][0])
-        return Instance(
-            holes=snapshot.holes,
-            starts=snapshot.starts,
-            goals=snapshot.goals,
-            makespan=None if makespan < 0 else makespan,
-        )
 
 
 def _outcome(verdict: Verdict) -> str:

@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.options import as_config, understand
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.types import NUM_ACTIONS
-from mapf_frozenlake.world.layout import space_of
+from mapf_frozenlake.instance_set import InstanceSet
 
 _AUTORESET = {
     AutoresetMode.NEXT_STEP: "next_step",
@@ -28,7 +27,7 @@ _RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one w
 _OPTIMAL = np.array([False, True, None], dtype=object)  # by the batch's code: 0, 1, -1
 
 
-class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
+class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     """``num_envs`` lakes. Env i with reset seed s plays what a single env with seed s + i plays.
 
     ``copy=False`` hands out the batch's own observation array, which the next step overwrites: faster, for trainers that
@@ -45,6 +44,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,
+        flat: bool = False,
+        discrete: bool = False,
         **kwargs: Any,
     ) -> None:
         try:
@@ -52,16 +53,16 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         except ValueError:
             modes = [mode.value for mode in AutoresetMode]
             raise LakeError(f"autoreset_mode={autoreset_mode!r}: give one of {modes}") from None
-        options = understand(kwargs)
+        options = understand(kwargs, also=CONTROLLER)
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
         self._all = np.ones(num_envs, np.bool_)
         recorders = [make_recorder(render_mode, _RENDER_MODES) for _ in range(num_envs)]
         self._recorders = [recorder for recorder in recorders if recorder is not None]
-        shape = self.batch.observation.shape[1:]
-        self.single_observation_space = space_of(self.batch.observation_name, shape, self.batch.dtype)
-        self.single_action_space = spaces.MultiDiscrete([NUM_ACTIONS] * self.batch.max_agents)
+        self._controller = Controller(self.batch, flat=flat, discrete=discrete)
+        self.single_observation_space = self._controller.observation_space
+        self.single_action_space = self._controller.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -95,6 +96,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
 
     def step(self, actions: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, Any]]:
         batch = self.batch
+        if self._controller.discrete:
+            actions = np.asarray(actions)[:, None]
         moved = ~batch.finished if batch.num_finished else self._all  # next-step mode resets those that are finished
         result = batch.step(actions)
         over = result.terminated | result.truncated
@@ -110,15 +113,17 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
             return self._events_of(moved)
         outcome = {
             "success": batch.success & over,
+            "is_success": batch.success & over,
             "valid": batch.valid & over,
             "optimal": _OPTIMAL[np.where(over, batch.optimal, -1)],
-        } | dict.fromkeys(("_success", "_valid", "_optimal"), over)
+        } | dict.fromkeys(("_success", "_is_success", "_valid", "_optimal"), over)
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             return self._events_of(moved) | outcome
         assert batch.final_observation is not None
         final_obs = np.full(self.num_envs, None, dtype=object)
+        last_seen = self._controller.seen(batch.final_observation)
         for env in np.flatnonzero(over):
-            final_obs[env] = batch.final_observation[env].copy()
+            final_obs[env] = last_seen[env].copy()
         final = {"final_obs": final_obs, "_final_obs": over, "_final_info": over}
         return self._events_of(~over) | final | {"final_info": outcome | self._events_of(over)}
 
@@ -129,7 +134,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         return {"events": self.batch.events * whose[:, None], "_events": whose} if whose.any() else {}
 
     def _seen(self) -> NDArray:
-        return self.batch.observation.copy() if self.copy else self.batch.observation
+        seen = self._controller.seen(self.batch.observation)
+        return seen.copy() if self.copy else seen
 
     def _record(self, recorder: Recorder, env: int, actions: NDArray, *, begins: bool) -> None:
         if begins:
@@ -138,8 +144,24 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
             recorder.add(self.batch.snapshot(env, actions))
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[num_envs, A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
-        return self.batch.action_masks().copy()
+        """bool[num_envs, A, 5] (bool[num_envs, 5] of a discrete action): False where an action leaves the board; in an
+        empty slot only WAIT is True."""
+        return self._controller.masks(self.batch.action_masks()).copy()
+
+    @property
+    def positions(self) -> NDArray[np.int16]:
+        """[num_envs, A, 2]: row, col of every agent; -1 in empty slots."""
+        return self.batch.positions
+
+    @property
+    def goals(self) -> NDArray[np.int16]:
+        """[num_envs, A, 2]: row, col of every goal; -1 in empty slots."""
+        return self.batch.goals
+
+    @property
+    def instances(self) -> InstanceSet:
+        """What the running episodes began on, one of each env."""
+        return InstanceSet.from_instances(self.batch.instance(env) for env in range(self.num_envs))
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
         """Draw and rule by this config from each env's next reset on; the spaces stay."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,6 +58,18 @@ def markdown(table: EvaluationTable) -> str:
         body = "\n".join("| " + " | ".join(line) + " |" for line in (header, marks, *cells))
         parts.append(f"**By {title}**\n\n{body}")
     return "\n\n".join([*parts, *([FOOTNOTE] if table.reference else [])])
+
+
+def html(table: EvaluationTable) -> str:
+    """The same as HTML tables, for notebooks."""
+    parts = [f"<p>{escape(headline(table))}</p>"]
+    for title, rows in table.sections():
+        header, cells = grid(rows)
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in cells)
+        caption = f"<caption>by {escape(title)}</caption>"
+        parts.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    return "".join([*parts, *([f"<p>{escape(FOOTNOTE)}</p>"] if table.reference else [])])
 
 
 def headline(table: EvaluationTable) -> str:

@@ -42,7 +42,7 @@ class Row:
     reported: bool = False  # published by others, on their own instances: not measured here
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EvaluationTable:
     """The result of ``evaluate``: ``print`` it, or take ``rows``, ``per_instance``, ``to_markdown()``, ``to_json()``."""
 
@@ -104,6 +104,19 @@ class EvaluationTable:
 
     def __str__(self) -> str:
         return layout.plain(self)
+
+    def __repr__(self) -> str:
+        return f"EvaluationTable({layout.headline(self)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return layout.html(self)
+
+    def to_pandas(self) -> Any:
+        """``per_instance`` as a DataFrame, one row for each; needs pandas."""
+        from mapf_frozenlake.frames import frame
+
+        return frame([asdict(record) for record in self.per_instance])
 
     def to_markdown(self) -> str:
         """The same as ``str``, as Markdown tables."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
 from mapf_frozenlake.world.state import OVER, State
@@ -86,6 +87,17 @@ class LakeView:
         board = state.terrain[env].reshape(state.stride, state.stride)
         pad = state.pad
         return board[pad : pad + episode["height"], pad : pad + episode["width"]] == HOLE
+
+    def instance(self, env: int = 0) -> Instance:
+        """What the env's current episode began on, its least makespan included where that is certified."""
+        count = int(self._state.episode["num_agents"][env])
+        makespan = int(self._state.episode["makespan"][env])
+        return Instance(
+            holes=self.holes(env),
+            starts=self._places(self._state.starts)[env, :count],
+            goals=self.goals[env, :count],
+            makespan=None if makespan < 0 else makespan,
+        )
 
     def snapshot(self, env: int = 0, actions: NDArray | None = None) -> Snapshot:
         """One env as it stands, for a renderer; ``actions`` [A] are those of the step just taken."""

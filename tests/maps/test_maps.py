@@ -107,3 +107,19 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "binary.map").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(LakeError, match="byte 0 is not text"):
         load_map(tmp_path / "binary.map")
+
+
+def test_a_map_without_a_scenario_has_tasks_drawn_by_seed(tmp_path):
+    path = tmp_path / "two_lakes.map"
+    path.write_text("type octile\nheight 4\nwidth 5\nmap\n..@..\n..@..\n..@.@\n@@@..\n")
+    for seed in range(20):
+        instance = load_movingai(path, num_agents=4, seed=seed)  # 6 cells on the left, 7 on the right: room for 3 + 3
+        assert instance.holes.tolist() == load_map(path).tolist()
+        assert instance.num_agents == 4
+        for start, goal in zip(instance.starts, instance.goals):
+            assert (start[1] < 2) == (goal[1] < 2), "a goal on the other lake cannot be reached"
+    assert len({load_movingai(path, seed=seed).key() for seed in range(20)}) > 15
+    assert load_movingai(path, seed=3) == load_movingai(path, seed=3)
+    assert load_movingai(path, num_agents=6).num_agents == 6
+    with pytest.raises(LakeError, match=r"num_agents=7: .* has room for 6; ask for 1 to 6"):
+        load_movingai(path, num_agents=7)

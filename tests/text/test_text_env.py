@@ -182,7 +182,7 @@ def test_render():
         ({"is_slippery": True}, "is_slippery=True: in words a plan must go as it says"),
         ({"reward": len}, "a callable is paid step by step"),
         ({"render_mode": "human"}, "render_mode='human'"),
-        ({"colour": 1}, "unknown argument 'colour'"),
+        ({"colour": 1}, "unexpected keyword argument 'colour'"),
     ],
 )
 def test_bad_arguments(kwargs, message):

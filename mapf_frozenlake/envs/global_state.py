@@ -1,0 +1,29 @@
+"""The whole lake as one vector, for critics that see everything: a fraction of what all agents' observations together hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from mapf_frozenlake.world.batch import LakeBatch
+
+EXTRA = 1  # the time
+
+
+def compact_space(batch: LakeBatch) -> spaces.Box:
+    """float32[max_size² + 4 · A + 1], all within [-1, 1]."""
+    return spaces.Box(-1.0, 1.0, (batch.max_size**2 + 4 * batch.max_agents + EXTRA,), np.float32)
+
+
+def compact_state(batch: LakeBatch, env: int = 0) -> NDArray[np.float32]:
+    """The board row by row (0 ice, 1 hole, -1 off the board), then row, col, goal row, goal col of every agent over
+    max_size - 1 (-1 in empty slots), then the share of the horizon that has passed."""
+    side = batch.max_size
+    board = np.full((side, side), -1.0, np.float32)
+    holes = batch.holes(env)
+    board[: holes.shape[0], : holes.shape[1]] = holes
+    cells = np.concatenate([batch.positions[env], batch.goals[env]], axis=1).astype(np.float32)
+    cells = np.where(cells < 0, -1.0, cells / (side - 1))
+    time = batch.step_count[env] / max(1, batch.horizon[env])
+    return np.concatenate([board.ravel(), cells.ravel(), [time]]).astype(np.float32)

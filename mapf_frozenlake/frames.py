@@ -1,0 +1,15 @@
+"""DataFrames of what this package counts. pandas is imported here alone, and only when somebody asks for a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
+    """A pandas DataFrame of columns, or of rows."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("to_pandas needs pandas: pip install pandas") from None
+    return pd.DataFrame(columns)

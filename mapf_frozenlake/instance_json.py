@@ -1,0 +1,73 @@
+"""An ``Instance`` as JSON: rows of letters for the board, cells as pairs, and what was certified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.letters import HOLE, ICE
+from mapf_frozenlake.types import Certificate, Instance
+
+REQUIRED = ("board", "starts", "goals")
+FACTS = ("makespan", "needs_wait", "certificate", "sample_id")  # None where unknown; may be left out
+
+
+def to_json(instance: Instance) -> str:
+    """One line; ``from_json`` reads it back, facts included."""
+    content: dict[str, Any] = {
+        "board": ["".join(row) for row in np.where(instance.holes, HOLE, ICE)],
+        "starts": instance.starts.tolist(),
+        "goals": instance.goals.tolist(),
+    }
+    return json.dumps(content | {name: getattr(instance, name) for name in FACTS})
+
+
+def from_json(given: str | bytes | Mapping[str, Any]) -> Instance:
+    """The instance that ``to_json`` wrote, given as text or parsed; ``LakeError`` for anything else."""
+    content = _parsed(given)
+    missing = [name for name in REQUIRED if name not in content]
+    unknown = sorted(set(content) - {*REQUIRED, *FACTS})
+    if missing or unknown:
+        fault = f"has no {missing[0]!r}" if missing else f"has an unknown field {unknown[0]!r}"
+        raise LakeError(f"an instance's JSON {fault}: it has {', '.join(REQUIRED)}, and may have {', '.join(FACTS)}")
+    board = content["board"]
+    if not (
+        isinstance(board, list) and board and all(isinstance(row, str) and set(row) <= {ICE, HOLE} for row in board)
+    ):
+        raise LakeError(f"board={board!r:.80}: give rows of {ICE} (ice) and {HOLE} (hole)")
+    if len({len(row) for row in board}) > 1:
+        raise LakeError(f"board={board!r:.80}: make all rows equally long")
+    facts = {name: content.get(name) for name in FACTS}
+    _raise_on_wrong_facts(facts)
+    holes = np.array([[letter == HOLE for letter in row] for row in board])
+    return Instance(holes=holes, starts=content["starts"], goals=content["goals"], **facts)
+
+
+def _parsed(given: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(given, Mapping):
+        return given
+    try:
+        content = json.loads(given)
+    except (ValueError, TypeError, RecursionError):
+        raise LakeError(f"instance={given!r:.80}: give an Instance, or what Instance.to_json() wrote") from None
+    if not isinstance(content, dict):
+        raise LakeError(f"instance={given!r:.80}: its JSON must be an object with {', '.join(REQUIRED)}")
+    return content
+
+
+def _raise_on_wrong_facts(facts: Mapping[str, Any]) -> None:
+    makespan = facts["makespan"]
+    if makespan is not None and not (type(makespan) is int and 0 <= makespan < 2**31):
+        raise LakeError(f"makespan={makespan!r}: give a whole number, 0 or more, or null")
+    if facts["needs_wait"] not in (None, True, False) or isinstance(facts["needs_wait"], float):
+        raise LakeError(f"needs_wait={facts['needs_wait']!r}: give true, false or null")
+    if facts["certificate"] not in (None, *get_args(Certificate)):
+        raise LakeError(
+            f"certificate={facts['certificate']!r}: give one of {', '.join(get_args(Certificate))}, or null"
+        )
+    if not isinstance(facts["sample_id"], str | None):
+        raise LakeError(f"sample_id={facts['sample_id']!r}: give a string or null")

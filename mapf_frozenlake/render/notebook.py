@@ -1,0 +1,36 @@
+"""What a notebook shows for an instance, and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from mapf_frozenlake.render.svg import svg
+from mapf_frozenlake.types import Instance
+from mapf_frozenlake.world.snapshot import Snapshot
+
+
+def picture(instance: Instance) -> str:
+    """An SVG document: the board with everybody on their starts."""
+    starts, goals = instance.starts, instance.goals
+    return svg(Snapshot(holes=instance.holes, positions=starts, goals=goals, starts=starts))
+
+
+def gallery(instances: Iterable[Instance], title: str, side: int = 180) -> str:
+    """Pictures in rows under a title, as HTML; ``side`` is how many pixels one may take."""
+    frame = f"display:inline-block;width:{side}px;margin:4px;vertical-align:top;font-size:12px"
+    shown = "".join(f'<div style="{frame}">{_fitting(picture(one))}{escape(_caption(one))}</div>' for one in instances)
+    return f"<div>{escape(title)}</div>{shown}"
+
+
+def _fitting(picture: str) -> str:
+    return picture.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+
+
+def _caption(instance: Instance) -> str:
+    facts = [instance.sample_id or ""]
+    if instance.makespan is not None:
+        facts.append(f"makespan {instance.makespan}")
+    if instance.needs_wait:
+        facts.append("needs a wait")
+    return ", ".join(fact for fact in facts if fact)
