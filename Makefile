@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast lint types check format fuzz bench clean setup setup-dev
+.PHONY: help demo test test-fast prove lint types check format fuzz bench clean setup setup-dev
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,10 @@ test: setup-dev ## Every test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-fast: setup-dev ## The tests that take seconds
-	$(BIN)/python -m pytest -m "not slow and not ray" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(PYTEST_ARGS)
+
+prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours
+	$(BIN)/python -m pytest -m prove $(PYTEST_ARGS)
 
 lint: setup-dev ## Style and import order
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Engineers against each other on equal budgets: ``python -m benchmarks.engineers --engineers fixed,rules --seeds 5``.
 
-Thin over ``envtuning.compare``. Engineers that need a key join when the key is set, and are named as left out when not.
+Thin over ``envtuning.studies.compare``. Engineers that need a key join when the key is set, and are named as left out when not.
 Interrupted, the same command goes on where it was.
 """
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from benchmarks._record import record
 from envtuning.cli import adjusted, parse_seeds
-from envtuning.compare import compare, table, with_keys
-from envtuning.console import ConsoleObserver, make_console
-from envtuning.spec import load_spec
+from envtuning.runs.spec import load_spec
+from envtuning.show.console import ConsoleObserver, make_console
+from envtuning.studies.compare import compare, table, with_keys
 
 ENGINEERS = "fixed,random,uniform,rules,learnability,bandit"
 

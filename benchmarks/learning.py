@@ -14,7 +14,7 @@ from typing import Any
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
-from envtuning.trainees.rllib import RLlibTrainee
+from envtuning.trainees.rllib.trainee import RLlibTrainee
 
 GOAL = 0.8  # share of training episodes that succeed
 EASY = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")

@@ -18,10 +18,10 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
 from benchmarks._record import record
-from envtuning.rllib_envs import register_lakes
-from envtuning.trainees.ray_session import start_ray
-from envtuning.trainees.rllib import RLlibTrainee
-from envtuning.trainees.rllib_options import RLlibOptions, algorithm_config, network_spec
+from envtuning.curriculum.rllib_envs import register_lakes
+from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
+from envtuning.trainees.rllib.ray_session import start_ray
+from envtuning.trainees.rllib.trainee import RLlibTrainee
 from mapf_frozenlake import LakeConfig
 
 LAKES = LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")

@@ -1,15 +1,18 @@
 """Engineers read a report of what a trainee did and propose the next environment config."""
 
-from engineers.chat import Chat, ChatError, Completion, Message
-from engineers.context import CONTEXTS, Context
 from engineers.guard import check
-from engineers.meter import BudgetExceeded, Meter, Price
-from engineers.model_engineer import ModelEngineer
+from engineers.model.chat import Chat, ChatError, Completion, Message
+from engineers.model.context import CONTEXTS, Context
+from engineers.model.engineer import ModelEngineer
+from engineers.model.meter import BudgetExceeded, Meter, Price
+from engineers.model.replies import ReplyError
+from engineers.model.wire import WireForm
+from engineers.moved import announce
 from engineers.proposal import Change, Engineer, Proposal, Usage
 from engineers.registry import UnknownEngineer, available, make
-from engineers.replies import ReplyError
 from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
-from engineers.wire import WireForm
+
+announce({"engineers.chat": "engineers.model.chat", "engineers.prompt": "engineers.model.prompt"})
 
 __all__ = [
     "CONTEXTS",

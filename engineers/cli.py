@@ -18,14 +18,14 @@ from rich.table import Table
 from engineers.backends.local import LocalChat
 from engineers.backends.making import require
 from engineers.backends.serve import serve_until_interrupted
-from engineers.chat import ChatError
-from engineers.context import CONTEXTS, context_named
 from engineers.knobs import KnobError, validated
-from engineers.prompt import Prompt, build_prompt, build_summary_prompt
+from engineers.model.chat import ChatError
+from engineers.model.context import CONTEXTS, context_named
+from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
+from engineers.model.wire import WireForm
 from engineers.proposal import Proposal
 from engineers.registry import NEEDS_MODEL, available, make
 from engineers.report import StageReport
-from engineers.wire import WireForm
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 

@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from engineers.answers import read_answer
-from engineers.context import Context, context_named
 from engineers.guard import Feasible
-from engineers.prompt import build_prompt, require_templates
+from engineers.model.answers import read_answer
+from engineers.model.context import Context, context_named
+from engineers.model.prompt import build_prompt, require_templates
+from engineers.model.replies import ReplyError
+from engineers.model.wire import WireForm
 from engineers.proposal import Proposal, Usage
-from engineers.replies import ReplyError
 from engineers.report import StageReport
-from engineers.wire import WireForm
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 

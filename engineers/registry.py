@@ -19,14 +19,14 @@ ENTRY_POINT_GROUP = "engineers.backends"
 
 # backend -> module:factory, imported when asked for. A factory takes what follows the slash and keyword options.
 BACKENDS: dict[str, str] = {
-    "fixed": "engineers.fixed:make",
-    "random": "engineers.random_search:make",
-    "uniform": "engineers.uniform:make",
-    "rules": "engineers.rules:make",
-    "learnability": "engineers.learnability:make",
-    "bandit": "engineers.bandit:make",
+    "fixed": "engineers.plain.fixed:make",
+    "random": "engineers.plain.random_search:make",
+    "uniform": "engineers.plain.uniform:make",
+    "rules": "engineers.plain.rules:make",
+    "learnability": "engineers.plain.learnability:make",
+    "bandit": "engineers.plain.bandit:make",
     "human": "engineers.human:make",
-    "replay": "engineers.replay:make",
+    "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
     "gemini": "engineers.backends.gemini:make",
     "litellm": "engineers.backends.litellm:make",

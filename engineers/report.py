@@ -56,6 +56,12 @@ class StageRecord(_Section):
     results: list[SliceResult]
     engineer: str = Field("", description="Who wrote the config; 'default' for the first.")
     training: dict[str, float] = Field(default_factory=dict)
+    training_results: list[SliceResult] = Field(
+        default_factory=list, description="Success on that stage's own draw, per slice."
+    )
+    cost: dict[str, float] = Field(
+        default_factory=dict, description="What the stage spent, by unit: env_steps, tokens, …"
+    )
 
 
 class Incident(_Section):
@@ -75,6 +81,16 @@ class StageReport(_Section):
     environment: str = Field("", description="What the environment is and what its agents must do, in a few sentences.")
     objective: str = Field("valid_rate", description="The metric the run wants to raise on the validation suite.")
     config: dict[str, Any] = Field(description="The config the stage was trained on.")
+    target: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The config of the target distribution, which validation and test are drawn from.",
+    )
+    rounds_left: int | None = Field(
+        None, ge=0, description="How many stages are left, this answer's included; None where nobody knows."
+    )
+    budget_left: float | None = Field(None, description="What the stages that are left may spend together, in `unit`.")
+    unit: str = Field("env_steps", description="The unit of the budget: env_steps, episodes, samples or tokens.")
+    cost: dict[str, float] = Field(default_factory=dict, description="What the stage spent, by unit.")
     results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
     training_results: list[SliceResult] = Field(
         default_factory=list, description="Success on the training draw, per slice."
@@ -98,5 +114,12 @@ class StageReport(_Section):
     def records(self) -> list[StageRecord]:
         """The history with the stage just finished as its last entry."""
         numbers = {name: float(v) for name, v in self.training.items() if isinstance(v, int | float)}
-        this = StageRecord(stage=self.stage, config=self.config, results=self.results, training=numbers)
+        this = StageRecord(
+            stage=self.stage,
+            config=self.config,
+            results=self.results,
+            training=numbers,
+            training_results=self.training_results,
+            cost=self.cost,
+        )
         return [*self.history, this]

@@ -7,9 +7,25 @@ The curriculum for training of your own stands by itself: ``CurriculumEnv``, ``C
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from engineers.moved import announce
+
 if TYPE_CHECKING:
-    from envtuning.rllib_callback import RLlibCurriculumCallback
-    from envtuning.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
+    from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
+    from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
+
+announce(
+    {
+        "envtuning.run_folder": "envtuning.runs.folder",
+        "envtuning.spec": "envtuning.runs.spec",
+        "envtuning.trainee": "envtuning.trainees.base",
+        "envtuning.wrappers": "envtuning.curriculum.wrappers",
+        "envtuning.rllib_envs": "envtuning.curriculum.rllib_envs",
+        "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",
+        "envtuning.tensorboard": "envtuning.show.tensorboard",
+        "envtuning.compare": "envtuning.studies.compare",
+        "envtuning.tune": "envtuning.studies.tune",
+    }
+)
 
 __all__ = ["CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv", "Ladder", "RLlibCurriculumCallback"]
 
@@ -19,5 +35,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'envtuning' has no attribute {name!r}")
     return getattr(
-        import_module("envtuning.rllib_callback" if name.startswith("RLlib") else "envtuning.wrappers"), name
+        import_module(
+            "envtuning.curriculum.rllib_callback" if name.startswith("RLlib") else "envtuning.curriculum.wrappers"
+        ),
+        name,
     )

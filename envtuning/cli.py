@@ -14,17 +14,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from envtuning import atomic, loop
-from envtuning import compare as comparing
-from envtuning.ask import EngineerUnavailable
-from envtuning.console import ConsoleObserver, make_console, print_error, run_table, summary
-from envtuning.episodes import Episode
-from envtuning.page import write_page
-from envtuning.run_folder import RunError, RunFolder, next_task
-from envtuning.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
-from envtuning.stage import RunStopped
-from envtuning.tensorboard import EventFiles
+from envtuning.loop import run as loop
+from envtuning.loop.ask import EngineerUnavailable
+from envtuning.loop.stage import RunStopped
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunError, RunFolder, next_task
+from envtuning.runs.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
+from envtuning.show.console import ConsoleObserver, make_console, print_error, run_table, summary
+from envtuning.show.page import write_page
+from envtuning.show.tensorboard import EventFiles
+from envtuning.studies import compare as comparing
 from envtuning.trainees import UnknownTrainee
+from envtuning.worlds.lakes.episodes import Episode
 from mapf_frozenlake import Instance, InstanceSet, LakeError
 from mapf_frozenlake.render import ansi, plan_frames, save_animation
 

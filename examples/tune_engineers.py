@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ray import tune
 
-from envtuning.trainees.ray_session import start_ray
-from envtuning.tune import trainable
+from envtuning.studies.tune import trainable
+from envtuning.trainees.rllib.ray_session import start_ray
 
 
 def main(

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any
 
 from engineers import ReplyError, StageReport, WireForm
-from engineers.answers import read_answer
 from engineers.guard import check
+from engineers.model.answers import read_answer
 from mapf_frozenlake import LakeConfig
 
 SLOWEST = 2.0  # seconds of processor time that one reply may take

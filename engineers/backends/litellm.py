@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from engineers.backends.making import engineer_on, require
 from engineers.backends.network import NetworkChat, error_for_status
 from engineers.backends.openai import read_chat_completion, strict_format
-from engineers.chat import ChatError, Completion, Message, Timeout, TooLong
+from engineers.model.chat import ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from engineers.backends.making import engineer_on, require
-from engineers.chat import ChatError, Completion, Message, Rejected, TooLong
+from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLong
 from engineers.proposal import Engineer
 
 THOUGHT_END = "</think>"
@@ -49,7 +49,7 @@ class LiveChat:
             raise Rejected(f"the model cannot answer ({type(error).__name__}: {error})") from error
 
     def _reply(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
-        from engineers.structured import SchemaLogits, finite
+        from engineers.model.structured import SchemaLogits, finite
 
         prompt = self._prompt(messages)
         limit = self._fitting(prompt.shape[1], max_tokens)
@@ -139,7 +139,7 @@ class LiveChat:
 
     @cached_property
     def _tokens(self) -> Any:
-        from engineers.structured import TokenView
+        from engineers.model.structured import TokenView
 
         return TokenView.of(self.tokenizer, self.language_model.get_output_embeddings().weight.shape[0])
 

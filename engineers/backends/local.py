@@ -9,7 +9,7 @@ from typing import Any
 
 from engineers.backends.live import LiveChat
 from engineers.backends.making import engineer_on, require
-from engineers.chat import Completion, Message, Rejected
+from engineers.model.chat import Completion, Message, Rejected
 from engineers.proposal import Engineer
 
 

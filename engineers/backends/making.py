@@ -24,7 +24,7 @@ def require(*modules: str, extra: str) -> None:
 
 def engineer_on(chat_type: Callable[..., Any], model: Any, options: dict[str, Any]) -> Engineer:
     """An engineer on a chat of this type; options named like the chat's fields are the chat's, the rest the engineer's."""
-    from engineers.model_engineer import ModelEngineer
+    from engineers.model.engineer import ModelEngineer
     from engineers.registry import COMMON_OPTIONS
 
     chats = {field.name for field in fields(chat_type)}  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from pydantic import SecretStr
 
-from engineers.chat import (
+from engineers.model.chat import (
     AuthFailed,
     ChatError,
     Completion,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on, require
 from engineers.backends.network import THINKING_ROOM, NetworkChat, error_for_status, limit_body
-from engineers.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
+from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 
 

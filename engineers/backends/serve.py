@@ -13,7 +13,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from engineers.chat import Chat, ChatError, Completion, Message, TooLong
+from engineers.model.chat import Chat, ChatError, Completion, Message, TooLong
 
 MAX_REQUEST = 4_000_000  # bytes
 MAX_TOKENS = 4_096  # of a reply, where the request names no limit

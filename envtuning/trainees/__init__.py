@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from envtuning.extras import needs
-from envtuning.spec import sentences
-from envtuning.trainee import Trainee
+from envtuning.runs.spec import sentences
+from envtuning.trainees.base import Trainee
 
 KINDS: dict[str, str] = {
-    "rllib": "envtuning.trainees.rllib:RLlibTrainee",
+    "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from envtuning.episodes import downhill
-from envtuning.trainee import Metrics, OnIteration
+from envtuning.trainees.base import Metrics, OnIteration
+from envtuning.worlds.lakes.episodes import downhill
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.solvers import distance_fields, solve
 from mapf_frozenlake.types import DELTAS, Instance, Plan

@@ -101,7 +101,7 @@ def test_a_file_that_is_no_json_is_no_report(tmp_path):
 
 
 def test_an_engineer_in_a_file_of_ones_own_is_found(tmp_path):
-    (tmp_path / "mine.py").write_text("from engineers.fixed import FixedEngineer as Mine\n")
+    (tmp_path / "mine.py").write_text("from engineers.plain.fixed import FixedEngineer as Mine\n")
     command = [sys.executable, "-m", "engineers", "propose", "--report", ROOT / REPORT, "--engineer", "mine:Mine"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr

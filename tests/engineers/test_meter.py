@@ -7,8 +7,8 @@ import random
 import pytest
 
 from engineers import BudgetExceeded, Completion, Meter, Price
-from engineers.chat import ChatError, Timeout
-from engineers.meter import estimate_tokens, listed_price, most_tokens
+from engineers.model.chat import ChatError, Timeout
+from engineers.model.meter import estimate_tokens, listed_price, most_tokens
 
 ASK = [{"role": "user", "content": "x" * 100}]
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from engineers import BudgetExceeded, Context, Meter, ModelEngineer
-from engineers.chat import AuthFailed, ConnectionCut, RateLimited, Refused, Timeout, TooLong
+from engineers.model.chat import AuthFailed, ConnectionCut, RateLimited, Refused, Timeout, TooLong
 
 
 def ask(chat, report, kitchen, **options):

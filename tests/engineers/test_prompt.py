@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engineers import CONTEXTS, Context, StageReport, WireForm
-from engineers.prompt import build_prompt, build_summary_prompt
+from engineers.model.prompt import build_prompt, build_summary_prompt
 from mapf_frozenlake import LakeConfig
 
 SECTIONS = {

@@ -10,7 +10,7 @@ import pytest
 import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
 from engineers.backends.making import require
-from engineers.fixed import FixedEngineer
+from engineers.plain.fixed import FixedEngineer
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -47,12 +47,12 @@ def test_a_misspelt_option_is_an_error():
 
 @pytest.fixture
 def third_party(monkeypatch):
-    points = [EntryPoint("acme", "engineers.fixed:make", engineers.registry.ENTRY_POINT_GROUP)]
+    points = [EntryPoint("acme", "engineers.plain.fixed:make", engineers.registry.ENTRY_POINT_GROUP)]
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "engineers.backends" else [])
 
 
 def test_third_parties_join_by_an_entry_point(third_party):
-    assert available()["acme"] == "engineers.fixed:make"
+    assert available()["acme"] == "engineers.plain.fixed:make"
     assert isinstance(engineers.make("acme/anything"), FixedEngineer)
     with pytest.raises(UnknownEngineer, match="acme"):
         engineers.make("nobody")
@@ -72,7 +72,7 @@ COMMON = {
 
 OWN = """
 import engineers
-from engineers.plain import Design, PlainEngineer
+from engineers.plain.base import Design, PlainEngineer
 
 class Plain(PlainEngineer):
     name = "plain"

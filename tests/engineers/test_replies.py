@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engineers.replies import MAX_CHARACTERS, ReplyError, parse_reply, without_thoughts
+from engineers.model.replies import MAX_CHARACTERS, ReplyError, parse_reply, without_thoughts
 
 GOOD = {"reasons": [], "config": {"a": 1}}
 TEXT = json.dumps(GOOD)

@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from engineers import ChatError, ModelEngineer, make
-from engineers.chat import Timeout
+from engineers.model.chat import Timeout
 from engineers.redaction import BLANK, protect, redact, scrub
 
 KEY = "planted-4f1b-key-do-not-show"

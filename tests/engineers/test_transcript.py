@@ -8,8 +8,8 @@ import pytest
 
 import engineers
 from engineers import ModelEngineer
-from engineers.chat import Timeout
-from engineers.transcript import TranscriptError, read_transcript
+from engineers.model.chat import Timeout
+from engineers.model.transcript import TranscriptError, read_transcript
 
 
 @pytest.fixture

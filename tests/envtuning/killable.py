@@ -14,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from envtuning import loop
-from envtuning.spec import RunSpec
+from envtuning.loop import run as loop
+from envtuning.runs.spec import RunSpec
 
 AUDITED = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 

@@ -22,12 +22,12 @@ from typer.testing import CliRunner
 
 from engineers.proposal import Change
 from engineers.report import Incident
-from envtuning import loop
-from envtuning.atomic import is_locked
 from envtuning.cli import app, parse_seeds, run_name
-from envtuning.console import ConsoleObserver
-from envtuning.run_folder import RunFolder
-from envtuning.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
+from envtuning.loop import run as loop
+from envtuning.runs.atomic import is_locked
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
+from envtuning.show.console import ConsoleObserver
 
 SMALL = """
 extends: scripted
@@ -311,7 +311,7 @@ def test_no_text_makes_the_reader_of_run_files_fail_in_any_other_way_than_a_spec
 @pytest.mark.parametrize(
     ("statement", "missing", "what"),
     [
-        ("import envtuning.loop", "yaml", "a run"),
+        ("import envtuning.loop.run", "yaml", "a run"),
         ("from envtuning import RLlibCurriculumCallback", "ray", "RLlibCurriculumCallback"),
         ("from envtuning.trainees import make_trainee; make_trainee('rllib')", "torch", "trainee 'rllib'"),
     ],

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from envtuning.compare import RunFigures, compare, rows, table, with_keys, write
-from envtuning.intervals import t_mean
-from envtuning.observer import Observer
-from envtuning.run_folder import RunFolder
-from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.loop.observer import Observer
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.studies.compare import RunFigures, compare, rows, table, with_keys, write
+from envtuning.studies.intervals import t_mean
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
 

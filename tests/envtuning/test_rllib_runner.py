@@ -10,8 +10,8 @@ pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 import mapf_frozenlake as mfl
-from envtuning.trainees.rllib_options import RLlibOptions, algorithm_config
-from envtuning.trainees.rllib_runner import LakeEnvRunner
+from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
+from envtuning.trainees.rllib.runner import LakeEnvRunner
 
 pytestmark = pytest.mark.ray
 

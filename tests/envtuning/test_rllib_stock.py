@@ -15,9 +15,9 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
 import mapf_frozenlake as mfl
-from envtuning.rllib_callback import RLlibCurriculumCallback
-from envtuning.rllib_envs import LakeMultiAgentEnv, register_lakes
-from envtuning.wrappers import config_below
+from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
+from envtuning.curriculum.rllib_envs import LakeMultiAgentEnv, register_lakes
+from envtuning.curriculum.wrappers import config_below
 
 pytestmark = pytest.mark.ray
 

@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 from ray.rllib.core import COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 
 import mapf_frozenlake as mfl
-from envtuning.rllib_callback import RLlibCurriculumCallback
-from envtuning.trainee import Trainee, TrainingDiverged, WorkerLost
+from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
 from envtuning.trainees import make_trainee
+from envtuning.trainees.base import Trainee, TrainingDiverged, WorkerLost
 
 pytestmark = pytest.mark.ray
 

@@ -9,8 +9,8 @@ import signal
 
 import pytest
 
-from envtuning import atomic
-from envtuning.atomic import RunLocked, StorageError
+from envtuning.runs import atomic
+from envtuning.runs.atomic import RunLocked, StorageError
 
 
 def test_a_file_is_replaced_at_once_and_a_failed_draft_leaves_the_old_one(tmp_path):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from envtuning.run_folder import RunFolder, next_task
-from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 
 pytestmark = pytest.mark.slow
 

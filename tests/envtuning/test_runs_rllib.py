@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from envtuning.run_folder import RunFolder, next_task
+from envtuning.runs.folder import RunFolder, next_task
 
 pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
 pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")

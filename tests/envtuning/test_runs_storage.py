@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from envtuning import loop
-from envtuning.atomic import RunLocked, StorageError, locked
 from envtuning.cli import app
-from envtuning.run_folder import RunError, RunFolder, next_task
-from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.loop import run as loop
+from envtuning.runs.atomic import RunLocked, StorageError, locked
+from envtuning.runs.folder import RunError, RunFolder, next_task
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 
 SMALL = SuiteSpec(validation_per_size=4, test_per_size=4, probe_per_size=2, failure_cases=2)
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-import envtuning.loop
-import envtuning.stage
-from envtuning import loop
-from envtuning.run_folder import Choose, RunFolder, Test, Train, next_task
-from envtuning.seeds import derive
-from envtuning.spec import RunSpec, SuiteSpec, load_spec
-from envtuning.trainee import Trainee
+import envtuning.loop.run
+import envtuning.loop.stage
+from envtuning.loop import run as loop
+from envtuning.loop.transitions import Reached, StepsSpent
+from envtuning.runs.folder import Choose, RunFolder, Test, Train, next_task
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees import UnknownTrainee, make_trainee
+from envtuning.trainees.base import Trainee
 from envtuning.trainees.scripted import ScriptedTrainee
-from envtuning.transitions import Reached, StepsSpent
 
 SMALL = SuiteSpec(validation_per_size=4, test_per_size=4, probe_per_size=2, failure_cases=1)
 
@@ -41,7 +41,7 @@ class Recorder(ScriptedTrainee):
 @pytest.fixture
 def recorder(monkeypatch):
     cls = type("OneRecorder", (Recorder,), {"calls": []})
-    monkeypatch.setattr(envtuning.loop, "make_trainee", lambda kind, **arguments: cls(**arguments))
+    monkeypatch.setattr(envtuning.loop.run, "make_trainee", lambda kind, **arguments: cls(**arguments))
     return cls
 
 
@@ -134,7 +134,7 @@ def test_what_is_next_depends_on_the_files_alone(recorder, tmp_path):
 
 def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(recorder, tmp_path, monkeypatch):
     played: list[str] = []
-    real = envtuning.stage.play
+    real = envtuning.loop.stage.play
 
     def watch(policy, suite, config):
         run = RunFolder(tmp_path / "run")
@@ -142,7 +142,7 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
         played.append(kind if kind == "other" else f"test after {len(run.done_stages)} stages")
         return real(policy, suite, config)
 
-    real_open = envtuning.loop.open_suites
+    real_open = envtuning.loop.run.open_suites
 
     def remember(run):
         nonlocal loop_suites
@@ -150,9 +150,9 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
         return loop_suites
 
     loop_suites = None
-    monkeypatch.setattr(envtuning.loop, "open_suites", remember)
-    monkeypatch.setattr(envtuning.stage, "play", watch)
-    monkeypatch.setattr(envtuning.loop, "play", watch)
+    monkeypatch.setattr(envtuning.loop.run, "open_suites", remember)
+    monkeypatch.setattr(envtuning.loop.stage, "play", watch)
+    monkeypatch.setattr(envtuning.loop.run, "play", watch)
     loop.start(spec_of({}, {"config": "engineer"}), tmp_path / "run")
     assert played.count("other") == 4  # a validation and a probe in each stage
     assert [kind for kind in played if kind != "other"] == ["test after 2 stages"] * 2  # first and last trainee
@@ -178,7 +178,7 @@ def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
     for kind, says in [
         ("neural", "the kinds are rllib, scripted"),
         ("no.such.module:Trainee", "cannot be imported"),
-        ("envtuning.seeds:Trainee", "has no Trainee"),
+        ("envtuning.runs.seeds:Trainee", "has no Trainee"),
     ]:
         with pytest.raises(UnknownTrainee, match=says):
             make_trainee(kind, **here)

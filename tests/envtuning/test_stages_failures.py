@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import envtuning.ask
+import envtuning.loop.ask
 from engineers import Proposal
-from envtuning import loop
-from envtuning.run_folder import RunFolder, next_task
-from envtuning.spec import RunSpec, SuiteSpec, load_spec
-from envtuning.stage import RunStopped
-from envtuning.trainee import TrainingDiverged, WorkerLost
+from envtuning.loop import run as loop
+from envtuning.loop.stage import RunStopped
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
 from mapf_frozenlake import GenerationError, LakeConfig
 
@@ -32,7 +32,7 @@ def trainee(monkeypatch, spec):
     """Puts a trainee class in the place of the spec's."""
 
     def use(cls: type) -> RunSpec:
-        monkeypatch.setattr("envtuning.loop.make_trainee", lambda kind, **arguments: cls(**arguments))
+        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: cls(**arguments))
         return spec
 
     return use
@@ -159,7 +159,7 @@ class Engineer:
 @pytest.fixture
 def engineer(monkeypatch):
     def use(answer) -> None:
-        monkeypatch.setattr(envtuning.ask, "make_engineer", lambda run, stage: Engineer(answer))
+        monkeypatch.setattr(envtuning.loop.ask, "make_engineer", lambda run, stage: Engineer(answer))
 
     return use
 
@@ -247,11 +247,11 @@ def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_train
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     engineer = spec.engineer.model_copy(update={"name": name, "options": options})
     wrong = spec.model_copy(update={"engineer": engineer})
-    with pytest.raises(envtuning.ask.EngineerUnavailable, match=says):
+    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.start(wrong, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     run = RunFolder.create(tmp_path / "elsewhere", wrong)  # as a run that was begun where it could be asked
-    with pytest.raises(envtuning.ask.EngineerUnavailable, match=says):
+    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.resume(run.path)
     assert run.stages == []
 
@@ -289,21 +289,21 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
         options = {key: options.get(key) for key in ("transcript", "feasible")}
         return ModelEngineer(Model(), context="V1", **options)
 
-    monkeypatch.setattr(envtuning.ask.engineers, "make", make)
+    monkeypatch.setattr(envtuning.loop.ask.engineers, "make", make)
     two = spec.with_rounds(2)
     run = RunFolder.create(tmp_path / "run", two)
-    real = envtuning.ask.atomic.write_text
+    real = envtuning.loop.ask.atomic.write_text
 
     def die(path, text):
         if path.name == "proposal.json":
             raise KeyboardInterrupt
         real(path, text)
 
-    monkeypatch.setattr(envtuning.ask.atomic, "write_text", die)
+    monkeypatch.setattr(envtuning.loop.ask.atomic, "write_text", die)
     with pytest.raises(KeyboardInterrupt):
         loop.go(run)
     assert len(questions) == 2  # a bad reply, a good one
-    monkeypatch.setattr(envtuning.ask.atomic, "write_text", real)
+    monkeypatch.setattr(envtuning.loop.ask.atomic, "write_text", real)
     loop.resume(run.path)
     assert len(questions) == 2
     answer = run.stage(0).answer
@@ -324,7 +324,7 @@ def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(
-            envtuning.ask.engineers,
+            envtuning.loop.ask.engineers,
             "make",
             lambda name, **options: ModelEngineer(Model(), context="V1", transcript=options.get("transcript")),
         )

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from envtuning import loop
-from envtuning.run_folder import RunFolder
-from envtuning.spec import parse_spec
-from envtuning.tensorboard import EventFiles
+from envtuning.loop import run as loop
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.spec import parse_spec
+from envtuning.show.tensorboard import EventFiles
 
 pytest.importorskip("tensorboardX")
 

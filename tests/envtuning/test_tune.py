@@ -8,10 +8,10 @@ pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib
 
 from ray import tune
 
-from envtuning import loop
-from envtuning.run_folder import RunFolder, next_task
-from envtuning.spec import SpecError
-from envtuning.tune import run_folder, spec_of, trainable
+from envtuning.loop import run as loop
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import SpecError
+from envtuning.studies.tune import run_folder, spec_of, trainable
 
 pytestmark = pytest.mark.ray
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engineers.report import StageReport
-from envtuning import loop
-from envtuning.episodes import Episode, behaviour, letters, pooled, rates, slice_results
-from envtuning.play import play
-from envtuning.run_folder import RunFolder
-from envtuning.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.loop import run as loop
+from envtuning.loop.validation import draw_probe, draw_suite, open_suites
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
-from envtuning.validation import draw_probe, draw_suite, open_suites
+from envtuning.worlds.lakes.episodes import Episode, behaviour, letters, pooled, rates, slice_results
+from envtuning.worlds.lakes.play import play
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
 
 SUITES = SuiteSpec(validation_per_size=20, test_per_size=25, probe_per_size=10, validate_every=2500, failure_cases=6)
@@ -140,7 +140,7 @@ def test_failure_cases_are_failures_drawn_and_explained_and_take_sizes_by_turns(
 
 
 def test_what_the_generator_drew_is_measured_on_the_boards_and_not_copied_from_the_config():
-    from envtuning.report_builder import drawn
+    from envtuning.loop.report import drawn
 
     config = LakeConfig(
         num_agents=2, slices={4: {"share": 3.0 / 4, "hole_ratio": 0.25, "wait_ratio": 0.5}, 5: {"share": 0.25}}

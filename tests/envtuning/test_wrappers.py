@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test
 
 import mapf_frozenlake as mfl
-from envtuning.wrappers import (
+from envtuning.curriculum.wrappers import (
     CurriculumEnv,
     CurriculumParallelEnv,
     CurriculumVectorEnv,

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from engineers.report import Incident
-from envtuning.loop import start
-from envtuning.page import render_page, write_page
-from envtuning.page.chart import Chart, Series, draw
-from envtuning.page.view import view_run
-from envtuning.spec import load_spec
+from envtuning.loop.run import start
+from envtuning.runs.spec import load_spec
+from envtuning.show.page import render_page, write_page
+from envtuning.show.page.chart import Chart, Series, draw
+from envtuning.show.page.view import view_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 
 import engineers
-from engineers.chat import Message, Rejected, TooLong
+from engineers.model.chat import Message, Rejected, TooLong
+from engineers.model.wire import WireForm
 from engineers.report import StageReport
-from engineers.wire import WireForm
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -18,9 +18,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from engineers.backends.network import GRACE
+from engineers.model.wire import WireForm
 from engineers.proposal import Engineer, Proposal
 from engineers.report import StageReport
-from engineers.wire import WireForm
 
 KEY = "planted7Q9zTestValue4711"  # looks like no provider's key, so that only its being known can hide it
 CAP = 90_000  # tokens
@@ -465,7 +465,7 @@ def test_no_transcript_or_error_leads_back_to_the_key(wire: Wire, play: Callable
     import pickle
     import traceback
 
-    from engineers.chat import AuthFailed
+    from engineers.model.chat import AuthFailed
 
     outcome = play(wire, [Status(401)])
     with pytest.raises(AuthFailed) as caught:

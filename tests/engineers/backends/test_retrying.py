@@ -18,7 +18,7 @@ from engineers.backends.network import (
     error_for_status,
     seconds_before_retry,
 )
-from engineers.chat import (
+from engineers.model.chat import (
     AuthFailed,
     ChatError,
     Completion,

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.backends.serve import MAX_REQUEST, make_server, serve_until_interrupted
-from engineers.chat import Completion, Message, ServerFailed, TooLong
+from engineers.model.chat import Completion, Message, ServerFailed, TooLong
 from engineers.report import StageReport
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("llguidance")
 
-from engineers.structured import SchemaLogits, TokenView, finite, room  # noqa: E402
+from engineers.model.structured import SchemaLogits, TokenView, finite, room  # noqa: E402
 
 
 def write(tokenizer: Any, schema: dict[str, Any], max_tokens: int, logits: Any) -> str:

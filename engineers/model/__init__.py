@@ -1,0 +1,1 @@
+"""The engineer that asks a language model: prompt, constrained reply, meter, transcript."""

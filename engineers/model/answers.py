@@ -1,0 +1,40 @@
+"""From a reply's text to a config that may be trained on: found, read, guarded. The same for models and people."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from engineers.guard import Feasible, check
+from engineers.model.replies import ReplyError, parse_reply
+from engineers.model.wire import WireForm
+from engineers.proposal import Change
+from engineers.report import StageReport
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+
+def read_answer(
+    text: str,
+    form: WireForm[ConfigT],
+    report: StageReport,
+    *,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+) -> tuple[ConfigT, list[Change]]:
+    """The config in a reply, and the reasons given for its changes. Raises ``ReplyError`` for everything else."""
+    answer = parse_reply(text)
+    config = form.merge(answer)
+    refusals = check(
+        config,
+        form.current,
+        report.records(),
+        editable=form.editable,
+        feasible=feasible,
+        max_drop=max_drop,
+        objective=report.objective,
+    )
+    if refusals:
+        raise ReplyError("config", "; ".join(refusals))
+    return config, form.reasons(answer, config)

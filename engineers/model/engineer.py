@@ -1,0 +1,189 @@
+"""``ModelEngineer``: any language model as an engineer. Prompt, ask, parse, guard; re-ask with the error; else fall back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from engineers.guard import Feasible
+from engineers.model.answers import read_answer
+from engineers.model.chat import Chat, ChatError, Message
+from engineers.model.context import Context, context_named
+from engineers.model.meter import Meter
+from engineers.model.prompt import build_prompt, build_reask, build_summary_prompt, require_templates
+from engineers.model.replies import ReplyError, encodable, without_thoughts
+from engineers.model.transcript import Exchange, Transcript
+from engineers.model.wire import WireForm
+from engineers.proposal import Change, Proposal, Usage
+from engineers.redaction import redact, scrub
+from engineers.registry import require_common
+from engineers.report import StageReport
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
+
+
+class ModelEngineer:
+    """An engineer that asks a ``Chat``.
+
+    ``propose`` never raises for what a model or a network does: after ``max_attempts`` bad replies, a failed backend or
+    a budget that would be overspent, the current config goes on with ``fallback=True`` and the reasons in ``refusals``.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        context: str | Context = "V6",
+        max_attempts: int = 3,
+        max_tokens: int = 4_096,  # of one answer, thoughts included
+        max_total_tokens: int | None = None,  # of all questions and answers of this engineer's life
+        max_cost: float | None = None,  # US dollars, likewise
+        meter: Meter | None = None,  # instead of the two caps: shared with other engineers
+        transcript: str | Path | None = None,  # JSONL file that every exchange is added to
+        feasible: Feasible | None = None,
+        max_drop: float | None = None,
+        name: str | None = None,
+        **unused: Any,  # what engineers.make gives to all alike, and only engineers without a model need
+    ) -> None:
+        require_common(type(self).__name__, unused)
+        require_templates()
+        if max_attempts < 1 or max_tokens < 1:
+            raise ValueError(f"max_attempts={max_attempts}, max_tokens={max_tokens}: both must be at least 1")
+        if meter is not None and (max_total_tokens, max_cost) != (None, None):
+            raise ValueError("meter has caps of its own: give either a meter or max_total_tokens and max_cost")
+        self.chat = chat
+        self.name = redact(name or chat.model)  # a server's address may hold a password
+        self.context = context_named(context)
+        self.max_attempts = max_attempts
+        self.max_tokens = max_tokens
+        self.meter = meter or Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
+        self.transcript = Transcript(Path(transcript)) if transcript is not None else None
+        self.feasible = feasible
+        self.max_drop = max_drop
+
+    def propose(
+        self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
+    ) -> Proposal[ConfigT]:
+        """The model's next config, guarded; or the current one with ``fallback=True``."""
+        dialogue = _Dialogue(self, report.stage)
+        form = WireForm(current, editable)
+        try:
+            messages = self._opening(dialogue, report, form)
+            while dialogue.may_ask("proposal"):
+                text = ""
+                try:
+                    text = dialogue.ask("proposal", messages, form.schema)
+                    config, reasons = read_answer(text, form, report, feasible=self.feasible, max_drop=self.max_drop)
+                    return self._proposal(dialogue, config, reasons)
+                except ReplyError as error:
+                    dialogue.refuse(error)
+                except ChatError as error:
+                    if not error.ask_again:
+                        raise
+                    dialogue.refuse(error)
+                messages = [*messages, _quoted(text), build_reask(dialogue.refusals[-1])]
+        except ChatError as error:
+            dialogue.refuse(error)
+        return self._proposal(dialogue, current, [], fallback=True)
+
+    def exchange(
+        self, stage: int, number: int, kind: str, messages: list[Message], schema: dict[str, Any] | None
+    ) -> Exchange:
+        """Ask once, within the budget, and say what came of it; a failure is an exchange with an ``error``."""
+        asked = Exchange(
+            engineer=self.name,
+            model=self.chat.model,
+            context=self.context,
+            max_attempts=self.max_attempts,
+            stage=stage,
+            number=number,
+            kind=kind,
+            messages=[dict(message) for message in messages],
+            json_schema=schema,
+            max_tokens=self.max_tokens,
+        )
+        begin = time.monotonic()
+        try:
+            self.meter.reserve(self.chat.model, messages, schema, self.max_tokens)
+            completion = self.chat.complete(messages, schema, max_tokens=self.max_tokens)
+            result: dict[str, Any] = {"reply": redact(encodable(completion.text))}
+            counts = self.meter.record(self.chat.model, messages, completion)
+        except ChatError as error:
+            result = {"error": str(error), "error_kind": type(error).__name__}
+            counts = self.meter.record_failure(self.chat.model, error)
+        spent = dict(zip(("prompt_tokens", "completion_tokens", "cost"), counts, strict=True))
+        return asked.model_copy(update={**result, **spent, "seconds": round(time.monotonic() - begin, 3)})
+
+    def _opening(self, dialogue: _Dialogue, report: StageReport, form: WireForm[Any]) -> list[Message]:
+        """The question, preceded by the model's own summary where the context asks for one."""
+        summary = ""
+        if self.context.summary:
+            question = build_summary_prompt(report, form, self.context)
+            summary = without_thoughts(dialogue.ask("summary", question.messages, None)).strip()[:QUOTED]
+        return build_prompt(report, form, self.context, summary).messages
+
+    def _proposal(
+        self, dialogue: _Dialogue, config: ConfigT, reasons: list[Change], *, fallback: bool = False
+    ) -> Proposal[ConfigT]:
+        return Proposal(
+            config=config,
+            reasons=reasons,
+            usage=dialogue.usage,
+            engineer=self.name,
+            fallback=fallback,
+            refusals=dialogue.refusals,
+        )
+
+
+class _Dialogue:
+    """The exchanges of one proposal: counted, recorded, added up."""
+
+    def __init__(self, engineer: ModelEngineer, stage: int) -> None:
+        self.engineer, self.stage = engineer, stage
+        self.usage = Usage()
+        self.refusals: list[str] = []
+        self.asked: Counter[str] = Counter()
+
+    def may_ask(self, kind: str) -> bool:
+        return self.asked[kind] < self.engineer.max_attempts
+
+    def refuse(self, why: Exception) -> None:
+        self.refusals.append(redact(str(why)))
+
+    def ask(self, kind: str, messages: list[Message], schema: dict[str, Any] | None) -> str:
+        """The reply's text. What broke on the way is asked again while attempts are left; else raises ``ChatError``."""
+        while True:
+            exchange = self.engineer.exchange(self.stage, self.asked.total(), kind, messages, schema)
+            self.asked[kind] += 1
+            self._record(exchange)
+            if exchange.reply is not None:
+                return exchange.reply
+            failure = exchange.failure()
+            assert failure is not None
+            if not (failure.transient and failure.may_be_billed and self.may_ask(kind)):
+                raise failure
+            self.refuse(failure)
+
+    def _record(self, exchange: Exchange) -> None:
+        if self.engineer.transcript is not None:
+            self.engineer.transcript.append(exchange)
+        known = self.usage.cost is not None and exchange.cost is not None
+        self.usage = Usage(
+            prompt_tokens=self.usage.prompt_tokens + exchange.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens + exchange.completion_tokens,
+            cost=(self.usage.cost or 0.0) + (exchange.cost or 0.0) if known else None,
+            seconds=round(self.usage.seconds + exchange.seconds, 3),
+            attempts=self.asked.total(),
+        )
+
+
+def _quoted(text: str) -> Message:
+    """A bad reply, as its writer's turn of the conversation."""
+    return {"role": "assistant", "content": scrub(without_thoughts(text)[:QUOTED]).strip() or "(nothing)"}

@@ -1,0 +1,125 @@
+"""``Meter``: counts tokens and dollars, and refuses a question before it could cost more than is left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engineers.model.chat import ChatError, Completion, Message
+
+MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
+CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens
+FREE = ("local/", "live/", "replay/")
+
+
+class BudgetExceeded(ChatError):
+    """The next question could cost more than what is left; it was not asked."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars per million tokens."""
+
+    prompt: float
+    completion: float
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+
+
+@dataclass
+class Meter:
+    """What one engineer has used and may use. Caps hold for the engineer's whole life; share one meter to share a cap.
+
+    Guarantee: a question is asked only if its worst case (a token per byte of prompt and schema, the full answer)
+    fits under both caps. A question that failed on the way counts as its worst case: it may have been billed.
+    """
+
+    max_total_tokens: int | None = None
+    max_cost: float | None = None  # US dollars
+    price: Price | None = None  # None: looked up by the model's name
+    tokens: int = 0
+    cost: float | None = 0.0  # None once something without a known price was used
+    questions: int = 0
+    _reserved: tuple[int, int] = field(default=(0, 0), repr=False)
+
+    def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
+        """Make sure that asking cannot overspend. Raises ``BudgetExceeded`` with what is left and what it takes."""
+        prompt = most_tokens(messages, schema)
+        if self.max_total_tokens is not None and self.tokens + prompt + answer > self.max_total_tokens:
+            raise BudgetExceeded(
+                f"the next question may take {prompt + answer} tokens, {max(self.max_total_tokens - self.tokens, 0)} of "
+                f"max_total_tokens={self.max_total_tokens} are left: raise the cap or lower the context's token_budget"
+            )
+        if self.max_cost is not None:
+            price = self.price_of(model)
+            if price is None:
+                raise BudgetExceeded(
+                    f"max_cost={self.max_cost} cannot be kept: no price is known for {model!r}; "
+                    f"cap max_total_tokens instead, or give meter=Meter(price=Price(…), max_cost=…)"
+                )
+            worst = price.of(prompt, answer)
+            if (self.cost or 0.0) + worst > self.max_cost:
+                raise BudgetExceeded(
+                    f"the next question may cost ${worst:.4f}, ${max(self.max_cost - (self.cost or 0.0), 0.0):.4f} of "
+                    f"max_cost=${self.max_cost} are left: raise the cap or lower the context's token_budget"
+                )
+        self._reserved = (prompt, answer)
+
+    def record(self, model: str, messages: Sequence[Message], answer: Completion) -> tuple[int, int, float | None]:
+        """Count an answer; returns its prompt tokens, completion tokens and cost. What the provider left out is estimated."""
+        prompt = answer.prompt_tokens or estimate_tokens("".join(message["content"] for message in messages))
+        return self._add(model, prompt, answer.completion_tokens or estimate_tokens(answer.text), answer.cost)
+
+    def record_failure(self, model: str, error: ChatError) -> tuple[int, int, float | None]:
+        """Count a question that got no answer: what the provider says it spent, or the worst it may have billed."""
+        if error.spent is not None:
+            return self._add(model, error.spent.prompt_tokens, error.spent.completion_tokens, error.spent.cost)
+        return self._add(model, *self._reserved) if error.may_be_billed else (0, 0, 0.0)
+
+    def price_of(self, model: str) -> Price | None:
+        """The price by the meter's own, then the offline table; zero for models that run here; None where unknown."""
+        if self.price is not None:
+            return self.price
+        return Price(0.0, 0.0) if model.startswith(FREE) else listed_price(model)
+
+    def _add(self, model: str, prompt: int, answer: int, cost: float | None = None) -> tuple[int, int, float | None]:
+        price = self.price_of(model)
+        if cost is None and price is not None:
+            cost = price.of(prompt, answer)
+        self.tokens += prompt + answer
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+        self.questions += 1
+        return prompt, answer, cost
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text is, without a tokenizer; errs on the high side."""
+    return int(len(text) / CHARACTERS_PER_TOKEN) + 1
+
+
+def most_tokens(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> int:
+    """An upper bound of a question's prompt tokens: no tokenizer makes more tokens than bytes."""
+    written = sum(len(message["content"].encode()) + MESSAGE_TOKENS for message in messages)
+    return written + (len(json.dumps(schema).encode()) if schema else 0)
+
+
+def listed_price(model: str) -> Price | None:
+    """The price from the offline table. A dated name ("gpt-x-2026-01-31") has its family's price."""
+    prices = _price_table()
+    name = model.removeprefix("litellm/")
+    while name not in prices:
+        name, dash, date = name.rpartition("-")
+        if not dash or not date.isdigit():
+            return None
+    return prices[name]
+
+
+@cache
+def _price_table() -> dict[str, Price]:
+    table = json.loads((Path(__file__).parent / "prices.json").read_text(encoding="utf-8"))
+    return {model: Price(*pair) for model, pair in table["dollars_per_million_tokens"].items()}

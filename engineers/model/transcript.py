@@ -1,0 +1,109 @@
+"""``Transcript``: every exchange with a model as a line of JSON.
+
+Bodies only, never headers; keys are blanked before anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from engineers.model.chat import ChatError
+from engineers.model.context import Context
+from engineers.redaction import redact
+
+TRANSCRIPT_VERSION: Final = 1
+
+
+class Exchange(BaseModel):
+    """One question and what came of it: a reply or an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Literal[1] = TRANSCRIPT_VERSION
+    engineer: str
+    model: str
+    context: Context
+    max_attempts: int
+    stage: int
+    number: int  # 0-based within the stage's proposal
+    kind: str  # "summary" or "proposal"
+    messages: list[dict[str, str]]
+    json_schema: dict[str, Any] | None
+    max_tokens: int
+    reply: str | None = None
+    error: str | None = None
+    error_kind: str = ""  # the ChatError's class: whether to ask again depends on it
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    def failure(self) -> ChatError | None:
+        """The error that this exchange ended in, as it was raised; None if there is a reply."""
+        if self.reply is not None:
+            return None
+        kinds = {kind.__name__: kind for kind in ChatError.__subclasses__()}
+        return kinds.get(self.error_kind, ChatError)(self.error or "no reply")
+
+
+class TranscriptError(ValueError):
+    """A transcript that cannot be read or holds no such exchange; the message says which file and line."""
+
+
+@dataclass
+class Transcript:
+    """A file that only grows. A line is written whole and flushed to the disk before the engineer goes on."""
+
+    path: Path
+
+    def append(self, exchange: Exchange) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = redact(exchange.model_dump_json()) + "\n"
+        with self.path.open("ab") as file:
+            file.write(self._end_of_broken_line() + line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _end_of_broken_line(self) -> bytes:
+        """A newline where an earlier process was killed in mid-line."""
+        with self.path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) == 0:
+                return b""
+            file.seek(-1, os.SEEK_END)
+            return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def read_transcript(path: Path) -> list[Exchange]:
+    """All exchanges of a file, or of every ``transcript*.jsonl`` below a folder. A line cut off at a file's end is skipped."""
+    if path.is_dir():
+        files = sorted(path.rglob("transcript*.jsonl"))
+    elif path.is_file():
+        files = [path]
+    else:
+        files = []
+    if not files:
+        raise TranscriptError(
+            f"{path}: no transcript there; give a .jsonl file, or a folder that has transcript*.jsonl"
+        )
+    return [exchange for file in files for exchange in _read_file(file)]
+
+
+def _read_file(path: Path) -> Iterator[Exchange]:
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield Exchange.model_validate_json(line)
+        except ValidationError as error:
+            cut_off = not line.rstrip().endswith(b"}")
+            if not cut_off:
+                fault = error.errors(include_url=False)[0]
+                where = ".".join(map(str, fault["loc"])) or "the line"
+                raise TranscriptError(f"{path}, line {number}: {where}: {fault['msg']}") from None

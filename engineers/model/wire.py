@@ -1,0 +1,183 @@
+"""The wire form: what a model may answer, as a strict JSON Schema, and how its answer becomes a config.
+
+Every key that the current config has is an explicit property; every object is closed; every field is required,
+described and bounded. An answer is ``{"reasons": [{"path", "reason"}, …], "config": {…editable knobs…}}``; reasons come
+first so that a model that writes from left to right argues before it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, with_values
+from engineers.model.replies import ReplyError, encodable
+from engineers.proposal import Change
+from engineers.redaction import scrub
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+
+REASON_LENGTH = 2_000  # characters kept of a reason
+
+JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "number": (int, float),
+    "integer": (int,),
+    "string": (str,),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "array": (list,),
+}
+
+
+class WireForm(Generic[ConfigT]):
+    """The question's shape for one current config and its editable knobs."""
+
+    def __init__(self, current: ConfigT, editable: Sequence[str] | None = None) -> None:
+        self.current, self.editable = current, editable
+        self.knobs = find_knobs(current, editable)
+        if not self.knobs:
+            raise KnobError(f"{type(current).__name__} has no editable knobs: name some in editable=")
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The strict JSON Schema of an answer."""
+        reason = _closed(
+            {
+                "path": {
+                    "type": "string",
+                    "enum": [knob.name for knob in self.knobs],
+                    "description": "The knob that you change.",
+                },
+                "reason": {"type": "string", "description": "Why, in one sentence that names what you saw."},
+            },
+            "One change and its reason.",
+        )
+        reasons = {
+            "type": "array",
+            "items": reason,
+            "maxItems": len(self.knobs),
+            "description": "One entry for each knob whose value you change, and none for the others.",
+        }
+        config = _nested(self.knobs, 0, type(self.current).__name__)
+        config["description"] = "The next config: every knob, also those that stay as they are."
+        return _closed({"reasons": reasons, "config": config}, "Your reasons, then the next config.")
+
+    def example(self) -> dict[str, Any]:
+        """The answer that changes nothing."""
+        return {"reasons": [], "config": self.values_of(self.current)}
+
+    def values_of(self, config: BaseModel) -> dict[str, Any]:
+        """A config's editable knobs in the shape of an answer's ``config``."""
+        data = dump(config)
+        nested: dict[str, Any] = {}
+        for knob in self.knobs:
+            place: dict[str, Any] = nested
+            for key in knob.group:
+                place = place.setdefault(key, {})
+            place[knob.field] = get(data, knob.path)
+        return nested
+
+    def merge(self, reply: Mapping[str, Any]) -> ConfigT:
+        """The current config with the answer's knobs. Raises ``ReplyError`` that says where and why."""
+        body = reply.get("config", reply) if isinstance(reply, Mapping) else reply
+        values: dict[tuple[str, ...], Any] = {}
+        faults: list[str] = []
+        _collect(self.knobs, 0, body, (), values, faults)
+        if faults:
+            raise ReplyError("config", "; ".join(faults))
+        try:
+            return with_values(self.current, values)
+        except KnobError as error:
+            raise ReplyError("config", str(error)) from None
+
+    def reasons(self, reply: Mapping[str, Any], config: BaseModel) -> list[Change]:
+        """The changed knobs with the reasons that the answer gives for them ("" where it gives none)."""
+        given = reply.get("reasons")
+        entries = [entry for entry in given if isinstance(entry, Mapping)] if isinstance(given, list) else []
+        said = {str(entry.get("path")): encodable(str(entry.get("reason", "")))[:REASON_LENGTH] for entry in entries}
+        return [
+            Change(path=".".join(path), old=old, new=new, reason=said.get(".".join(path), ""))
+            for path, old, new in changes(self.current, config)
+        ]
+
+
+def _closed(properties: dict[str, Any], description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _nested(knobs: Sequence[Knob], depth: int, title: str) -> dict[str, Any]:
+    """The closed object that holds these knobs below the given depth."""
+    properties: dict[str, Any] = {}
+    for key, inside in _by_key(knobs, depth).items():
+        is_leaf = len(inside[0].path) == depth + 1
+        properties[key] = (
+            inside[0].schema if is_leaf else _nested(inside, depth + 1, ".".join(inside[0].path[: depth + 1]))
+        )
+    return _closed(properties, title)
+
+
+def _by_key(knobs: Sequence[Knob], depth: int) -> dict[str, list[Knob]]:
+    groups: dict[str, list[Knob]] = {}
+    for knob in knobs:
+        groups.setdefault(knob.path[depth], []).append(knob)
+    return groups
+
+
+def _collect(
+    knobs: Sequence[Knob],
+    depth: int,
+    body: Any,
+    path: tuple[str, ...],
+    values: dict[tuple[str, ...], Any],
+    faults: list[str],
+) -> None:
+    """Read the knobs' values out of an answer; note each missing, unknown or ill-typed one."""
+    groups = _by_key(knobs, depth)
+    where = ".".join(path)
+    if not isinstance(body, Mapping):
+        faults.append(f"{where or 'the answer'} must be an object with {sorted(groups)}, not {_shown(body)}")
+        return
+    dot = f"{where}." if where else ""
+    known = [key for key in body if key in groups or (depth == 0 and key == "reasons")]
+    strangers = [f"{dot}{encodable(key):.40}" for key in body if key not in known]
+    if strangers:
+        faults.append(f"{', '.join(strangers[:5])} cannot be edited: {where or 'config'} has {', '.join(groups)}")
+    for key, inside in groups.items():
+        if key not in body:
+            faults.append(f"{dot}{key} is missing: write every knob, also those that stay as they are")
+        elif len(inside[0].path) > depth + 1:
+            _collect(inside, depth + 1, body[key], (*path, key), values, faults)
+        elif _has_type(body[key], inside[0].schema):
+            values[inside[0].path] = _as_it_was(inside[0].value, body[key])
+        else:
+            wanted = " or ".join(sorted(inside[0].types)) or "another type"
+            faults.append(f"{dot}{key} is {_shown(body[key])}: give a value of type {wanted}")
+
+
+def _as_it_was(now: Any, answered: Any) -> Any:
+    """The answered value; a text that the prompt showed with blanks (a path, a key) and that came back so stays."""
+    return now if isinstance(now, str) and answered == scrub(now) else answered
+
+
+def _has_type(value: Any, schema: dict[str, Any]) -> bool:
+    if "anyOf" in schema:
+        return any(_has_type(value, option) for option in schema["anyOf"])
+    named = schema["type"]
+    kinds = [named] if isinstance(named, str) else named
+    if isinstance(value, bool):  # Python counts True as a number; JSON does not
+        return "boolean" in kinds
+    if isinstance(value, float) and value.is_integer() and "integer" in kinds:
+        return True
+    return any(isinstance(value, JSON_TYPES[kind]) for kind in kinds)
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"

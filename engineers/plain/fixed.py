@@ -1,0 +1,24 @@
+"""``fixed``: the config never changes. The baseline that every engineer has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from engineers.knobs import Knob
+from engineers.plain.base import Design, PlainEngineer
+from engineers.report import StageReport
+
+
+class FixedEngineer(PlainEngineer):
+    """Proposes the current config."""
+
+    name = "fixed"
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        return Design()
+
+
+def make(_model: str = "") -> FixedEngineer:
+    return FixedEngineer()

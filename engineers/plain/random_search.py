@@ -1,0 +1,65 @@
+"""``random``: every knob drawn anew after each stage, uniformly from its range, by (seed, stage)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from engineers.guard import Feasible
+from engineers.knobs import Knob
+from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.report import StageReport
+
+DRAWS = 20  # of one slice until one can be drawn by the generator; then the slice stays as it is
+
+
+class RandomEngineer(PlainEngineer):
+    """Numbers are uniform over their range, choices over their options; nulls and free texts are left alone.
+
+    With a ``feasible`` hook slices are drawn one after the other, each until the whole can be drawn, so that one
+    impossible slice does not cost the others.
+    """
+
+    name = "random"
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        rng = self.random(report)
+        design = Design()
+        for group in dict.fromkeys(knob.group for knob in knobs):
+            members = [knob for knob in knobs if knob.group == group]
+            for _ in range(DRAWS):
+                drawn = {knob.path: value for knob in members if (value := self._draw(knob, rng)) is not None}
+                values = {**design.values, **drawn}
+                names = [".".join(path) for path in values]
+                config, refused = self._guarded(values, report, current, names)
+                if config is not None:
+                    design.values = values
+                    break
+                design.refusals += refused
+        design.reasons = dict.fromkeys(design.values, "drawn at random")
+        return design
+
+    def _draw(self, knob: Knob, rng: random.Random) -> Any:
+        options = [option for option in knob.schema.get("enum", []) if option is not None]
+        if options:
+            return rng.choice(options)
+        if "boolean" in knob.types:
+            return rng.random() < 0.5
+        bounds = self.range_of(knob)
+        if bounds is None:
+            return None
+        return knob.fit(rng.uniform(*bounds)) if "number" in knob.types else rng.randint(int(bounds[0]), int(bounds[1]))
+
+
+def make(
+    _model: str = "",
+    *,
+    seed: int = 0,
+    space: Space | None = None,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+) -> RandomEngineer:
+    return RandomEngineer(seed=seed, space=space, feasible=feasible, max_drop=max_drop)

@@ -1,0 +1,53 @@
+"""``uniform``: the whole space, evenly: domain randomisation as far as one config per stage can express it.
+
+All slices get the same share. Each other number is spread over its range by a Latin hypercube: with n slices the range
+is cut into n parts, every slice gets the middle of one, and the parts are dealt anew each stage, so that one stage
+covers the range and many stages cover it for every slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from engineers.guard import Feasible
+from engineers.knobs import Knob
+from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.report import StageReport
+from engineers.roles import role_of
+
+
+class UniformEngineer(PlainEngineer):
+    """Equal shares, every other bounded number spread evenly; choices, nulls' alternatives and texts stay."""
+
+    name = "uniform"
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        rng = self.random(report)
+        design = Design()
+        for pattern in dict.fromkeys(knob.pattern for knob in knobs):
+            alike = [knob for knob in knobs if knob.pattern == pattern]
+            if role_of(alike[0]) == "share":
+                for knob in alike:
+                    design.turn(knob, knob.fit(1.0 / len(alike)), "every slice gets the same share")
+                continue
+            parts = rng.sample(range(len(alike)), len(alike))
+            for knob, part in zip(alike, parts, strict=True):
+                bounds = self.range_of(knob)
+                if bounds is not None:
+                    low, high = bounds
+                    value = knob.fit(low + (part + 0.5) / len(alike) * (high - low))
+                    design.turn(knob, value, f"spread evenly over {low:g} to {high:g}")
+        return design
+
+
+def make(
+    _model: str = "",
+    *,
+    seed: int = 0,
+    space: Space | None = None,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+) -> UniformEngineer:
+    return UniformEngineer(seed=seed, space=space, feasible=feasible, max_drop=max_drop)

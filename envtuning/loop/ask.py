@@ -1,0 +1,200 @@
+"""Between two stages: the report goes to the engineer, its answer through the guard, and what comes of it is recorded."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import engineers
+from engineers.guard import check
+from engineers.proposal import Proposal
+from engineers.redaction import redact
+from engineers.report import Incident, StageReport
+from envtuning.runs import atomic
+from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import RunSpec
+from mapf_frozenlake import LakeConfig, check_config
+
+REDRAWS = 100
+
+
+class NoAnswer(RuntimeError):
+    """The engineer did not answer in time."""
+
+
+class EngineerUnavailable(RuntimeError):
+    """The engineer cannot be asked at all: an unknown name or option, a missing extra, a missing key."""
+
+
+def raise_unless_askable(spec: RunSpec) -> None:
+    """Find out before the first stage is trained, not after it. Asks nothing."""
+    if any(stage.config == "engineer" for stage in spec.stages):
+        chat = getattr(new_engineer(spec, {}), "chat", None)
+        required_key = getattr(chat, "required_key", lambda: None)
+        try:
+            required_key()
+        except engineers.ChatError as error:
+            raise EngineerUnavailable(str(error)) from error
+
+
+def ask(run: RunFolder, stage: StageFolder) -> Answer:
+    """The engineer's answer to a finished stage's report, asked once and then read from the disk."""
+    if (recorded := stage.answer) is not None:
+        return recorded
+    report = stage.report
+    assert report is not None, "a stage that is done has a report"
+    answer = settle(run, stage, report)
+    atomic.write_text(stage.proposal_file, answer.model_dump_json(indent=1) + "\n")
+    recorded_before(stage).unlink(missing_ok=True)
+    return answer
+
+
+def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
+    """Ask, check, and fall back to the current config where the engineer fails or is refused."""
+    spec, current = run.spec, LakeConfig.model_validate(report.config)
+
+    def incident(kind: Any, message: str) -> Incident:
+        return Incident(kind=kind, message=redact(message), stage=stage.number)
+
+    name = spec.engineer.name
+    engineer = make_engineer(run, stage)
+    try:
+        proposal = within(
+            spec.engineer.timeout, lambda: engineer.propose(report, current=current, editable=spec.editable)
+        )
+    except Exception as error:  # a third party's engineer may fail in any way; the run goes on with what works
+        message = f"{name} failed ({type(error).__name__}: {error}); the current config goes on"
+        return Answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
+    if proposal.fallback:
+        why = "; ".join(proposal.refusals) or "it gave no config"
+        return Answer(
+            proposal=proposal,
+            config=current,
+            incidents=[
+                incident("engineer_failed", f"{name} gave no usable config ({why}); the current config goes on")
+            ],
+        )
+    refusals = check(
+        proposal,
+        current,
+        report.records(),
+        editable=spec.editable,
+        feasible=check_config if spec.guard.check_feasible else None,
+        max_drop=spec.guard.max_drop,
+        objective=report.objective,
+    )
+    if refusals:
+        message = f"{name}'s config was refused ({'; '.join(refusals)}); the current config goes on"
+        return Answer(proposal=proposal, config=current, incidents=[incident("refused_proposal", message)])
+    return Answer(proposal=proposal, config=proposal.config)
+
+
+def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
+    """The run's engineer, seeded for this stage; what it was already told for this stage is not asked again."""
+    options = {
+        "seed": derive(run.spec.seed, "engineer", stage.number),
+        "transcript": stage.transcript_file,
+    } | run.spec.engineer.options
+    for cap, spent in spent_before(run, stage).items():
+        if options.get(cap) is not None:
+            options[cap] = max(type(options[cap])(0), options[cap] - spent)
+    engineer = new_engineer(run.spec, options)
+    replies = recorded_replies(stage)
+    if replies and hasattr(engineer, "chat"):
+        engineer.chat = RecordedFirst(engineer.chat, replies)
+    return engineer
+
+
+def new_engineer(spec: RunSpec, options: dict[str, Any]) -> engineers.Engineer:
+    """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
+    guard = {"feasible": check_config if spec.guard.check_feasible else None, "max_drop": spec.guard.max_drop}
+    given = guard | spec.engineer.options | options
+    try:
+        if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
+            given["context"] = engineers.Context(**given["context"])
+        return engineers.make(spec.engineer.name, **given)
+    except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
+        raise EngineerUnavailable(str(error)) from error
+
+
+def spent_before(run: RunFolder, stage: StageFolder) -> dict[str, float]:
+    """What earlier questions of this run took: a cap holds for the run, not for one process."""
+    exchanges = [line for earlier in run.done_stages[: stage.number] for line in earlier.transcript()]
+    return {
+        "max_cost": sum(line.get("cost") or 0.0 for line in exchanges),
+        "max_total_tokens": sum(line["prompt_tokens"] + line["completion_tokens"] for line in exchanges),
+    }
+
+
+def recorded_before(stage: StageFolder) -> Path:
+    """Where an interrupted question's exchanges are kept while it is asked again."""
+    return stage.path / "asked_before.jsonl"
+
+
+def recorded_replies(stage: StageFolder) -> list[dict[str, Any]]:
+    """Replies that came before the process died; the transcript itself starts afresh."""
+    kept = atomic.read_lines(recorded_before(stage)) + stage.transcript()
+    if kept:
+        atomic.write_lines(recorded_before(stage), kept)
+        stage.transcript_file.unlink(missing_ok=True)
+    return [line for line in kept if line.get("reply") is not None]
+
+
+class RecordedFirst:
+    """A chat that gives the recorded reply to a question it has seen, and asks the real one otherwise."""
+
+    def __init__(self, chat: Any, exchanges: list[dict[str, Any]]) -> None:
+        self.chat, self.exchanges = chat, deque(exchanges)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.chat, name)
+
+    def complete(self, messages: list[Any], schema: Any, *, max_tokens: int) -> Any:
+        from engineers.model.chat import Completion
+
+        for exchange in self.exchanges:
+            if exchange["messages"] == messages:
+                return Completion(
+                    exchange["reply"], exchange["prompt_tokens"], exchange["completion_tokens"], exchange["cost"]
+                )
+        return self.chat.complete(messages, schema, max_tokens=max_tokens)
+
+
+def within(seconds: float | None, question: Callable[[], Proposal[LakeConfig]]) -> Proposal[LakeConfig]:
+    """The question's answer, or ``NoAnswer`` after so many seconds; a thread that never ends dies with the process."""
+    if seconds is None:
+        return question()
+    answers: list[Proposal[LakeConfig]] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(question())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="engineer", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise NoAnswer(f"no answer within {seconds:g} s")
+    if errors:
+        raise errors[0]
+    return answers[0]
+
+
+def redraw(spec: RunSpec, config: LakeConfig) -> LakeConfig:
+    """The config with its editable knobs drawn from the run's seed, the first draw that the generator can meet."""
+    refusals: list[str] = []
+    for draw in range(REDRAWS):
+        engineer = engineers.make("random", seed=derive(spec.seed, "first config", draw))
+        blank = StageReport(stage=0, config=config.model_dump(mode="json"))
+        drawn = engineer.propose(blank, current=config, editable=spec.editable).config
+        refusals = check(drawn, config, editable=spec.editable, feasible=check_config)
+        if not refusals:
+            return drawn
+    raise RunError(f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config")

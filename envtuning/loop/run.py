@@ -1,0 +1,157 @@
+"""The loop: choose a config, train, validate, report, ask, and once at the end open the test suite.
+
+``go`` looks at the folder, does the one thing that is due, and looks again. It keeps nothing between two looks that is not
+on the disk, so a first start and a resumption after a kill are the same code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envtuning.loop.ask import ask, raise_unless_askable, redraw
+from envtuning.loop.observer import Observer
+from envtuning.loop.stage import StageRunner
+from envtuning.loop.validation import Suites, open_suites
+from envtuning.runs import atomic
+from envtuning.runs.folder import Choose, RunError, RunFolder, StageConfig, Test, TestRecord, Train, next_task
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import RunSpec
+from envtuning.trainees import make_trainee, raise_unless_makeable
+from envtuning.trainees.base import Trainee
+from envtuning.worlds.lakes.episodes import slice_results
+from envtuning.worlds.lakes.play import play
+from mapf_frozenlake import LakeConfig
+
+
+def create(folder: str | Path, spec: RunSpec) -> RunFolder:
+    """A new run's folder, made only when its trainee and its engineer can be had; or the folder that holds this very run."""
+    if not (Path(folder) / "run.json").exists():
+        raise_unless_makeable(spec.trainee.kind, spec.trainee.options)
+        raise_unless_askable(spec)
+    return RunFolder.create(folder, spec)
+
+
+def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunFolder:
+    """Run a spec to its end in a new folder; a folder that already holds this very run is gone on with."""
+    run = create(folder, spec)
+    go(run, observer)
+    return run
+
+
+def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
+    """Go on with a run that was interrupted; ends with what it would have ended with."""
+    run = RunFolder(folder)
+    go(run, observer)
+    return run
+
+
+def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
+    """Do what is left to do, at most up to the given number of stages."""
+    with atomic.locked(run.path):
+        raise_unless_askable(run.spec)
+        observer = observer or Observer()
+        observer.run_began(run)
+        loop = _Loop(run, observer)
+        try:
+            while (task := next_task(run)) is not None:
+                if stages is not None and (isinstance(task, Test) or task.stage >= stages):
+                    return
+                loop.do(task)
+        finally:
+            observer.run_left()
+            loop.close()
+
+
+class _Loop:
+    """The processes and arrays that a run needs while it runs; nothing in here is the run's state."""
+
+    def __init__(self, run: RunFolder, observer: Observer) -> None:
+        self.run, self.spec, self.observer = run, run.spec, observer
+        self.trainee: Trainee | None = None
+        self._suites: Suites | None = None
+
+    @property
+    def suites(self) -> Suites:
+        if self._suites is None:
+            self._suites = open_suites(self.run)
+        return self._suites
+
+    def do(self, task: Choose | Train | Test) -> None:
+        if isinstance(task, Choose):
+            self.choose(task.stage)
+        elif isinstance(task, Train):
+            self.train(task.stage)
+        else:
+            self.test()
+
+    def close(self) -> None:
+        if self.trainee is not None:
+            self.trainee.close()
+            self.trainee = None
+
+    def choose(self, number: int) -> None:
+        """Settle what the stage trains on and put it on the disk."""
+        plan, folder = self.spec.stages[number], self.run.stage(number)
+        if isinstance(plan.config, LakeConfig):
+            config = redraw(self.spec, plan.config) if plan.redraw else plan.config
+            chosen = StageConfig(name=plan.name, config=config, engineer="default" if number == 0 else "file")
+        else:
+            before = self.run.stage(number - 1)
+            self.observer.engineer_asked(before, self.spec.engineer.name)
+            answer = ask(self.run, before)
+            self.observer.engineer_answered(before, answer)
+            for incident in answer.incidents:
+                self.observer.went_wrong(incident)
+            chosen = StageConfig(name=plan.name, config=answer.config, engineer=self.spec.engineer.name)
+        atomic.make_folder(folder.path)
+        atomic.write_text(folder.config_file, chosen.model_dump_json(indent=1) + "\n")
+
+    def train(self, number: int) -> None:
+        folder = self.run.stage(number)
+        chosen = folder.config
+        assert chosen is not None, "a stage is trained after its config was chosen"
+        allowed = sum(stage.budget for stage in self.spec.stages[: number + 1])
+        StageRunner(
+            run=self.run,
+            folder=folder,
+            plan=self.spec.stages[number],
+            chosen=chosen,
+            allowance=allowed - self.run.env_steps,
+            suites=self.suites,
+            load_trainee=lambda renew: self.trainee_before(number, renew),
+            observer=self.observer,
+        ).go()
+
+    def trainee_before(self, number: int, renew: bool = False) -> Trainee:
+        """The trainee as the stage before left it, always from the disk: a resumed stage begins exactly like this."""
+        if renew:
+            self.close()
+        if self.trainee is None:
+            self.trainee = make_trainee(
+                self.spec.trainee.kind,
+                max_size=self.spec.max_size,
+                max_agents=self.spec.max_agents,
+                exclude=self.suites.held_out,
+                seed=derive(self.spec.seed, "trainee"),
+                **self.spec.trainee.options,
+            )
+        if not self.run.start.exists():
+            with atomic.new_folder(self.run.start) as draft:
+                self.trainee.save(draft)
+        checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
+        if not checkpoint.is_dir():
+            raise RunError(f"{checkpoint} is gone, and stage {number} goes on from it: bring it back from a copy")
+        self.trainee.load(checkpoint)
+        return self.trainee
+
+    def test(self) -> None:
+        """Open the test suite, once, for the first stage's trainee and the last one's."""
+        suite = self.suites.test
+        assert suite is not None, "a run without a test suite has no test to open"
+        self.observer.test_opened(len(suite))
+        tables = {}
+        for name, number in (("first", 1), ("last", len(self.spec.stages))):
+            policy = self.trainee_before(number).policy()
+            episodes = play(policy, suite, self.spec.target)
+            tables[name] = slice_results(episodes)
+        atomic.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")

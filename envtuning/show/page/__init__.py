@@ -1,0 +1,75 @@
+"""One self-contained HTML page about one run or several side by side: no script, no request leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from envtuning.extras import needs
+from envtuning.runs import atomic
+from envtuning.show.page.chart import colour
+from envtuning.show.page.charts import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.replays import replays
+from envtuning.show.page.view import RunView, view_run
+
+
+def write_page(run_folders: Sequence[str | Path], out: str | Path) -> Path:
+    """Write the page about these runs, finished or not, to ``out``; returns its path."""
+    path = Path(out)
+    atomic.write_text(path, render_page([view_run(folder) for folder in run_folders]))
+    return path
+
+
+def render_page(runs: Sequence[RunView]) -> str:
+    """The whole page as text."""
+    return _template().render(
+        runs=runs,
+        title=" · ".join(run.name for run in runs),
+        style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
+        progress=progress_chart(runs),
+        slice_chart=slice_chart,
+        learning_chart=learning_chart,
+        replays=replays,
+        run_colour=colour,
+    )
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise needs("the report page", error) from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(percent=_percent, number=_number, money=_money, heat=_heat)
+    return environment.get_template("page.html.j2")
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _money(value: float | None) -> str:
+    return "unknown" if value is None else f"${value:.4f}"
+
+
+def _heat(rate: float | None) -> str:
+    """A background from white (0) to green (1)."""
+    return "" if rate is None else f"background: color-mix(in srgb, #009e73 {100 * rate * 0.75:.0f}%, white)"

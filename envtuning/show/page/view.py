@@ -1,0 +1,170 @@
+"""A run folder as what the page shows of it: plain values, no files, no markup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from engineers.model.transcript import Exchange
+from engineers.report import SliceResult, StageReport, wilson
+from envtuning.runs.folder import Answer, Done, RunFolder, StageConfig
+from envtuning.worlds.lakes.episodes import pooled
+
+
+@dataclass(frozen=True)
+class KnobCell:
+    """One knob in one stage; ``changed`` compares with the stage before."""
+
+    value: Any
+    changed: bool
+
+
+@dataclass(frozen=True)
+class KnobRow:
+    path: str
+    cells: list[KnobCell]
+
+    @property
+    def varies(self) -> bool:
+        return any(cell.changed for cell in self.cells)
+
+
+@dataclass
+class StageView:
+    number: int
+    chosen: StageConfig
+    done: Done | None
+    report: StageReport | None
+    answer: Answer | None
+    lines: list[dict[str, Any]]  # metrics.jsonl
+    exchanges: list[Exchange]
+    episodes: list[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        return self.chosen.name or f"stage {self.number}"
+
+    @cached_property
+    def results(self) -> list[SliceResult]:
+        return self.report.results if self.report else []
+
+    def rate(self, metric: str) -> tuple[float, float, float] | None:
+        """A metric pooled over the slices, with Wilson's interval; None before the stage's validation."""
+        episodes = sum(result.episodes for result in self.results)
+        if not episodes:
+            return None
+        rate = pooled(self.results, metric)
+        return rate, *wilson(rate, episodes)
+
+    def slice_rate(self, name: str) -> float | None:
+        """The valid rate of one slice; None where it was not validated."""
+        return next((result.metrics.get("valid_rate") for result in self.results if result.name == name), None)
+
+
+@dataclass
+class RunView:
+    path: Path
+    name: str
+    description: str
+    engineer: str
+    seed: int
+    versions: dict[str, str]
+    budget: int
+    env_steps: int
+    stages: list[StageView]
+    planned_stages: int
+    test: dict[str, list[SliceResult]] = field(default_factory=dict)
+    incidents: list[Any] = field(default_factory=list)
+
+    @property
+    def done(self) -> list[StageView]:
+        return [stage for stage in self.stages if stage.report]
+
+    @property
+    def finished(self) -> bool:
+        return len(self.done) == self.planned_stages
+
+    @property
+    def slices(self) -> list[str]:
+        names = {result.name for stage in self.done for result in stage.results}
+        return sorted(names, key=_by_number)
+
+    def knobs(self) -> list[KnobRow]:
+        """Every knob of the configs, one cell a stage; rows that no stage has are absent."""
+        flat = [flatten(stage.chosen.config.model_dump(mode="json")) for stage in self.stages]
+        paths = sorted({path for one in flat for path in one}, key=_knob_order)
+        rows = []
+        for path in paths:
+            values = [one.get(path) for one in flat]
+            changed = [number > 0 and value != values[number - 1] for number, value in enumerate(values)]
+            rows.append(KnobRow(path, [KnobCell(value, change) for value, change in zip(values, changed)]))
+        return rows
+
+    def usage(self) -> dict[str, float | None]:
+        """What the engineer took in all: tokens, US dollars (None where a price is unknown), seconds, questions."""
+        taken = [stage.answer.proposal.usage for stage in self.stages if stage.answer and stage.answer.proposal]
+        costs = [one.cost for one in taken]
+        return {
+            "prompt_tokens": sum(one.prompt_tokens for one in taken),
+            "completion_tokens": sum(one.completion_tokens for one in taken),
+            "cost": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
+            "seconds": sum(one.seconds for one in taken),
+            "attempts": sum(one.attempts for one in taken),
+        }
+
+
+def view_run(path: str | Path) -> RunView:
+    """Everything the page shows of the run, finished or not; raises ``RunError`` where there is none."""
+    run = RunFolder(path)
+    stages = []
+    for folder in run.stages:
+        chosen = folder.config
+        assert chosen is not None  # RunFolder.stages lists only stages with a config
+        exchanges = [Exchange.model_validate(line) for line in folder.transcript()]
+        stages.append(
+            StageView(
+                folder.number,
+                chosen,
+                folder.done,
+                folder.report,
+                folder.answer,
+                folder.metrics(),
+                exchanges,
+                folder.episodes(),
+            )
+        )
+    test = run.test
+    return RunView(
+        path=run.path,
+        name=run.name,
+        description=run.spec.description,
+        engineer=run.spec.engineer.name,
+        seed=run.spec.seed,
+        versions=run.record.versions,
+        budget=run.spec.budget,
+        env_steps=run.env_steps,
+        stages=stages,
+        planned_stages=len(run.spec.stages),
+        test={"first": test.first, "last": test.last} if test else {},
+        incidents=run.incidents(),
+    )
+
+
+def flatten(config: Any, path: str = "") -> dict[str, Any]:
+    """Nested dicts to dotted paths."""
+    if not isinstance(config, dict):
+        return {path: config}
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= flatten(value, f"{path}.{key}" if path else str(key))
+    return flat
+
+
+def _by_number(name: str) -> tuple[float, str]:
+    return (float(name), name) if name.replace(".", "", 1).isdigit() else (float("inf"), name)
+
+
+def _knob_order(path: str) -> list[tuple[float, str]]:
+    return [_by_number(part) for part in path.split(".")]

@@ -1,0 +1,62 @@
+"""A run's metrics as TensorBoard's event files, made from its folder: while the run goes, or afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from envtuning.extras import needs
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder
+
+NOT_METRICS = ("kind", "spent")
+TAGS = {"iteration": "training", "validation": "validation"}  # by the line's kind
+
+
+class EventFiles:
+    """``RUN/tensorboard``, made anew. The axis is the run's env steps, as they are charged to its budget."""
+
+    def __init__(self, run: RunFolder) -> None:
+        try:
+            from tensorboardX import SummaryWriter  # what Ray's own TensorBoard logger writes with
+        except ImportError as error:
+            raise needs("envtuning tensorboard", error) from error
+        self.run, self.folder = run, run.path / "tensorboard"
+        self._open = SummaryWriter
+        self._written: dict[int, list[Any]] = {}  # by stage
+        with atomic.storage_errors(self.folder):
+            if self.folder.exists():
+                shutil.rmtree(self.folder)
+            self._writer = SummaryWriter(str(self.folder))
+        self._restarts = 0
+
+    def catch_up(self) -> Path:
+        """Write what is new since the last time; a stage that started again is written again."""
+        with atomic.storage_errors(self.folder):
+            before = 0
+            for stage in self.run.stages:
+                lines, known = stage.metrics(), self._written.get(stage.number, [])
+                if lines[: len(known)] != known:
+                    known = []
+                    self._writer.close()
+                    self._restarts += 1  # in the name: a file of the same second would be overwritten
+                    self._writer = self._open(str(self.folder), purge_step=before, filename_suffix=f".{self._restarts}")
+                for line in lines[len(known) :]:
+                    self._write(line, stage.number, before)
+                self._written[stage.number] = lines
+                before += stage.done.env_steps if stage.done else 0
+            self._writer.flush()
+        return self.folder
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _write(self, line: dict[str, Any], stage: int, before: int) -> None:
+        if line["kind"] not in TAGS:
+            return
+        step = before + int(line["spent"])
+        for name, value in line.items():
+            if name not in NOT_METRICS:
+                self._writer.add_scalar(f"{TAGS[line['kind']]}/{name}", value, step)
+        self._writer.add_scalar("stage", stage, step)

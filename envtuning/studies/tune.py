@@ -1,0 +1,66 @@
+"""Runs of the loop as Ray Tune trials: engineers, seeds and hyper-parameters are a search space, and an interrupted search
+goes on where it was, each run inside it too.
+
+    tuner = tune.Tuner(
+        trainable,
+        param_space={"preset": "engineer", "engineer": tune.grid_search(["rules", "fixed"]), "seed": tune.randint(0, 100),
+                     "trainee": {"lr": tune.loguniform(1e-4, 3e-3)}, "runs": "/shared/runs"},
+        tune_config=tune.TuneConfig(metric="valid_rate", mode="max", num_samples=4))
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ray import tune
+
+from envtuning.loop import run as loop
+from envtuning.loop.observer import Observer
+from envtuning.runs.folder import RunFolder, StageFolder
+from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
+
+KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
+
+
+def trainable(config: dict[str, Any]) -> None:
+    """One run. After each stage it reports ``valid_rate`` and the validation's other metrics, ``stage`` and ``env_steps``.
+
+    ``config``: ``preset``, a preset's name or a run's file; ``runs``, the folder that gets a run folder per trial, which
+    must outlive the trial and be the same after a restore; optionally ``engineer``, ``seed``, ``stages`` (how many) and
+    ``trainee`` (a mapping of the trainee's options). A trial that is started again goes on with its run.
+    """
+    folder = run_folder(config, tune.get_context().get_trial_id())
+    run = loop.start(spec_of(config), folder, _Reporter())
+    tune.report(_results(run, run.stage(len(run.spec.stages) - 1)))  # a restored trial may have nothing left to do
+
+
+def spec_of(config: dict[str, Any]) -> RunSpec:
+    """The run that a point of the search space describes."""
+    unknown = sorted(set(config) - set(KEYS))
+    if unknown:
+        raise SpecError(f"unknown key {unknown[0]!r} in the search space: known are {', '.join(KEYS)}")
+    spec = load_spec(config["preset"])
+    changes: dict[str, Any] = {"seed": int(config.get("seed", spec.seed))}
+    if config.get("engineer", spec.engineer.name) != spec.engineer.name:
+        changes["engineer"] = EngineerSpec(name=config["engineer"], timeout=spec.engineer.timeout)
+    options = spec.trainee.options | config.get("trainee", {})
+    changes["trainee"] = spec.trainee.model_copy(update={"options": options})
+    spec = spec.model_copy(update=changes)
+    return spec.with_rounds(config["stages"]) if "stages" in config else spec
+
+
+def run_folder(config: dict[str, Any], trial_id: str) -> Path:
+    """Where a trial's run lies."""
+    return Path(config["runs"]).expanduser().resolve() / trial_id
+
+
+class _Reporter(Observer):
+    def stage_ended(self, stage: StageFolder) -> None:
+        run = RunFolder(stage.path.parents[1])
+        tune.report(_results(run, stage))
+
+
+def _results(run: RunFolder, stage: StageFolder) -> dict[str, Any]:
+    assert stage.done is not None, "reported when a stage has ended"
+    return {**stage.done.metrics, "stage": stage.number, "env_steps": run.env_steps, "run": str(run.path)}

@@ -1,0 +1,1 @@
+"""The environments that the loop can train on."""

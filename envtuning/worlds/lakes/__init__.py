@@ -1,0 +1,1 @@
+"""Lakes: MAPF-FrozenLake as the loop sees it."""
