@@ -3,6 +3,18 @@
 Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``validation``, ``report``, ``ask``, ``transitions``.
 """
 
-from envtuning.loop.run import create, go, resume, start
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from envtuning.loop.run import create, go, resume, start
 
 __all__ = ["create", "go", "resume", "start"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when asked for: a run's file reads the transitions, and must not load the loop for it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'envtuning.loop' has no attribute {name!r}")
+    from envtuning.loop import run
+
+    return getattr(run, name)
