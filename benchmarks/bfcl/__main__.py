@@ -1,0 +1,27 @@
+"""``python -m benchmarks.bfcl TABLE --version v4``: figures of the tool-use world; to benchmarks/results unless --no-record."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+
+from benchmarks._record import record
+
+TABLES = ("ground-truth", "agreement", "baselines")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bfcl", description=__doc__)
+    parser.add_argument("table", choices=TABLES)
+    parser.add_argument("--version", default="v4", choices=["v4", "v3-paper"], help="one per process")
+    parser.add_argument("--no-record", action="store_true", help="print only")
+    arguments = parser.parse_args()
+    figures = importlib.import_module(f"benchmarks.bfcl.{arguments.table.replace('-', '_')}").run(arguments.version)
+    print(json.dumps(figures, indent=1))
+    if not arguments.no_record:
+        record(f"bfcl_{arguments.table.replace('-', '_')}_{arguments.version}", figures)
+
+
+if __name__ == "__main__":
+    main()

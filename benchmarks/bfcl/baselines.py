@@ -1,0 +1,45 @@
+"""What policies without learning get: the rows that every other figure stands beside."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
+from envtuning.worlds.bfcl.rewards import generous_progress
+from envtuning.worlds.bfcl.scripted import POLICIES, Writer, play
+from envtuning.worlds.bfcl.statistics import scenario_interval
+from envtuning.worlds.bfcl.tasks import load_tasks
+
+SHOWN = ("success", "progress", "syntax")
+
+
+def run(version: Version, seed: int = 0) -> dict[str, Any]:
+    """Means per split and policy with 95 % intervals over scenarios."""
+    package = load(version)
+    return {
+        "version": version,
+        "splits": {
+            split: {name: row(package, split, writer, seed) for name, writer in POLICIES.items()} for split in SPLITS
+        },
+    }
+
+
+def row(package: Package, split: str, writer: Writer, seed: int) -> dict[str, Any]:
+    scores: dict[str, list[float]] = {name: [] for name in (*SHOWN, "generous_progress")}
+    scenarios = []
+    for task in load_tasks(package, split):
+        generator = random.Random(f"{seed} {task.id}")
+        talk = play(Conversation(package, task, tool_style="none"), writer(package, task, generator))
+        reached = talk.scores() | {"generous_progress": generous_progress(talk.records)}
+        for name, values in scores.items():
+            values.append(reached[name])
+        scenarios.append(task.scenario)
+    return {name: shown(values, scenarios) for name, values in scores.items()}
+
+
+def shown(values: Sequence[float], scenarios: Sequence[int]) -> list[float]:
+    low, high = scenario_interval(values, scenarios)
+    return [round(sum(values) / len(values), 4), round(low, 4), round(high, 4)]

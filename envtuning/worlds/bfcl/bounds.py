@@ -1,0 +1,90 @@
+"""``over_bounds``: arguments that would keep a whitelisted tool busy for ever or fill the memory, found before the call.
+
+Each bound lies far above anything a task needs. A call that meets one is not run, and the episode says so (``departures``): the
+official executor would have run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from envtuning.worlds.bfcl.calls import Call
+
+MAX_PRECISION = 1_000  # digits, of the maths tool's logarithm and square root
+MAX_PLACES = 1_000  # decimal places to round to, either way
+MAX_BITS = 100_000  # of a power of whole numbers
+MAX_FILES = 5_000  # ways down the file system's tree; copying shares folders, so they can double with every call
+MAX_FOLDERS_DEEP = 200
+
+
+def over_bounds(class_name: str, instance: Any, call: Call) -> str | None:
+    """Why this call must not be run, in a sentence; None if it may."""
+    bound = _BOUNDS.get((class_name, call.name))
+    return bound(instance, call) if bound is not None else None
+
+
+def _argument(call: Call, name: str, place: int) -> Any:
+    return call.named.get(name, call.positional[place] if place < len(call.positional) else None)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+def _power(_: Any, call: Call) -> str | None:
+    base, exponent = _argument(call, "base", 0), _argument(call, "exponent", 1)
+    if not (_is_whole(base) and _is_whole(exponent)) or exponent < 0 or abs(base) < 2:
+        return None
+    if base.bit_length() * exponent <= MAX_BITS:
+        return None
+    return f"base and exponent give a number of more than {MAX_BITS:,} bits: take smaller ones, or write one as 2.0"
+
+
+def _precision(place: int) -> Callable[[Any, Call], str | None]:
+    def bound(_: Any, call: Call) -> str | None:
+        precision = _argument(call, "precision", place)
+        if not isinstance(precision, int | float) or abs(precision) <= MAX_PRECISION:
+            return None
+        return f"precision={precision:.3g} is more than {MAX_PRECISION:,} digits: take fewer"
+
+    return bound
+
+
+def _round(_: Any, call: Call) -> str | None:
+    places = _argument(call, "decimal_places", 1)
+    if not _is_whole(places) or abs(places) <= MAX_PLACES:
+        return None
+    return f"decimal_places is beyond {MAX_PLACES:,}: take a number nearer to 0"
+
+
+def _tree(instance: Any, _: Call) -> str | None:
+    if tree_is_small(instance.root):
+        return None
+    return (
+        f"the file system has more than {MAX_FILES:,} paths, or folders more than {MAX_FOLDERS_DEEP} deep: remove some"
+    )
+
+
+def tree_is_small(root: Any) -> bool:
+    """Whether a walk over every path of the tree ends soon; copied folders may hold themselves."""
+    waiting, seen = [(root, 0)], 0
+    while waiting:
+        folder, depth = waiting.pop()
+        seen += len(folder.contents)
+        if seen > MAX_FILES or depth > MAX_FOLDERS_DEEP:
+            return False
+        waiting += [(item, depth + 1) for item in folder.contents.values() if hasattr(item, "contents")]
+    return True
+
+
+_BOUNDS: dict[tuple[str, str], Callable[[Any, Call], str | None]] = {
+    ("MathAPI", "power"): _power,
+    ("MathAPI", "logarithm"): _precision(2),
+    ("MathAPI", "square_root"): _precision(1),
+    ("MathAPI", "round_number"): _round,
+    ("GorillaFileSystem", "find"): _tree,
+    ("GorillaFileSystem", "du"): _tree,
+    ("GorillaFileSystem", "cp"): _tree,
+    ("GorillaFileSystem", "mv"): _tree,
+}

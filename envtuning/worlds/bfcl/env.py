@@ -1,0 +1,148 @@
+"""``BFCLMultiTurn-v0``: multi-turn tool use as a Gymnasium environment. Strings in, strings out; a bad reply is data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from envtuning.worlds.bfcl.calls import MAX_CHARACTERS
+from envtuning.worlds.bfcl.episode import Conversation, Unlisted
+from envtuning.worlds.bfcl.package import SPLITS, Version, load
+from envtuning.worlds.bfcl.prompts import TOOL_STYLES, ToolStyle
+from envtuning.worlds.bfcl.rewards import REWARDS, Reward
+from envtuning.worlds.bfcl.tasks import Task, find_task, load_tasks
+from envtuning.worlds.feedback import Augmenter
+
+ENV_ID = "BFCLMultiTurn-v0"
+MAX_OBSERVATION = 1_000_000  # characters
+CHARACTERS = " \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:,.[](){}=\"'-_/"
+
+
+class AnyText(spaces.Text):
+    """Every string up to ``max_length``; what it samples is made of a few usual characters."""
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str) and len(x) <= self.max_length
+
+
+class BFCLMultiTurnEnv(gym.Env[str, str]):
+    """A conversation of the Berkeley Function-Calling Leaderboard's multi-turn part.
+
+    The observation is what the agent reads: tools and question first, then results of its calls or the user's next
+    question. The action is one call, a list of calls, or words that end the turn. With ``reward="progress"`` or
+    ``"syntax"`` each turn pays its part as it ends, with ``"binary"`` the last one pays all.
+
+    ``info`` has ``task``, ``turn``, ``turns``, ``tools`` (the documents of those offered now), ``state_check`` and
+    ``response_check`` (of the turn that ended last; None before the first and where a turn has no ground truth), and when
+    the episode is over ``success`` (the official checker's verdict), ``progress``, ``syntax``, ``trajectory`` (what the
+    official checker would be given) and ``departures`` (calls that the official executor would have run otherwise; empty
+    for all but hostile ones).
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        split: str | Sequence[str] = "base",
+        version: Version = "v4",
+        path: str | Path | None = None,
+        *,
+        tasks: Sequence[str] | None = None,
+        reward: Reward = "progress",
+        augmenter: Augmenter | None = None,
+        tool_style: ToolStyle = "json",
+        unlisted: Unlisted = "run",
+        render_mode: str | None = None,
+    ) -> None:
+        _raise_unless("reward", reward, REWARDS)
+        _raise_unless("tool_style", tool_style, TOOL_STYLES)
+        _raise_unless("unlisted", unlisted, ("run", "refuse"))
+        _raise_unless("render_mode", render_mode, (None, "ansi"))
+        self.package = load(version, path)
+        splits = [split] if isinstance(split, str) else list(split)
+        for name in splits:
+            _raise_unless("split", name, SPLITS)
+        if tasks is None:
+            self.tasks: list[Task] = [task for name in splits for task in load_tasks(self.package, name)]
+        else:
+            self.tasks = [find_task(self.package, name) for name in tasks]
+        if not self.tasks:
+            raise ValueError(
+                "tasks=[]: name at least one, e.g. multi_turn_base_17, or leave it out for all of the split"
+            )
+        self.render_mode = render_mode
+        self.settings: dict[str, Any] = {
+            "reward": reward,
+            "augmenter": augmenter,
+            "tool_style": tool_style,
+            "unlisted": unlisted,
+        }
+        self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
+        self.action_space = AnyText(MAX_CHARACTERS, min_length=0, charset=CHARACTERS)
+        self.conversation: Conversation | None = None
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin a conversation: the one named by ``options={"task": id}``, else one drawn from the tasks."""
+        super().reset(seed=seed)
+        options = dict(options or {})
+        named = options.pop("task", None)
+        if options:
+            raise ValueError(f"options {sorted(options)} are not known: give task, e.g. multi_turn_base_17")
+        if named is None:
+            task = self.tasks[int(self.np_random.integers(len(self.tasks)))]
+        else:
+            task = named if isinstance(named, Task) else find_task(self.package, named)
+        self.conversation = Conversation(self.package, task, **self.settings)
+        return self.conversation.said, self._info(self.conversation)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """The limit of steps truncates; the last answer terminates."""
+        talk = self.conversation
+        if talk is None or talk.over:
+            raise RuntimeError("no conversation is running: call reset first")
+        if not isinstance(action, str):
+            raise TypeError(f"an action of type {type(action).__name__}: give the reply as a string")
+        paid = talk.act(action)
+        cut_off = talk.over and not talk.records[-1].ended
+        return talk.said, paid, talk.over and not cut_off, cut_off, self._info(talk)
+
+    def render(self) -> str:  # type: ignore[override]
+        if self.render_mode is None:
+            raise ValueError("render_mode=None: make the env with render_mode='ansi' to render")
+        return "" if self.conversation is None else self.conversation.said
+
+    def _info(self, talk: Conversation) -> dict[str, Any]:
+        check = talk.check
+        info: dict[str, Any] = {
+            "task": talk.task.id,
+            "turn": talk.turn,
+            "turns": talk.task.turns,
+            "tools": talk.tools,
+            "state_check": None if check is None else check.state,
+            "response_check": None if check is None else check.response,
+        }
+        if talk.over:
+            scores = talk.scores()
+            info |= scores | {"success": bool(scores["success"])}
+            info |= {"trajectory": talk.trajectory, "departures": list(talk.departures)}
+        return info
+
+
+def register_env() -> None:
+    """Make the id known to ``gym.make``, once."""
+    if ENV_ID not in gym.registry:
+        gym.register(
+            ENV_ID,
+            entry_point="envtuning.worlds.bfcl.env:BFCLMultiTurnEnv",
+            order_enforce=False,  # checked here
+            disable_env_checker=True,
+        )
+
+
+def _raise_unless(name: str, value: Any, known: Sequence[Any]) -> None:
+    if value not in known:
+        raise ValueError(f"{name}={value!r}: give one of {', '.join(map(repr, known))}")

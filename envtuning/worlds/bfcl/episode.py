@@ -1,0 +1,178 @@
+"""``Conversation``: one task, played. Texts in, texts out; knows nothing of Gymnasium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from envtuning.worlds.bfcl import rewards
+from envtuning.worlds.bfcl.calls import Answer, Call, Calls, Unreadable, read_action
+from envtuning.worlds.bfcl.check import GroundTruth, Trajectory, TurnCheck
+from envtuning.worlds.bfcl.events import CallEvent
+from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message
+from envtuning.worlds.bfcl.rewards import Reward, TurnRecord
+from envtuning.worlds.bfcl.tasks import Task
+from envtuning.worlds.bfcl.tools import Result, Toolbox
+from envtuning.worlds.feedback import Augmenter
+
+Unlisted = Literal["run", "refuse"]
+
+
+@dataclass
+class _Turn:
+    """The turn that is going on."""
+
+    steps: list[tuple[str, ...]] = field(default_factory=list)
+    replies: int = 0
+    unreadable: int = 0
+    failed_calls: int = 0
+
+
+class Conversation:
+    """A task from its first question to its last answer.
+
+    ``said`` is what the agent reads next, ``over`` whether there is anything left to say.
+    """
+
+    def __init__(
+        self,
+        package: Package,
+        task: Task,
+        *,
+        reward: Reward = "progress",
+        augmenter: Augmenter | None = None,
+        tool_style: ToolStyle = "json",
+        unlisted: Unlisted = "run",
+    ) -> None:
+        self.package, self.task = package, task
+        self.reward, self.augmenter, self.tool_style, self.unlisted = reward, augmenter, tool_style, unlisted
+        self.toolbox = Toolbox(package, task)
+        self.turn = 0
+        self.records: list[TurnRecord] = []
+        self.results: list[str] = []  # of every call so far, as the checkers get them
+        self.earlier: list[tuple[Call, Result]] = []  # this episode's calls
+        self.departures: list[str] = []  # where the official executor would have done something else
+        self.unlisted_calls = 0  # of tools that were held back or are excluded
+        self.hints = 0
+        self.over = False
+        self._truth = GroundTruth(package, task)
+        self._now = _Turn()
+        self.tools = task.tools(package, 0)
+        self._offered = by_name(self.tools)
+        self.said = first_message(self.tools, task.questions[0], tool_style)
+
+    def act(self, text: str) -> float:
+        """Take the agent's reply; returns what it is paid. Raises ``RuntimeError`` when the conversation is over."""
+        if self.over:
+            raise RuntimeError("the conversation is over: begin another")
+        action = read_action(text)
+        self._now.replies += 1
+        if isinstance(action, Answer) or (isinstance(action, Calls) and not action.calls):
+            return self._end_turn()
+        if isinstance(action, Unreadable):
+            self._now.unreadable += 1
+            self.said = f"Error: {action.reason}"
+        else:
+            self.said = "\n".join(self._run(call) for call in action.calls)
+            self._now.steps.append(tuple(str(call) for call in action.calls))
+        if len(self._now.steps) + self._now.unreadable > self.package.step_limit:
+            return self._cut_off()
+        return 0.0
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """What the official checker is to be given; one turn short where the limit of steps cut the episode off."""
+        return [[list(step) for step in record.steps] for record in self.records if record.ended]
+
+    @property
+    def check(self) -> TurnCheck | None:
+        """Of the turn that ended last."""
+        return self.records[-1].check if self.records else None
+
+    def scores(self) -> dict[str, float]:
+        """Every reward of the episode, and the counts that explain them."""
+        records, task = self.records, self.task
+        return {
+            "success": float(rewards.success(records, task.turns)),
+            "progress": rewards.progress(records, task.checked_turns),
+            "syntax": rewards.syntax(records, task.checked_turns),
+            "calls": float(sum(record.calls for record in records)),
+            "failed_calls": float(sum(record.failed_calls for record in records)),
+            "unreadable": float(sum(record.unreadable for record in records)),
+            "guessed_turns": float(sum(record.check is None and record.calls > 0 for record in records)),
+            "unlisted_calls": float(self.unlisted_calls),
+            "turns": float(len(records)),
+        }
+
+    def _run(self, call: Call) -> str:
+        document = self._offered.get(call.name)
+        if document is None and call.name in self.toolbox.names:
+            self.unlisted_calls += 1
+        if document is None and self.unlisted == "refuse":
+            # As for a tool that does not exist: whether it will appear is not the agent's to know.
+            result = Result(f"Error during execution: name '{call.name}' is not defined", True)
+            if call.name in self.toolbox.names:
+                result = Result(result.text, True, f"{call.name}: not offered in turn {self.turn}, refused")
+        else:
+            result = self.toolbox.run(call)
+        if result.departure:
+            self.departures.append(result.departure)
+        self.results.append(result.text)
+        self._now.failed_calls += result.error
+        hint = None
+        if self.augmenter is not None:
+            event = CallEvent(str(call), result.text, result.error, call, document, self.tools, self.earlier)
+            hint = self.augmenter(event)
+        self.earlier.append((call, result))
+        if not hint:
+            return result.text
+        self.hints += 1
+        return f"{result.text}\nHint: {hint}"
+
+    def _record(self, ended: bool) -> TurnRecord:
+        now = self._now
+        check = self._truth.check(self.turn, self.toolbox, self.results, bool(now.steps))
+        record = TurnRecord(tuple(now.steps), now.replies, now.unreadable, now.failed_calls, check, ended)
+        self.records.append(record)
+        return record
+
+    def _end_turn(self) -> float:
+        paid = self._pay(self._record(ended=True))
+        self.turn += 1
+        self._now = _Turn()
+        if self.turn == self.task.turns:
+            self.over, self.said = True, ""
+        else:
+            self.said = self._next_question()
+        return paid
+
+    def _cut_off(self) -> float:
+        self.over = True
+        return self._pay(self._record(ended=False))
+
+    def _pay(self, record: TurnRecord) -> float:
+        """This turn's part of the episode's reward: the parts add up to it."""
+        if self.reward == "binary":
+            return float(rewards.success(self.records, self.task.turns))
+        paid = rewards.turn_progress(record) if self.reward == "progress" else rewards.turn_syntax(record)
+        return paid / self.task.checked_turns
+
+    def _next_question(self) -> str:
+        self.tools = self.task.tools(self.package, self.turn)
+        self._offered = by_name(self.tools)
+        if self.turn in self.task.held_back:
+            new = self.task.new_tools(self.package, self.turn)
+            return added_tools(new, self.package.added_tools_sentence, self.tool_style)
+        return self.task.questions[self.turn]
+
+    def state(self) -> dict[str, Any]:
+        """The tools' public state, for reports: class -> attribute -> text."""
+        return {
+            name: {key: f"{value!r:.500}" for key, value in vars(instance).items() if not key.startswith("_")}
+            for name, instance in self.toolbox.instances.items()
+        }
+
+
+def by_name(tools: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {document["name"]: document for document in tools}

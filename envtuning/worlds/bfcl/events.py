@@ -1,0 +1,19 @@
+"""``CallEvent``: what an augmenter of tool use is told about one call. It sees what the agent could see, and no ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.tools import Result
+from envtuning.worlds.feedback import Event
+
+
+@dataclass(frozen=True)
+class CallEvent(Event):
+    call: Call
+    document: dict[str, Any] | None  # of the tool; None where it is not offered
+    tools: Sequence[dict[str, Any]]  # the documents of all tools that are offered
+    earlier: Sequence[tuple[Call, Result]]  # the episode's calls before this one

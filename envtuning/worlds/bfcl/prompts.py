@@ -1,0 +1,44 @@
+"""What the agent reads before it has done anything: the tools and the user's question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+ToolStyle = Literal["json", "short", "none"]
+TOOL_STYLES: tuple[ToolStyle, ...] = get_args(ToolStyle)
+
+INSTRUCTIONS = (
+    "You fulfil a user's requests by calling tools. Reply with calls only, as [tool(argument=value), other_tool(argument=value)] "
+    'or as JSON, [{"name": "tool", "arguments": {"argument": "value"}}]; you are then shown their results. '
+    "When the request is fulfilled, or cannot be because a tool or a value is missing, reply in words: "
+    "that ends the turn and the user speaks again."
+)
+
+
+def first_message(tools: Sequence[dict[str, Any]], question: str, style: ToolStyle) -> str:
+    if style == "none":
+        return question
+    return f"{INSTRUCTIONS}\n\nTools:\n{show_tools(tools, style)}\n\nUser: {question}"
+
+
+def added_tools(tools: Sequence[dict[str, Any]], sentence: str, style: ToolStyle) -> str:
+    """What the user says when held-back tools appear: the official sentence, below the new tools."""
+    return sentence if style == "none" else f"{show_tools(tools, style)}\n{sentence}"
+
+
+def show_tools(tools: Sequence[dict[str, Any]], style: ToolStyle) -> str:
+    """A line per tool: its document as JSON, or its signature."""
+    return "\n".join(_shown(json.dumps(tool), style) for tool in tools)
+
+
+@lru_cache(maxsize=1024)
+def _shown(document: str, style: ToolStyle) -> str:
+    if style == "json":
+        return document
+    tool = json.loads(document)
+    required = tool["parameters"].get("required", ())
+    arguments = [name if name in required else f"{name}?" for name in tool["parameters"]["properties"]]
+    return f"{tool['name']}({', '.join(arguments)})"

@@ -1,0 +1,66 @@
+"""What an episode is worth: ``progress``, ``syntax`` or ``binary``, each from 0 to 1, each 0 for a policy that says nothing.
+
+A turn that has ground truth weighs the same whether it was reached or not: an episode that stops early is not paid as if the rest
+had gone as well. A turn without ground truth, where the right act is to ask, weighs nothing: nothing was checked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from envtuning.worlds.bfcl.check import TurnCheck
+
+Reward = Literal["progress", "syntax", "binary"]
+REWARDS: tuple[Reward, ...] = get_args(Reward)
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """What an agent did in one turn, and how it was judged."""
+
+    steps: tuple[tuple[str, ...], ...]  # the calls of each step that made any
+    replies: int  # all of them, the answer that ended the turn and unreadable ones included
+    unreadable: int
+    failed_calls: int
+    check: TurnCheck | None  # None: the turn has no ground truth
+    ended: bool = True  # False: the limit of steps cut it off
+
+    @property
+    def calls(self) -> int:
+        return sum(len(step) for step in self.steps)
+
+
+def progress(turns: Sequence[TurnRecord], checked_turns: int) -> float:
+    """The paper's ``(1/T) Σ r_state(t) · r_exec(t)`` over all T turns that have ground truth."""
+    return sum(turn_progress(turn) for turn in turns) / checked_turns
+
+
+def syntax(turns: Sequence[TurnRecord], checked_turns: int) -> float:
+    """The first stage's: per turn, calls made × (replies that can be read + calls that ran without error) / 2."""
+    return sum(turn_syntax(turn) for turn in turns) / checked_turns
+
+
+def turn_progress(turn: TurnRecord) -> float:
+    return float(turn.check is not None and turn.check.right and turn.ended)
+
+
+def turn_syntax(turn: TurnRecord) -> float:
+    if turn.check is None or turn.calls == 0:
+        return 0.0
+    readable = 1 - turn.unreadable / turn.replies
+    executed = 1 - turn.failed_calls / turn.calls
+    return (readable + executed) / 2
+
+
+def success(turns: Sequence[TurnRecord], all_turns: int) -> bool:
+    """What the official checker says: every turn was ended, and every turn with ground truth is right."""
+    return len(turns) == all_turns and all(turn.ended and (turn.check is None or turn.check.right) for turn in turns)
+
+
+def generous_progress(turns: Sequence[TurnRecord]) -> float:
+    """The mean over the turns that were reached, with those without ground truth given away. Only to show what it pays for nothing."""
+    if not turns:
+        return 0.0
+    return sum(turn.check is None or turn_progress(turn) for turn in turns) / len(turns)

@@ -1,0 +1,175 @@
+"""Policies without learning: what a figure on this world must be held against.
+
+A script is what an agent will say, turn by turn; the answer that ends a turn is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.tasks import Task
+
+Script = list[list[str]]  # turn, reply
+Writer = Callable[[Package, Task, random.Random], Script]
+
+DONE = "That is all I can do here."
+
+
+def play(conversation: Conversation, script: Script) -> Conversation:
+    """Say what the script says; a turn that it does not reach is ended without a call."""
+    for replies in [*script, *[[]] * (conversation.task.turns - len(script))]:
+        for reply in replies:
+            conversation.act(reply)
+            if conversation.over:
+                return conversation
+        conversation.act(DONE)
+    return conversation
+
+
+def as_reply(calls: Sequence[Call | str]) -> str:
+    return f"[{', '.join(map(str, calls))}]"
+
+
+def no_op(package: Package, task: Task, generator: random.Random) -> Script:
+    """End every turn at once."""
+    return [[] for _ in range(task.turns)]
+
+
+def ground_truth(package: Package, task: Task, generator: random.Random) -> Script:
+    """Each turn's calls in one reply."""
+    return [[as_reply(calls)] if calls else [] for calls in task.ground_truth]
+
+
+def drop_one_call(package: Package, task: Task, generator: random.Random) -> Script:
+    """The ground truth without one of its calls."""
+    turns = [list(calls) for calls in task.ground_truth]
+    turn, place = _any_place(turns, generator)
+    del turns[turn][place]
+    return _script(turns)
+
+
+def repeat_one_call(package: Package, task: Task, generator: random.Random) -> Script:
+    """The ground truth with one of its calls made twice."""
+    turns = [list(calls) for calls in task.ground_truth]
+    turn, place = _any_place(turns, generator)
+    turns[turn].insert(place, turns[turn][place])
+    return _script(turns)
+
+
+def first_turn_only(package: Package, task: Task, generator: random.Random) -> Script:
+    """The first turn that has ground truth, then nothing more."""
+    turns = [list(calls) for calls in task.ground_truth]
+    first = next(turn for turn, calls in enumerate(turns) if calls)
+    return _script(turns[: first + 1])
+
+
+def random_calls(package: Package, task: Task, generator: random.Random) -> Script:
+    """One to three calls a turn, of tools that are offered, with arguments of the documented types."""
+    script = []
+    for turn in range(task.turns):
+        tools = task.tools(package, turn)
+        calls = [random_call(generator.choice(tools), generator) for _ in range(generator.randint(1, 3))]
+        script.append([as_reply([call]) for call in calls])
+    return script
+
+
+POLICIES: dict[str, Writer] = {
+    "no-op": no_op,
+    "random": random_calls,
+    "first turn only": first_turn_only,
+    "drop one call": drop_one_call,
+    "repeat one call": repeat_one_call,
+    "ground truth": ground_truth,
+}
+
+
+def random_call(document: dict[str, Any], generator: random.Random) -> Call:
+    """A call that its document allows, whatever it means."""
+    parameters = document["parameters"]
+    required = parameters.get("required", [])
+    wanted = [name for name in parameters["properties"] if name in required or generator.random() < 0.3]
+    return Call(document["name"], (), {name: _any_value(parameters["properties"][name], generator) for name in wanted})
+
+
+def _any_value(schema: dict[str, Any], generator: random.Random) -> Any:
+    if "enum" in schema:
+        return generator.choice(schema["enum"])
+    kind = schema.get("type")
+    if kind in ("integer", "float", "number"):
+        return generator.choice([0, 1, 2, 5, 10, 100]) if kind == "integer" else generator.choice([0.0, 0.5, 1.0, 50.0])
+    if kind == "boolean":
+        return generator.random() < 0.5
+    if kind in ("array", "tuple"):
+        return [_any_value(schema.get("items", {"type": "string"}), generator) for _ in range(generator.randint(0, 2))]
+    if kind == "dict":
+        return {}
+    return generator.choice(["", ".", "..", "report.txt", "documents", "AAPL", "USR001", "1", "economy", "2024-05-01"])
+
+
+def _script(turns: Sequence[Sequence[str]]) -> Script:
+    return [[as_reply(calls)] if calls else [] for calls in turns]
+
+
+def _any_place(turns: Sequence[Sequence[str]], generator: random.Random) -> tuple[int, int]:
+    return generator.choice([(turn, place) for turn, calls in enumerate(turns) for place in range(len(calls))])
+
+
+def perturbed(package: Package, task: Task, generator: random.Random) -> Script:
+    """The ground truth with any number of mistakes: dropped, doubled, swapped, foreign, malformed calls, steps cut anew."""
+    turns = [list(map(str, calls)) for calls in task.plan]
+    for _ in range(generator.choice([0, 1, 1, 1, 2, 3])):
+        _mistake(package, task, turns, generator)
+    script: Script = []
+    for calls in turns:
+        replies: list[str] = []
+        while calls:
+            size = generator.randint(1, len(calls))
+            replies.append(as_reply(calls[:size]) if generator.random() < 0.8 else _as_json(calls[:size]))
+            calls = calls[size:]
+        if generator.random() < 0.02:
+            replies += ["[pwd()]"] * 25  # over the limit of steps
+        if generator.random() < 0.05:
+            replies.insert(0, "[cd(folder=")
+        script.append(replies)
+    return script if generator.random() < 0.9 else script[: generator.randint(0, len(script))]
+
+
+def _as_json(calls: Sequence[str]) -> str:
+    from envtuning.worlds.bfcl.calls import read_call
+
+    read = [read_call(call) for call in calls]
+    if any(call.positional for call in read):
+        return as_reply(calls)
+    return json.dumps([{"name": call.name, "arguments": call.named} for call in read])
+
+
+def _mistake(package: Package, task: Task, turns: list[list[str]], generator: random.Random) -> None:
+    places = [(turn, place) for turn, calls in enumerate(turns) for place in range(len(calls))]
+    if not places:
+        return
+    turn, place = generator.choice(places)
+    kind = generator.randrange(8)
+    tools = task.tools(package, task.turns)
+    if kind == 0:
+        del turns[turn][place]
+    elif kind == 1:
+        turns[turn].insert(place, turns[turn][place])
+    elif kind == 2:
+        other_turn, other = generator.choice(places)
+        turns[turn][place], turns[other_turn][other] = turns[other_turn][other], turns[turn][place]
+    elif kind == 3:
+        turns[generator.randrange(len(turns))].append(str(random_call(generator.choice(tools), generator)))
+    elif kind == 4:
+        turns[turn][place] = str(random_call(generator.choice(tools), generator))
+    elif kind == 5:
+        turns[turn].insert(place, "no_such_tool(x=1)")
+    elif kind == 6:
+        turns[turn][place] = turns[turn][place].replace("='", "='x", 1)
+    else:
+        generator.shuffle(turns[turn])

@@ -1,0 +1,124 @@
+"""``Task``: one multi-turn conversation of the benchmark, as its files describe it.
+
+A scenario is the number in a task's id. The four splits are variants of the same 200 scenarios, so whatever holds tasks apart
+(training from test, one bootstrap sample from the next) holds scenarios apart.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from envtuning.worlds.bfcl.calls import Call, read_call
+from envtuning.worlds.bfcl.package import SPLITS, Package
+
+
+@dataclass(frozen=True)
+class Task:
+    """A conversation: what the user says turn by turn, the tools' first state, and the ground truth's calls."""
+
+    id: str  # "multi_turn_miss_func_17"
+    split: str
+    scenario: int
+    classes: tuple[str, ...]  # tool classes, in the order in which the benchmark resolves a tool's name
+    questions: tuple[str, ...]  # one per turn; "" where held-back tools appear
+    ground_truth: tuple[tuple[str, ...], ...]  # one tuple of calls per turn; empty: nothing can be done in this turn
+    state_json: dict[str, str]  # tool class -> its first state
+    held_back: dict[int, tuple[str, ...]]  # turn -> tools that appear only then
+    excluded: frozenset[str]  # tools that this task does not offer
+
+    @property
+    def turns(self) -> int:
+        return len(self.ground_truth)
+
+    @property
+    def long_context(self) -> bool:
+        return self.split == "long_context"
+
+    @cached_property
+    def checked_turns(self) -> int:
+        """Turns that have ground truth: the only ones that can be got right or wrong."""
+        return sum(bool(calls) for calls in self.ground_truth)
+
+    @cached_property
+    def plan(self) -> tuple[tuple[Call, ...], ...]:
+        """The ground truth, read."""
+        return tuple(tuple(read_call(text) for text in calls) for calls in self.ground_truth)
+
+    def tools(self, package: Package, turn: int) -> list[dict[str, Any]]:
+        """The documents of the tools that are offered in this turn, in the benchmark's order."""
+        return _offered(package, self.classes, self.hidden(turn))
+
+    def hidden(self, turn: int) -> frozenset[str]:
+        """Tools of this task's classes that are not offered in this turn."""
+        waiting = (name for since, names in self.held_back.items() if since > turn for name in names)
+        return self.excluded.union(waiting)
+
+    def new_tools(self, package: Package, turn: int) -> list[dict[str, Any]]:
+        """The documents of the tools that appear in this turn."""
+        names = self.held_back.get(turn, ())
+        return [document for document in _documents(package, self.classes) if document["name"] in names]
+
+
+def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
+    """The 200 tasks of a split, by scenario. Raises ``ValueError`` for a split that there is not."""
+    if split not in SPLITS:
+        raise ValueError(f"split={split!r}: there are {', '.join(SPLITS)}")
+    return _load_tasks(package.data_file(split), package.data_file(split, answers=True), split)
+
+
+def find_task(package: Package, task_id: str) -> Task:
+    """The task of this id. Raises ``ValueError`` for an id that there is not."""
+    split, _, number = task_id.removeprefix("multi_turn_").rpartition("_")
+    if split not in SPLITS or not number.isdigit() or int(number) >= len(load_tasks(package, split)):
+        raise ValueError(f"task={task_id!r}: ids are multi_turn_SPLIT_NUMBER, e.g. multi_turn_base_17")
+    return load_tasks(package, split)[int(number)]
+
+
+@cache
+def _load_tasks(questions_file: Any, answers_file: Any, split: str) -> tuple[Task, ...]:
+    entries, answers = _lines(questions_file), _lines(answers_file)
+    tasks = tuple(_task(entry, answer, split) for entry, answer in zip(entries, answers, strict=True))
+    assert [task.scenario for task in tasks] == list(range(len(tasks))), "a task's number is its place in the file"
+    return tasks
+
+
+def _lines(file: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _task(entry: dict[str, Any], answer: dict[str, Any], split: str) -> Task:
+    assert entry["id"] == answer["id"], "questions and answers are in the same order"
+    return Task(
+        id=entry["id"],
+        split=split,
+        scenario=int(entry["id"].rsplit("_", 1)[1]),
+        classes=tuple(entry["involved_classes"]),
+        questions=tuple("\n".join(message["content"] for message in turn) for turn in entry["question"]),
+        ground_truth=tuple(tuple(turn) for turn in answer["ground_truth"]),
+        state_json={name: json.dumps(entry["initial_config"].get(name, {})) for name in entry["involved_classes"]},
+        held_back={int(turn): tuple(names) for turn, names in entry.get("missed_function", {}).items()},
+        excluded=frozenset(entry.get("excluded_function", ())),
+    )
+
+
+@cache
+def documents(package_root: Any, file: Any) -> tuple[dict[str, Any], ...]:
+    """The documents of one tool class, as the benchmark shows them to an agent."""
+    return tuple(_lines(file))
+
+
+def _documents(package: Package, classes: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [document for name in classes for document in documents(package.root, package.docs_file(name))]
+
+
+_offers: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+
+
+def _offered(package: Package, classes: tuple[str, ...], hidden: frozenset[str]) -> list[dict[str, Any]]:
+    key = (package.root, classes, hidden)
+    if key not in _offers:
+        _offers[key] = [document for document in _documents(package, classes) if document["name"] not in hidden]
+    return _offers[key]

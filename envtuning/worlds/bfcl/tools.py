@@ -1,0 +1,146 @@
+"""``Toolbox``: one episode's tool instances, and the only way to call them: a whitelisted name and literal arguments.
+
+The instances belong to the toolbox and die with it; nothing is shared between two toolboxes. What a call returns is turned into
+text at once, as the official executor does it, so that a later call cannot change an earlier result.
+"""
+
+from __future__ import annotations
+
+import copy
+import decimal
+import inspect
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from envtuning.worlds.bfcl.bounds import over_bounds
+from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.tasks import Task
+
+# Attributes that the long-context scenario fills with the module's own dicts: copied, or one episode's booking would be charged
+# to a card of the next one's.
+SHARED_BY_THE_PACKAGE = {"TravelAPI": ("credit_card_list", "booking_record")}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call came to."""
+
+    text: str  # what the official executor would have given
+    error: bool
+    departure: str = ""  # why the call was not run as the official executor would have run it
+
+
+class Toolbox:
+    """The tools of one task in their first state."""
+
+    def __init__(self, package: Package, task: Task) -> None:
+        self.instances: dict[str, Any] = {}
+        self._methods: dict[str, tuple[str, Any, dict[str, tuple[int, Any]]]] = {}
+        for class_name in task.classes:
+            tool_class = package.tool_class(class_name)
+            instance = tool_class()
+            if class_name not in package.stateless:
+                instance._load_scenario(json.loads(task.state_json[class_name]), long_context=task.long_context)
+                if task.long_context:
+                    for attribute in SHARED_BY_THE_PACKAGE.get(class_name, ()):
+                        own = {key: dict(entry) for key, entry in getattr(instance, attribute).items()}
+                        setattr(instance, attribute, own)
+            self.instances[class_name] = instance
+            for name, defaults in _public_methods(tool_class).items():
+                self._methods[name] = (class_name, instance, defaults)  # of two classes with one name the later has it
+
+    @property
+    def names(self) -> list[str]:
+        """Every tool that can be called."""
+        return list(self._methods)
+
+    def run(self, call: Call) -> Result:
+        """Call the tool. Whatever goes wrong inside it is the result's text; never raises on an agent's account."""
+        if call.name not in self._methods:
+            return Result(f"Error during execution: name '{call.name}' is not defined", True)
+        class_name, instance, defaults = self._methods[call.name]
+        method = getattr(instance, call.name)
+        if (reason := over_bounds(class_name, instance, call)) is not None:
+            return Result(f"Error during execution: {reason}", True, f"{call.name}: {reason}")
+        named = dict(call.named)
+        for parameter, (place, default) in defaults.items():
+            if parameter not in named and place >= len(call.positional):
+                named[parameter] = copy.copy(default)  # the method's own default is one list for all episodes
+        positional = [_own(value) for value in call.positional]
+        named = {parameter: _own(value) for parameter, value in named.items()}
+        try:
+            if class_name == "MathAPI":
+                with decimal.localcontext(), _mpmath_context():
+                    returned = method(*positional, **named)
+                    text = _as_text(returned)
+            else:
+                returned = method(*positional, **named)
+                text = _as_text(returned)
+        except Exception as error:  # the agent's mistake, in the benchmark's own words
+            return Result(f"Error during execution: {_message(error)}", True)
+        return Result(text, is_error(returned))
+
+
+def _own(value: Any) -> Any:
+    """The argument itself where nobody can change it, else a copy: the tools keep lists that they are given."""
+    return copy.deepcopy(value) if isinstance(value, list | dict) else value
+
+
+@cache
+def _public_methods(tool_class: type) -> dict[str, dict[str, tuple[int, Any]]]:
+    """The whitelist: a class's public methods, each with its parameters whose default could be changed by a call."""
+    methods: dict[str, dict[str, tuple[int, Any]]] = {}
+    for name, method in inspect.getmembers(tool_class, predicate=inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        methods[name] = {
+            parameter.name: (place, copy.copy(parameter.default))
+            for place, parameter in enumerate(parameters)
+            if isinstance(parameter.default, list | dict | set)
+        }
+    return methods
+
+
+@cache
+def parameters_of(tool_class: type, name: str) -> list[str]:
+    """A tool's parameters in order."""
+    return list(inspect.signature(getattr(tool_class, name)).parameters)[1:]
+
+
+def is_error(returned: Any) -> bool:
+    """Whether a tool says that it did not do what it was asked."""
+    if isinstance(returned, dict):
+        return "error" in returned
+    if isinstance(returned, list) and len(returned) == 1:
+        return is_error(returned[0]) or (isinstance(returned[0], str) and returned[0].startswith("Error:"))
+    return False
+
+
+def _as_text(returned: Any) -> str:
+    """As the official executor prints a result: the response checker compares these texts."""
+    if isinstance(returned, str):
+        return returned
+    if isinstance(returned, dict):
+        try:
+            return json.dumps(returned)
+        except (TypeError, ValueError, RecursionError):  # Decimal and mpf are no JSON
+            return str(returned)
+    return str(returned)
+
+
+def _message(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # an argument whose text is too long a number
+        return type(error).__name__
+
+
+def _mpmath_context() -> Any:
+    """mpmath's precision as it is, put back afterwards: the maths tool sets it for the whole process."""
+    import mpmath
+
+    return mpmath.workdps(mpmath.mp.dps)

@@ -1,0 +1,87 @@
+"""What an agent writes, as calls: both syntaxes, what models wrap around them, and what is refused with a reason."""
+
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envtuning.worlds.bfcl.calls import MAX_CALLS, Answer, Call, Calls, Unreadable, read_action, read_call
+
+CD = Call("cd", (), {"folder": "docs"})
+
+literals = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[cd(folder='docs')]",
+        "cd(folder='docs')",
+        "GorillaFileSystem.cd(folder='docs')",
+        "```python\n[cd(folder='docs')]\n```",
+        '{"name": "cd", "arguments": {"folder": "docs"}}',
+        '[{"name": "cd", "arguments": {"folder": "docs"}}]',
+        '[{"function": "cd", "parameters": {"folder": "docs"}}]',
+        '{"type": "function", "function": {"name": "cd", "arguments": "{\\"folder\\": \\"docs\\"}"}}',
+        '<tool_call>\n{"name": "cd", "arguments": {"folder": "docs"}}\n</tool_call>',
+        "<think>first the folder [ls()]</think>[cd(folder='docs')]",
+        "<TOOLCALL>[cd(folder='docs')]</TOOLCALL>",
+    ],
+)
+def test_one_call_in_every_form(text):
+    assert read_action(text) == Calls((CD,))
+
+
+def test_lists_keep_their_order_and_positional_arguments_stay():
+    assert read_action("[cd(folder='docs'), sort('a.txt')]") == Calls((CD, Call("sort", ("a.txt",))))
+    two = '<tool_call>{"name": "ls"}</tool_call><tool_call>{"name": "pwd"}</tool_call>'
+    assert read_action(two) == Calls((Call("ls"), Call("pwd")))
+
+
+@pytest.mark.parametrize("text", ["All done.", "", "[]", "Which file do you mean?", "Done (both files moved)."])
+def test_words_end_the_turn(text):
+    assert isinstance(read_action(text), Answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[cd(folder='docs'", "cannot be read"),
+        ("[cd(folder=docs)]", "no literal"),
+        ("[cd(folder=open('x'))]", "no literal"),
+        ("[cd(folder={1, 2})]", "type set"),
+        ("[cd(**{'folder': 'x'})]", "name each argument"),
+        ("[cd(folder='a', folder='b')]", "twice"),
+        ("[ls()()]", "no tool's name"),
+        ('{"error": "I cannot"}', "names no tool"),
+        ('[{"name": "cd", "arguments": [1]}]', "not an object"),
+        ("[" * 100, "nested"),
+        ("x" * 30_000, "characters"),
+        ("[ls()" + ", ls()" * MAX_CALLS + "]", "at most"),
+        ("[add(a=" + "9" * 4_100 + ")]", "digits"),
+    ],
+)
+def test_what_is_meant_as_calls_and_cannot_be_read_says_why(text, reason):
+    action = read_action(text)
+    assert isinstance(action, Unreadable)
+    assert reason in action.reason
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_without_raising_or_warning(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_action(text)
+
+
+@given(st.dictionaries(st.from_regex(r"\A[a-z_]{1,8}\Z").filter(str.isidentifier), literals, max_size=3))
+def test_a_printed_call_reads_as_itself(named):
+    import keyword
+
+    call = Call("tool", ("x",), {name: value for name, value in named.items() if not keyword.iskeyword(name)})
+    assert read_call(str(call)) == call
