@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast prove lint types check format fuzz bench clean setup setup-dev
+.PHONY: help demo test test-fast prove lint types check format fuzz bench clean setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,7 +52,8 @@ clean: ## Remove the environment and every cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: $(VENV)/.runtime
-setup-dev: $(VENV)/.dev
+setup-dev: $(VENV)/.dev $(VENV)/.tools-data
+tools-data: $(VENV)/.tools-data ## Both versions of the tool-use benchmark's package, without its requirements; verified
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -66,4 +67,8 @@ $(VENV)/.runtime: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "installing the test tools and every extra into $(VENV) …"
 	$(PIP) -e ".[all,dev]"
+	@touch $@
+
+$(VENV)/.tools-data: $(VENV)/.dev envtuning/worlds/bfcl/package.py
+	$(BIN)/python -m envtuning.worlds.bfcl install --version all
 	@touch $@
