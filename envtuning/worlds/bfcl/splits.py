@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
 from envtuning.worlds.bfcl.tasks import Task, load_tasks
@@ -95,7 +95,7 @@ def draw(groups: list[list[int]], seed: int = SEED) -> Cut:
     return Cut(**_deal(groups, SIZES, seed))
 
 
-def _deal(groups: list[list[int]], sizes: dict[str, int] | dict[Part, int], seed: int) -> dict[str, frozenset[int]]:
+def _deal(groups: list[list[int]], sizes: Mapping[Any, int], seed: int) -> dict[str, frozenset[int]]:
     """Groups in a drawn order, the larger ones first, each into the part with the most room left."""
     order = list(groups)
     random.Random(seed).shuffle(order)
