@@ -76,9 +76,15 @@ register_envs()
 
 
 def __getattr__(name: str) -> Any:
-    """PettingZoo is imported when somebody asks for its form."""
+    """PettingZoo and Stable-Baselines3 are imported when somebody asks for their forms."""
     if name == "parallel_env":
         from mapf_frozenlake.mapf_frozenlake_v0 import parallel_env
 
         return parallel_env
+    if name == "sb3_vec_env":
+        try:
+            from mapf_frozenlake.envs.sb3_vec_env import MAPFFrozenLakeSB3VecEnv
+        except ImportError as error:
+            raise ImportError("sb3_vec_env needs Stable-Baselines3: pip install stable-baselines3") from error
+        return MAPFFrozenLakeSB3VecEnv
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ import json
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE
 
@@ -43,6 +43,13 @@ class Slice(_Frozen):
     min_distance: int = Field(
         1, ge=1, le=2 * (MAX_SIZE - 1), description="Least Manhattan distance between an agent's start and its goal."
     )
+    width: Size | None = Field(None, description="Columns of these lakes; null means as many as rows, a square.")
+
+    @model_serializer(mode="wrap")
+    def _squares_say_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A square's slice is written without a width: texts and digests of configs of squares are what they always were."""
+        written = write(self)
+        return written if self.width is not None else {name: one for name, one in written.items() if name != "width"}
 
 
 class LakeConfig(_Frozen):
@@ -52,7 +59,9 @@ class LakeConfig(_Frozen):
     editable: ClassVar[tuple[str, ...]] = ("slices.*.share", "slices.*.hole_ratio", "slices.*.wait_ratio")
 
     slices: dict[Size, Slice] = Field(
-        default_factory=lambda: {4: Slice()}, min_length=1, description="Per map size (a square's side): what is drawn."
+        default_factory=lambda: {4: Slice()},
+        min_length=1,
+        description="Per map size (the rows; of a square, its side): what is drawn.",
     )
     num_agents: int | dict[int, float] = Field(2, description="How many agents, or a weight for each count.")
     is_slippery: bool = Field(
@@ -83,7 +92,7 @@ class LakeConfig(_Frozen):
     @classmethod
     def single(
         cls,
-        size: int = 4,
+        size: int | tuple[int, int] = 4,
         num_agents: int | dict[int, float] = 2,
         *,
         hole_ratio: float = 0.2,
@@ -91,9 +100,12 @@ class LakeConfig(_Frozen):
         min_distance: int = 1,
         **rules: Any,
     ) -> LakeConfig:
-        """The common case: one map size."""
+        """The common case: one map size, a square's side or (rows, columns)."""
+        rows, columns = size if isinstance(size, tuple | list) and len(size) == 2 else (size, None)
         only = {"share": 1.0, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio, "min_distance": min_distance}
-        return cls(slices={size: only}, num_agents=num_agents, **rules)
+        if columns is not None and columns != rows:
+            only["width"] = columns
+        return cls(slices={rows: only}, num_agents=num_agents, **rules)
 
     @property
     def agent_weights(self) -> dict[int, float]:
@@ -108,7 +120,8 @@ class LakeConfig(_Frozen):
 
     @property
     def max_size(self) -> int:
-        return max(self.slices)
+        """The longest side of any lake."""
+        return max(max(size, piece.width or 0) for size, piece in self.slices.items())
 
     def horizon_for(self, height: int, width: int) -> int:
         return self.horizon if self.horizon is not None else 4 * (height + width)
@@ -142,14 +155,17 @@ def raise_on_impossible(config: LakeConfig) -> None:
         if piece.share == 0:
             continue
         crowd = max(count for count, weight in weights.items() if weight > 0)
-        if 2 * crowd > size * size:
+        width = piece.width or size
+        cells = size * width
+        if 2 * crowd > cells:
             enough = next(side for side in range(MIN_SIZE, MAX_SIZE + 1) if side * side >= 2 * crowd)
             raise ValueError(
-                f"num_agents={crowd} on a {size}×{size} lake needs {2 * crowd} cells, there are {size * size}: "
-                f"at most {size * size // 2} agents, or size ≥ {enough}"
+                f"num_agents={crowd} on a {size}×{width} lake needs {2 * crowd} cells, there are {cells}: "
+                f"at most {cells // 2} agents, or size ≥ {enough}"
             )
-        if piece.min_distance > 2 * (size - 1):
+        farthest = size + width - 2
+        if piece.min_distance > farthest:
             raise ValueError(
-                f"min_distance={piece.min_distance} on a {size}×{size} lake: cells are at most {2 * (size - 1)} apart; "
+                f"min_distance={piece.min_distance} on a {size}×{width} lake: cells are at most {farthest} apart; "
                 f"lower it or use a larger size"
             )

@@ -50,25 +50,25 @@ def count_up_to(ascending, value):
 
 
 @inlined
-def place(stream, size, agents, min_distance, displacements, cells, starts, goals):
+def place(stream, height, width, agents, min_distance, displacements, cells, starts, goals):
     """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
 
-    ``cells`` int32[size²] holds every cell once, as row << 8 | col; on return the 2 · agents used ones come first.
+    ``cells`` int32[height · width] holds every cell once, as row << 8 | col; on return the 2 · agents used ones come first.
     ``displacements`` is empty (draw cells, then look at the distances) or int64[k, 3]: row offset, column offset, running
     count of the pairs of cells that far apart (draw pairs, then look whether they overlap).
     """
     for _ in range(MAX_PLACEMENTS):
         if displacements.shape[0] == 0:
-            placed = _place_cells(stream, size, agents, min_distance, cells, starts, goals)
+            placed = _place_cells(stream, agents, min_distance, cells, starts, goals)
         else:
-            placed = _place_pairs(stream, size, agents, displacements, cells, starts, goals)
+            placed = _place_pairs(stream, height, width, agents, displacements, cells, starts, goals)
         if placed:
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _place_cells(stream, size, agents, min_distance, cells, starts, goals):
+def _place_cells(stream, agents, min_distance, cells, starts, goals):
     for agent in range(agents):
         for which in range(2):
             slot = 2 * agent + which
@@ -84,14 +84,14 @@ def _place_cells(stream, size, agents, min_distance, cells, starts, goals):
 
 
 @njit(cache=True, nogil=True)
-def _place_pairs(stream, size, agents, displacements, cells, starts, goals):
+def _place_pairs(stream, height, width, agents, displacements, cells, starts, goals):
     used = np.zeros(cells.size, np.bool_)
     for agent in range(agents):
         which = count_up_to(displacements[:, 2], below(stream, displacements[-1, 2]))
         down, right = displacements[which, 0], displacements[which, 1]
-        row = below(stream, size - abs(down)) - min(down, 0)
-        col = below(stream, size - abs(right)) - min(right, 0)
-        start, goal = row * size + col, (row + down) * size + col + right
+        row = below(stream, height - abs(down)) - min(down, 0)
+        col = below(stream, width - abs(right)) - min(right, 0)
+        start, goal = row * width + col, (row + down) * width + col + right
         if used[start] or used[goal]:
             return False
         used[start] = used[goal] = True
@@ -99,7 +99,7 @@ def _place_pairs(stream, size, agents, displacements, cells, starts, goals):
         goals[agent, 0], goals[agent, 1] = row + down, col + right
     front, back = 0, 2 * agents
     for cell in range(cells.size):
-        code = (cell // size) << 8 | cell % size
+        code = (cell // width) << 8 | cell % width
         if used[cell]:
             cells[front] = code
             front += 1
@@ -110,9 +110,9 @@ def _place_pairs(stream, size, agents, displacements, cells, starts, goals):
 
 
 @njit(cache=True, nogil=True)
-def dig(stream, size, agents, num_holes, cells, holes):
-    """Uniformly random holes among the cells that ``place`` left: fills holes[:size, :size]."""
-    holes[:size, :size] = False
+def dig(stream, height, width, agents, num_holes, cells, holes):
+    """Uniformly random holes among the cells that ``place`` left: fills holes[:height, :width]."""
+    holes[:height, :width] = False
     first = 2 * agents
     for slot in range(first, first + num_holes):
         chosen = slot + below(stream, cells.size - slot)
@@ -121,35 +121,35 @@ def dig(stream, size, agents, num_holes, cells, holes):
 
 
 @njit(cache=True, nogil=True)
-def all_can_reach(holes, size, starts, goals, agents, lake_of, stack):
-    """Whether every agent's goal is connected to its start over ice. Scratch: int32[size, size] and int32[size²]."""
+def all_can_reach(holes, height, width, starts, goals, agents, lake_of, stack):
+    """Whether every agent's goal is connected to its start over ice. Scratch: int32[height, width] and int32[height · width]."""
     lake_of[:] = -1
     for agent in range(agents):
         row, col = starts[agent, 0], starts[agent, 1]
         if lake_of[row, col] < 0:
             lake_of[row, col] = agent
-            stack[0], height = row << 8 | col, 1
-            while height > 0:
-                height -= 1
-                row, col = stack[height] >> 8, stack[height] & 255
+            stack[0], waiting = row << 8 | col, 1
+            while waiting > 0:
+                waiting -= 1
+                row, col = stack[waiting] >> 8, stack[waiting] & 255
                 for side in range(4):
                     next_row = row + (side == 1) - (side == 3)
                     next_col = col + (side == 2) - (side == 0)
-                    if not (0 <= next_row < size and 0 <= next_col < size) or holes[next_row, next_col]:
+                    if not (0 <= next_row < height and 0 <= next_col < width) or holes[next_row, next_col]:
                         continue
                     if lake_of[next_row, next_col] < 0:
                         lake_of[next_row, next_col] = agent
-                        stack[height] = next_row << 8 | next_col
-                        height += 1
+                        stack[waiting] = next_row << 8 | next_col
+                        waiting += 1
         if lake_of[goals[agent, 0], goals[agent, 1]] != lake_of[starts[agent, 0], starts[agent, 1]]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def every_cell(size):
-    """int32[size²]: all cells in order, as row << 8 | col."""
-    cells = np.empty(size * size, np.int32)
+def every_cell(height, width):
+    """int32[height · width]: all cells in order, as row << 8 | col."""
+    cells = np.empty(height * width, np.int32)
     for cell in range(cells.size):
-        cells[cell] = (cell // size) << 8 | cell % size
+        cells[cell] = (cell // width) << 8 | cell % width
     return cells

@@ -100,7 +100,7 @@ class Drawer:
     seed: int
     excluded: NDArray[np.uint64]  # sorted keys
     limits: Limits = DEFAULT_LIMITS
-    _displacements: dict[tuple[int, int, int], NDArray[np.int64]] = field(default_factory=dict)
+    _displacements: dict[tuple[int, int, int, int], NDArray[np.int64]] = field(default_factory=dict)
     _search: int = NO_SEARCH  # until a board needs it: compiling it takes seconds
 
     def fill(
@@ -136,7 +136,7 @@ class Drawer:
     ) -> NDArray[np.int64]:
         tally = np.zeros((indices.size, kernel.NUM_FATES), np.int64)
         common = (
-            seed_key(self.seed), indices, rows, kind.size, kind.num_agents, kind.num_holes, kind.min_distance,
+            seed_key(self.seed), indices, rows, kind.height, kind.width, kind.num_agents, kind.num_holes, kind.min_distance,
             self._displacements_of(kind), self.excluded, self.limits.draws, room.holes, room.starts, room.goals, tally,
         )  # fmt: skip
         if kind.certificate == "reachable":
@@ -152,13 +152,13 @@ class Drawer:
                 filled = kernel.fill_exact(*exact, self._search, room.makespan, room.needs_wait)
         if filled < indices.size:
             raise GenerationError(why_not(kind, tally[filled]))
-        room.heights[rows] = room.widths[rows] = kind.size
+        room.heights[rows], room.widths[rows] = kind.height, kind.width
         room.num_agents[rows] = kind.num_agents
         room.certificates[rows] = CERTIFICATES.index(kind.certificate)
         return tally.sum(axis=0)
 
     def _displacements_of(self, kind: Stratum) -> NDArray[np.int64]:
-        key = (kind.size, kind.num_agents, kind.min_distance)
+        key = (kind.height, kind.width, kind.num_agents, kind.min_distance)
         if key not in self._displacements:
             self._displacements[key] = displacements(*key)
         return self._displacements[key]

@@ -21,7 +21,7 @@ AWAITS_SEARCH = -1
 
 @inlined
 def next_candidate(
-    stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes, starts,
+    stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes, starts,
     goals, tally,
 ):  # fmt: skip
     """Draw until every agent can reach its goal; says how many draws are left, 0 = none.
@@ -29,11 +29,11 @@ def next_candidate(
     ``cells`` is a permutation of ``every_cell``, ``tally`` this instance's row.
     """
     while draws_left > 0:
-        if not place(stream, size, agents, min_distance, displacements, cells, starts, goals):
+        if not place(stream, height, width, agents, min_distance, displacements, cells, starts, goals):
             tally[NO_PLACE] += 1
             return 0
-        dig(stream, size, agents, num_holes, cells, holes)
-        if not all_can_reach(holes, size, starts, goals, agents, lake_of, stack):
+        dig(stream, height, width, agents, num_holes, cells, holes)
+        if not all_can_reach(holes, height, width, starts, goals, agents, lake_of, stack):
             tally[UNREACHABLE] += 1
         else:
             return draws_left
@@ -42,10 +42,10 @@ def next_candidate(
 
 
 @inlined
-def fate_of_fitting(holes, size, starts, goals, agents, excluded):
+def fate_of_fitting(holes, height, width, starts, goals, agents, excluded):
     """ACCEPTED, unless the board's key is among the sorted ``excluded``."""
     if excluded.size > 0:
-        key = key_of(holes, size, size, starts, goals, agents)
+        key = key_of(holes, height, width, starts, goals, agents)
         at_most = count_up_to(excluded, key)
         if at_most > 0 and excluded[at_most - 1] == key:
             return EXCLUDED
@@ -54,51 +54,51 @@ def fate_of_fitting(holes, size, starts, goals, agents, excluded):
 
 @njit(cache=True, nogil=True)
 def fill_reachable(
-    seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
+    seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally,
 ):  # fmt: skip
     """Instance ``indices[i]`` into row ``rows[i]`` of holes, starts, goals: every agent can reach its goal.
 
     ``tally`` int64[k, NUM_FATES] counts draws by fate. Returns how many rows were filled; stops where one cannot be.
     """
-    lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
+    lake_of, stack = np.empty((height, width), np.int32), np.empty(height * width, np.int32)
     for i in range(indices.size):
-        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
         draws_left = max_draws
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
+                stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0:
                 return i
             draws_left -= 1
-            tally[i, fate_of_fitting(holes[row], size, starts[row], goals[row], agents, excluded)] += 1
+            tally[i, fate_of_fitting(holes[row], height, width, starts[row], goals[row], agents, excluded)] += 1
     return indices.size
 
 
 @njit(cache=True, nogil=True)
 def fill_solvable(
-    seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
+    seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally, joint_steps,
 ):  # fmt: skip
     """As ``fill_reachable``, and a plan for all agents was found (not the best one) within ``joint_steps``."""
-    lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
+    lake_of, stack = np.empty((height, width), np.int32), np.empty(height * width, np.int32)
     for i in range(indices.size):
-        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
         draws_left = max_draws
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
+                stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0:
                 return i
             draws_left -= 1
-            board, ends = holes[row, :size, :size], (starts[row, :agents], goals[row, :agents])
+            board, ends = holes[row, :height, :width], (starts[row, :agents], goals[row, :agents])
             status, _, _ = lazy_search(board, ends[0], ends[1], 0, joint_steps)
             if status == FEASIBLE:
-                tally[i, fate_of_fitting(holes[row], size, starts[row], goals[row], agents, excluded)] += 1
+                tally[i, fate_of_fitting(holes[row], height, width, starts[row], goals[row], agents, excluded)] += 1
             else:
                 tally[i, UNSOLVABLE if status == INFEASIBLE else UNDECIDED] += 1
     return indices.size
@@ -106,7 +106,7 @@ def fill_solvable(
 
 @njit(cache=True, nogil=True)
 def fill_exact(
-    seed_key, indices, rows, size, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
+    seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally, label, max_decisions, budget, search, makespan, needs_wait,
 ):  # fmt: skip
     """As ``fill_reachable``, and jointly solvable, with the wanted ``label``; makespan and wait are decided exactly.
@@ -114,20 +114,20 @@ def fill_exact(
     ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards it looks at per instance.
     ``search`` is what ``certify`` takes; where it takes one and there is none, the answer is AWAITS_SEARCH.
     """
-    lake_of, stack = np.empty((size, size), np.int32), np.empty(size * size, np.int32)
+    lake_of, stack = np.empty((height, width), np.int32), np.empty(height * width, np.int32)
     for i in range(indices.size):
-        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(size)
+        stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
         draws_left, decisions_left = max_draws, max_decisions
         while tally[i, ACCEPTED] == 0:
             draws_left = next_candidate(
-                stream, size, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
+                stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack,
                 holes[row], starts[row], goals[row], tally[i],
             )  # fmt: skip
             if draws_left == 0 or decisions_left == 0:
                 return i
             draws_left -= 1
             decisions_left -= 1
-            problem = make_problem(holes[row], size, size, starts[row], goals[row], agents)
+            problem = make_problem(holes[row], height, width, starts[row], goals[row], agents)
             status, steps, waits = certify(problem, budget, search)
             if status == LEFT_OPEN:
                 return AWAITS_SEARCH
@@ -139,5 +139,5 @@ def fill_exact(
                 tally[i, NEEDS_WAIT if waits == 1 else NEEDS_NO_WAIT] += 1
             else:
                 makespan[row], needs_wait[row] = steps, waits
-                tally[i, fate_of_fitting(holes[row], size, starts[row], goals[row], agents, excluded)] += 1
+                tally[i, fate_of_fitting(holes[row], height, width, starts[row], goals[row], agents, excluded)] += 1
     return indices.size

@@ -22,7 +22,8 @@ LABELS = (ANY, NO_WAIT, WAIT)
 class Stratum:
     """One kind of instance: uniform among the boards that fit this description."""
 
-    size: int
+    height: int
+    width: int
     num_agents: int
     hole_ratio: float
     num_holes: int
@@ -38,7 +39,7 @@ class Stratum:
 
     def __str__(self) -> str:
         agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
-        return f"{self.size}×{self.size} with {agents}, hole_ratio={self.hole_ratio:g} ({self.num_holes} holes)"
+        return f"{self.height}×{self.width} with {agents}, hole_ratio={self.hole_ratio:g} ({self.num_holes} holes)"
 
 
 class Strata(NamedTuple):
@@ -74,23 +75,25 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
     weights = {count: weight for count, weight in config.agent_weights.items() if weight > 0}
     kinds = []
     for size, piece in slices.items():
+        width = piece.width or size
         for label in LABELS:
             for count in weights:
                 kinds.append(
                     Stratum(
-                        size=size,
+                        height=size,
+                        width=width,
                         num_agents=count,
                         hole_ratio=piece.hole_ratio,
-                        num_holes=hole_count(size, count, piece.hole_ratio),
+                        num_holes=hole_count(size, width, count, piece.hole_ratio),
                         min_distance=piece.min_distance,
                         wait_ratio=piece.wait_ratio,
                         label=label,
-                        certificate=_certificate(size, count, piece.wait_ratio, certify),
+                        certificate=_certificate(size, width, count, piece.wait_ratio, certify),
                     )
                 )
         if piece.wait_ratio and 1 in weights:
             raise GenerationError(
-                f"wait_ratio={piece.wait_ratio:g} on {size}×{size} with 1 agent: an agent alone never needs to wait; "
+                f"wait_ratio={piece.wait_ratio:g} on {size}×{width} with 1 agent: an agent alone never needs to wait; "
                 "set wait_ratio to 0 or null, or leave out the 1 in num_agents"
             )
     return Strata(
@@ -108,34 +111,36 @@ def what_is_drawn(config: LakeConfig) -> str:
     return config.model_dump_json(include={"slices", "num_agents"})
 
 
-def hole_count(size: int, num_agents: int, hole_ratio: float) -> int:
+def hole_count(height: int, width: int, num_agents: int, hole_ratio: float) -> int:
     """The share of the cells that are neither start nor goal that are holes, rounded half up."""
-    return math.floor(hole_ratio * (size * size - 2 * num_agents) + 0.5 + 1e-9)
+    return math.floor(hole_ratio * (height * width - 2 * num_agents) + 0.5 + 1e-9)
 
 
-def _certificate(size: int, agents: int, wait_ratio: float | None, certify: Certificate | None) -> Certificate:
+def _certificate(
+    height: int, width: int, agents: int, wait_ratio: float | None, certify: Certificate | None
+) -> Certificate:
     if certify is None:
-        small = size <= EXACT_UP_TO_SIZE and agents <= EXACT_UP_TO_AGENTS
+        small = max(height, width) <= EXACT_UP_TO_SIZE and agents <= EXACT_UP_TO_AGENTS
         return "exact" if small or wait_ratio is not None else "solvable"
     if certify != "exact" and wait_ratio is not None:
         raise GenerationError(
-            f"wait_ratio={wait_ratio:g} on {size}×{size} with certify={certify!r}: whether an instance needs a wait is "
+            f"wait_ratio={wait_ratio:g} on {height}×{width} with certify={certify!r}: whether an instance needs a wait is "
             'known only with certify="exact"; use that, or set wait_ratio to null'
         )
     return certify
 
 
-def displacements(size: int, num_agents: int, min_distance: int) -> NDArray[np.int64]:
+def displacements(height: int, width: int, num_agents: int, min_distance: int) -> NDArray[np.int64]:
     """How ``place`` should draw pairs of cells at least ``min_distance`` apart: int64[k, 3], empty for cell by cell.
 
     Both ways are exactly uniform; this picks the one that is expected to throw away less.
     """
     if min_distance == 1:
         return np.empty((0, 3), np.int64)
-    reach = range(1 - size, size)
-    offsets = [(down, right) for down in reach for right in reach if abs(down) + abs(right) >= min_distance]
-    pairs = np.cumsum([(size - abs(down)) * (size - abs(right)) for down, right in offsets])
-    cells = size * size
+    downs, rights = range(1 - height, height), range(1 - width, width)
+    offsets = [(down, right) for down in downs for right in rights if abs(down) + abs(right) >= min_distance]
+    pairs = np.cumsum([(height - abs(down)) * (width - abs(right)) for down, right in offsets])
+    cells = height * width
     far_enough = num_agents * math.log(pairs[-1] / (cells * (cells - 1)))
     no_overlap = sum(math.log(1 - used / cells) for used in range(2 * num_agents))
     if far_enough >= no_overlap:

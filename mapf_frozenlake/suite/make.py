@@ -69,10 +69,11 @@ def _what(per_group: int) -> tuple[list[Stratum], dict[str, NDArray], list[str]]
                 waits = math.floor(wait_subset * (k + 1) + 0.5) > math.floor(wait_subset * k + 0.5)
                 strata.append(
                     Stratum(
-                        size=size,
+                        height=size,
+                        width=size,
                         num_agents=agents,
                         hole_ratio=ratio,
-                        num_holes=hole_count(size, agents, ratio),
+                        num_holes=hole_count(size, size, agents, ratio),
                         min_distance=1,
                         wait_ratio=wait_subset,
                         label=WAIT if waits else NO_WAIT,

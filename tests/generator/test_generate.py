@@ -87,7 +87,7 @@ def test_each_instance_is_as_the_config_says():
     [(0.5, 3, 3, 2), (0.5, 3, 2, 3), (0.25, 4, 2, 3), (0.1, 3, 2, 1), (0.3, 4, 3, 3)],
 )
 def test_hole_counts_round_half_up(ratio, size, agents, holes):
-    assert hole_count(size, agents, ratio) == holes
+    assert hole_count(size, size, agents, ratio) == holes
 
 
 @given(
@@ -142,7 +142,7 @@ def test_boards_are_uniform_given_size_count_and_label(size, agents, hole_ratio,
         size=size, num_agents=agents, hole_ratio=hole_ratio, min_distance=min_distance, wait_ratio=wait_ratio
     )
     fitting = set()
-    for board in all_boards(size, agents, hole_count(size, agents, hole_ratio), min_distance):
+    for board in all_boards(size, agents, hole_count(size, size, agents, hole_ratio), min_distance):
         makespan, needs_wait = certificate_of(board)
         if makespan is not None and (wait_ratio is None or needs_wait == bool(wait_ratio)):
             fitting.add(board.key())
@@ -157,10 +157,10 @@ def test_boards_are_uniform_given_size_count_and_label(size, agents, hole_ratio,
 
 def test_both_ways_to_place_pairs_are_uniform():
     """The second way (pairs first) is taken where distances are long; here it must give what the first gives."""
-    assert displacements(5, 1, 1).size == 0
-    assert displacements(8, 3, 12).size > 0
+    assert displacements(5, 5, 1, 1).size == 0
+    assert displacements(8, 8, 3, 12).size > 0
     far = LakeConfig.single(size=3, num_agents=1, hole_ratio=0, min_distance=3)
-    assert displacements(3, 1, 3).size > 0
+    assert displacements(3, 3, 1, 3).size > 0
     n = 8000
     came = Counter((*map(int, one.starts[0]), *map(int, one.goals[0])) for one in generate(far, n))
     pairs = [(a, b, c, d) for a, b, c, d in itertools.product(range(3), repeat=4) if abs(a - c) + abs(b - d) >= 3]

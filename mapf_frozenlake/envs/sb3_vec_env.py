@@ -1,0 +1,110 @@
+"""Stable-Baselines3's vector form, native: one kernel call where ``SubprocVecEnv`` asks as many processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecEnv
+
+from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
+from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
+
+Indices = int | Sequence[int] | None
+
+
+class MAPFFrozenLakeSB3VecEnv(VecEnv):
+    """``num_envs`` lakes as SB3 asks for them; with ``per_agent`` every agent slot is an env, acting by ``Discrete(5)``.
+
+    Row i with seed s plays what a single env with seed s + i plays (per agent: its lake's). The info of an episode's last
+    step has ``terminal_observation``, ``TimeLimit.truncated``, ``is_success`` and what else Gymnasium's has, and the
+    ``episode`` that SB3's Monitor writes; other infos are empty. With ``per_agent`` let the number of agents be one for all.
+    """
+
+    def __init__(self, num_envs: int = 1, *, per_agent: bool = False, **kwargs: Any) -> None:
+        kind = MAPFFrozenLakeAgentsVectorEnv if per_agent else MAPFFrozenLakeVectorEnv
+        self.lakes = kind(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **kwargs)
+        self.render_mode = self.lakes.render_mode
+        super().__init__(self.lakes.num_envs, self.lakes.single_observation_space, self.lakes.single_action_space)
+        self._per_lake = self.num_envs // num_envs
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
+        self._began = time.time()
+        self._actions: NDArray | None = None
+
+    def reset(self) -> NDArray:
+        """Begin an episode in every lake; the seeds given by ``seed``, if any, count once."""
+        seeds = self._seeds[:: self._per_lake]
+        observation, _ = self.lakes.reset(seed=None if all(seed is None for seed in seeds) else seeds)
+        self._reset_seeds()
+        self._reset_options()
+        self._returns[:], self._lengths[:] = 0.0, 0
+        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        return observation
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Lake i gets seed + i at the next reset; returns every row's."""
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+        self._seeds = [seed + row // self._per_lake for row in range(self.num_envs)]
+        return self._seeds
+
+    def step_async(self, actions: NDArray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[NDArray, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        assert self._actions is not None, "step_wait before step_async"
+        observation, rewards, terminated, truncated, info = self.lakes.step(self._actions)
+        self._returns += rewards
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        over = terminated | truncated
+        if over.any():
+            for row in np.flatnonzero(over).tolist():
+                infos[row] = self._last_info(row, info, bool(truncated[row] and not terminated[row]))
+            self._returns[over], self._lengths[over] = 0.0, 0
+        return observation, rewards.astype(np.float32), over, infos
+
+    def _last_info(self, row: int, info: dict[str, Any], cut_off: bool) -> dict[str, Any]:
+        """What SB3 is told of an episode that is over."""
+        final = info["final_info"]
+        said = {name: final[name][row] for name in ("success", "is_success", "valid", "optimal")}
+        elapsed = round(time.time() - self._began, 6)
+        return said | {
+            "terminal_observation": info["final_obs"][row],
+            "TimeLimit.truncated": cut_off,
+            "episode": {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": elapsed},
+        }
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool[num_envs, …, 5], as sb3-contrib's MaskablePPO wants them."""
+        return self.lakes.action_masks()
+
+    def close(self) -> None:
+        self.lakes.close()
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """The lakes share every attribute: the same for each row."""
+        value = self.lakes.render_mode if attr_name == "render_mode" else getattr(self.lakes, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Sets it for all lakes: they share every attribute."""
+        setattr(self.lakes, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
+        """Calls it once for all lakes, and gives each row its part: of masks its own, else the same."""
+        result = getattr(self.lakes, method_name)(*args, **kwargs)
+        rows = self._get_indices(indices)
+        return [result[row] for row in rows] if method_name == "action_masks" else [result for _ in rows]
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
+        """True for Monitor, whose ``episode`` the infos have."""
+        return [issubclass(wrapper_class, Monitor) for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[NDArray | None]:
+        return list(self.lakes.render() or ()) if self.render_mode == "rgb_array" else [None] * self.num_envs

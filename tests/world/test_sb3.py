@@ -1,0 +1,75 @@
+"""The native form for Stable-Baselines3 plays what its own DummyVecEnv plays, and trains."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import EvalCallback
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+import mapf_frozenlake as mfl
+
+ID = "MAPFFrozenLake-v0"
+KWARGS = {"size": 4, "num_agents": 2, "reward": "progress", "horizon": 9}
+
+
+def test_it_plays_what_a_dummy_vec_env_plays() -> None:
+    ours = mfl.sb3_vec_env(5, **KWARGS)
+    theirs = DummyVecEnv([lambda: Monitor(gym.make(ID, **KWARGS)) for _ in range(5)])
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    ours.seed(3), theirs.seed(3)
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    rng = np.random.default_rng(0)
+    ended = 0
+    for _ in range(40):
+        actions = rng.integers(0, 5, (5, 2))
+        left, right = ours.step(actions), theirs.step(actions)
+        for one, other in zip(left[:3], right[:3]):
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype
+        for row in np.flatnonzero(left[2]):
+            ended += 1
+            mine, other = left[3][row], right[3][row]
+            np.testing.assert_array_equal(mine["terminal_observation"], other["terminal_observation"])
+            for name in ("is_success", "success", "valid", "optimal", "TimeLimit.truncated"):
+                assert mine[name] == other[name]
+            assert mine["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=1e-6)
+            assert mine["episode"]["l"] == other["episode"]["l"]
+    assert ended > 20
+
+
+def test_per_agent_rows_act_by_one_number_and_are_masked_by_env_method() -> None:
+    envs = mfl.sb3_vec_env(3, per_agent=True, size=4, num_agents=2)
+    assert envs.num_envs == 6
+    assert envs.action_space == gym.spaces.Discrete(5)
+    envs.seed(0)
+    envs.reset()
+    masks = envs.env_method("action_masks", indices=[1, 4])
+    np.testing.assert_array_equal(masks, envs.action_masks()[[1, 4]])
+    assert envs.get_attr("action_masks")
+    config = mfl.LakeConfig.single(3, 2)
+    envs.env_method("set_config", config)
+    assert envs.env_method("get_config") == [config] * 6
+
+
+def test_ppo_and_dqn_learn_on_it_and_success_is_shown(tmp_path) -> None:
+    envs = mfl.sb3_vec_env(8, **KWARGS)
+    shown = EvalCallback(
+        mfl.sb3_vec_env(2, **KWARGS), eval_freq=16, n_eval_episodes=4, log_path=str(tmp_path), verbose=0
+    )
+    model = PPO("MlpPolicy", envs, n_steps=16, batch_size=32, n_epochs=1, device="cpu", seed=0)
+    model.learn(256, callback=shown)
+    assert len(model.ep_info_buffer) > 0
+    assert len(shown.evaluations_successes) > 0
+    mean, _ = evaluate_policy(model, mfl.sb3_vec_env(2, **KWARGS), n_eval_episodes=4)
+    assert 0 <= mean <= 1
+    alone = gym.make(ID, size=4, num_agents=1, discrete=True, flat=True)
+    DQN("MlpPolicy", alone, learning_starts=10, buffer_size=200, device="cpu").learn(60)
