@@ -13,8 +13,8 @@ from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, MAX_LETTERED_AGENTS
 from mapf_frozenlake.maps import to_desc
 from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE, Instance
 
-TextStyle = Literal["paper", "coordinates"]
-STYLES: tuple[TextStyle, ...] = ("paper", "coordinates")
+TextStyle = Literal["paper", "coordinates", "short"]
+STYLES: tuple[TextStyle, ...] = ("paper", "coordinates", "short")
 MAX_TEXT = 200_000  # characters; a 64×64 board with 64 agents takes a tenth of it
 
 _ROUTE = re.compile(
@@ -24,6 +24,7 @@ _BOARD_ROW = re.compile(r"^[ \t]*([A-Za-z](?:[ \t]+[A-Za-z])+)[ \t]*$")
 _SIDES = re.compile(r"\bThe lake has (\d{1,4}) rows and (\d{1,4}) columns\b")
 _HOLES = re.compile(r"^Holes: (.*)$", re.MULTILINE)
 _CELL = re.compile(r"\((\d{1,4}), (\d{1,4})\)")
+_SHORT = re.compile(r"\bLake (\d{1,4}) (\d{1,4}):((?: [A-Za-z])+);((?: \d{1,4})+)")
 
 
 def to_text(instance: Instance, style: TextStyle = "paper") -> str:
@@ -31,12 +32,15 @@ def to_text(instance: Instance, style: TextStyle = "paper") -> str:
 
     ``"paper"``: a board of letters, then a sentence for each agent, as in "From Trainee to Trainer" (up to 24 agents).
     ``"coordinates"``: sides, holes and the same sentences.
+    ``"short"``: one line for small models: sides, the letters row by row, then each agent's start and goal.
     """
+    if style in ("paper", "short") and instance.num_agents > MAX_LETTERED_AGENTS:
+        raise LakeError(
+            f"{instance.num_agents} agents: style={style!r} has letters for {MAX_LETTERED_AGENTS}; use style='coordinates'"
+        )
+    if style == "short":
+        return _short(instance)
     if style == "paper":
-        if instance.num_agents > MAX_LETTERED_AGENTS:
-            raise LakeError(
-                f"{instance.num_agents} agents: style='paper' has letters for {MAX_LETTERED_AGENTS}; use style='coordinates'"
-            )
         board = [" ".join(row) for row in to_desc(instance)]
     elif style == "coordinates":
         holes = ", ".join(_cell(hole) for hole in np.argwhere(instance.holes))
@@ -61,6 +65,8 @@ def from_text(text: str | Mapping[str, Any]) -> Instance:
         raise LakeError(f"from_text reads a string or a row with 'text', not a {type(text).__name__}")
     if len(text) > MAX_TEXT:
         raise LakeError(f"the text has {len(text)} characters, at most {MAX_TEXT} are read")
+    if _SHORT.search(text) is not None:
+        return _from_short(text)
     starts, goals = _routes(text)
     sides = _SIDES.search(text)
     if sides is not None:
@@ -72,6 +78,38 @@ def from_text(text: str | Mapping[str, Any]) -> Instance:
     if sides is None:
         _refuse_other_letters(board, instance)
     return instance
+
+
+def _short(instance: Instance) -> str:
+    letters = " ".join(letter for row in to_desc(instance) for letter in row)
+    ends = np.concatenate([instance.starts, instance.goals], axis=1).ravel().tolist()  # start row, col, goal row, col
+    return f"Lake {instance.height} {instance.width}: {letters}; {' '.join(map(str, ends))}"
+
+
+def _from_short(text: str) -> Instance:
+    found = list(_SHORT.finditer(text))
+    if len(found) > 1 or _ROUTE.search(text) is not None:
+        raise LakeError("the text holds more than one lake: write one")
+    height, width = int(found[0][1]), int(found[0][2])
+    letters, ends = found[0][3].split(), found[0][4].split()
+    _refuse_sides(height, width)
+    if len(letters) != height * width:
+        raise LakeError(f"{len(letters)} letters for {height} rows of {width} columns: write {height * width}")
+    if len(ends) % 4:
+        raise LakeError(
+            f"{len(ends)} numbers behind the board: write four for each agent, start and goal (row, column)"
+        )
+    board = [letters[begin : begin + width] for begin in range(0, len(letters), width)]
+    cells = np.array(ends, dtype=np.int16).reshape(-1, 2, 2)
+    holes = np.array([[letter == HOLE for letter in row] for row in board])
+    instance = Instance(holes=holes, starts=cells[:, 0], goals=cells[:, 1])
+    _refuse_other_letters(board, instance)
+    return instance
+
+
+def _refuse_sides(height: int, width: int) -> None:
+    if not (MIN_SIZE <= height <= MAX_SIZE and MIN_SIZE <= width <= MAX_SIZE):
+        raise LakeError(f"{height} rows and {width} columns: both are {MIN_SIZE} to {MAX_SIZE}")
 
 
 def _from_row(row: Mapping[str, Any]) -> Instance:
@@ -163,8 +201,7 @@ def _refuse_other_letters(board: list[list[str]], instance: Instance) -> None:
 
 
 def _holes_from_list(text: str, height: int, width: int) -> np.ndarray:
-    if not (MIN_SIZE <= height <= MAX_SIZE and MIN_SIZE <= width <= MAX_SIZE):
-        raise LakeError(f"{height} rows and {width} columns: both are {MIN_SIZE} to {MAX_SIZE}")
+    _refuse_sides(height, width)
     listed = _HOLES.search(text)
     if listed is None:
         raise LakeError(

@@ -21,7 +21,12 @@ TURN_FORMAT = "Write the next move of every agent, one line for each. For exampl
 
 
 def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
-    """Rules, instance and the form of the answer, for a whole plan. ``from_text`` reads the instance out of it."""
+    """Rules, instance and the form of the answer, for a whole plan. ``from_text`` reads the instance out of it.
+
+    In style ``"short"`` the instance alone: for a small model, which was taught the rules by examples.
+    """
+    if style == "short":
+        return to_text(instance, style)
     return "\n\n".join(
         [_introduction(instance, style), f"{PLAN_FORMAT}\n{_example(instance, 'RIGHT RIGHT DOWN', 'WAIT LEFT')}"]
     )
@@ -29,6 +34,8 @@ def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
 
 def turns_prompt(instance: Instance, horizon: int, style: TextStyle = "paper") -> str:
     """The same for the first move of every agent, of at most ``horizon``."""
+    if style == "short":
+        return f"{to_text(instance, style)}. Step 0 {horizon}"
     steps = f"There are at most {horizon} steps."
     return "\n\n".join(
         [_introduction(instance, style), f"{steps}\n{TURN_FORMAT}\n{_example(instance, 'RIGHT', 'WAIT')}"]
@@ -36,7 +43,12 @@ def turns_prompt(instance: Instance, horizon: int, style: TextStyle = "paper") -
 
 
 def state_text(instance: Instance, positions: Cells, step: int, horizon: int, style: TextStyle = "paper") -> str:
-    """Where everybody is after ``step`` steps; with the board in letters, agents in place of their starts."""
+    """Where everybody is after ``step`` steps; with the board in letters, agents in place of their starts.
+
+    In style ``"short"`` the steps and each agent's row and column.
+    """
+    if style == "short":
+        return f"Step {step} {horizon}: {' '.join(map(str, positions.ravel().tolist()))}"
     lines = [f"Step {step} of at most {horizon} is done."]
     if style == "paper":
         lines += ["", *_board_now(instance, positions), ""]

@@ -18,7 +18,7 @@ def test_rows_are_plain_json_and_repeatable():
     assert {"question", "answer", "metadata"} == set(rows[0])
 
 
-@pytest.mark.parametrize("style", ["paper", "coordinates"])
+@pytest.mark.parametrize("style", ["paper", "coordinates", "short"])
 def test_their_own_answer_is_worth_one_and_optimal(style):
     for row in text_dataset(CONFIG, 6, seed=1, style=style):
         assert score_answer(row["answer"], row) == 1.0

@@ -23,7 +23,7 @@ def lines(moves):
 
 
 @pytest.mark.parametrize("mode", ["plan", "turns"])
-@pytest.mark.parametrize("style", ["paper", "coordinates"])
+@pytest.mark.parametrize("style", ["paper", "coordinates", "short"])
 def test_checker(mode, style):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

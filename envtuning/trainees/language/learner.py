@@ -1,0 +1,225 @@
+"""TRL's ``GRPOTrainer``, made once and kept for the whole run: a stage swaps its data and leaves weights and moments alone.
+
+What the trainer keeps of a stretch of training is set by hand before the next one: rows, seed, length, buffers. The
+reference of the KL term is the run's first model and does not move when a checkpoint is loaded.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.outcomes import Outcomes
+from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.state import load_state, save_state
+from mapf_frozenlake import LakeError
+
+Metrics = dict[str, float]
+Rows = list[dict[str, Any]]
+OnIteration = Callable[[Metrics], None]
+
+# TRL's names for what a report needs.
+LOGGED = {
+    "grad_norm": "grad_norm",
+    "loss": "loss",
+    "reward": "reward",
+    "entropy": "entropy",
+    "kl": "kl",
+    "frac_reward_zero_std": "equal_groups",
+    "clip_ratio/region_mean": "clip_ratio",
+    "completions/mean_length": "reply_tokens",
+}
+
+
+class Learner:
+    """One model under GRPO. With one process on CPU, ``train`` is a function of (loaded state, rows, seed)."""
+
+    def __init__(self, options: LanguageOptions, seed: int) -> None:
+        self.options = options
+        self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
+        with self._threads():
+            self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
+            model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
+            self.watch = _Watch()
+            self.outcomes = Outcomes(eos=frozenset(), pays=named(options.reward))
+            self.trainer = GRPOTrainer(
+                model=model,
+                reward_funcs=self.outcomes,
+                args=GRPOConfig(
+                    output_dir=self.folder.name, seed=seed, max_steps=1, use_cpu=_on_cpu(), **self.options.settings()
+                ),
+                train_dataset=dataset([{"prompt": "", "metadata": {}}]),  # rows come with each stretch
+                processing_class=self.tokenizer,
+                peft_config=_lora(options.lora),
+                callbacks=[self.watch],
+            )
+        self.trainer.remove_callback(PrinterCallback)  # the loop's console speaks for the run
+        self.outcomes.eos = frozenset(self.policy().eos)
+        self.trainer.model.eval()
+
+    @property
+    def model(self) -> Any:
+        """The model under training, without what accelerate wrapped around it."""
+        return self.trainer.accelerator.unwrap_model(self.trainer.model)
+
+    def policy(self, temperature: float | None = None) -> ReplyPolicy:
+        """The model as it is at each reply, answering without learning."""
+        options = self.options
+        return ReplyPolicy(
+            self.model,
+            self.tokenizer,
+            max_tokens=options.of_grpo("max_completion_length"),
+            temperature=options.reply_temperature if temperature is None else temperature,
+            batch=options.reply_batch,
+        )
+
+    def prompts_for(self, samples: int) -> int:
+        """How many prompts a stretch of about so many samples takes: whole batches, at least one."""
+        return max(1, math.ceil(samples / self.options.batch)) * (self.options.batch // self.options.group)
+
+    def train(self, rows: Rows, seed: int, on_iteration: OnIteration | None = None) -> list[Metrics]:
+        """Learn on each row once; a batch of rows at a time. Returns the metrics of every optimiser step.
+
+        ``on_iteration`` gets a step's metrics as it ends; what it raises ends the training, and the next stretch begins
+        from whatever is loaded then.
+        """
+        prompts = self.options.batch // self.options.group
+        if not rows or len(rows) % prompts:
+            raise LakeError(f"{len(rows)} rows: give a multiple of the {prompts} prompts that make a batch")
+        trainer = self.trainer
+        trainer.train_dataset = dataset(rows)
+        trainer.args.max_steps = len(rows) // prompts * self.options.steps_per_batch
+        trainer.args.seed = seed
+        trainer._step, trainer._buffered_inputs = 0, None
+        if trainer.use_vllm:
+            trainer._last_loaded_step = -1
+        trainer._metrics["train"].clear()
+        self.outcomes.take()
+        self.watch.begin(self, on_iteration)
+        with self._threads(), _random_state(seed):
+            try:
+                trainer.train()
+            finally:
+                trainer.model.eval()
+        return self.watch.history
+
+    def save(self, folder: Path) -> None:
+        """An ordinary transformers folder, and beside it what only training needs."""
+        save_state(folder, self.trainer, self.model, self.tokenizer)
+
+    def load(self, folder: Path) -> None:
+        """Weights and moments become what was saved, in place; the reference stays the run's first model."""
+        load_state(folder, self.trainer, self.model)
+        self.trainer.model.eval()
+
+    def close(self) -> None:
+        self.folder.cleanup()
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.options.torch_threads or before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+class _Watch(TrainerCallback):
+    """Turns what TRL logs after each optimiser step into the loop's metrics."""
+
+    def begin(self, learner: Learner, on_iteration: OnIteration | None) -> None:
+        self.learner, self.on_iteration = learner, on_iteration
+        self.history: list[Metrics] = []
+        self.tokens = 0.0
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if not logs or "grad_norm" not in logs:  # the summary at the end of a stretch
+            return
+        step = {ours: _number(logs[theirs]) for theirs, ours in LOGGED.items() if logs.get(theirs) is not None}
+        options, counted = self.learner.options, self.learner.outcomes.take()
+        step |= counted.metrics()
+        tokens = float(logs.get("num_tokens") or self.tokens)  # counted from the stretch's first step on
+        step["tokens"], self.tokens = tokens - self.tokens, tokens
+        step["samples"] = (
+            float(options.batch) if state.global_step % options.steps_per_batch == 1 % options.steps_per_batch else 0.0
+        )
+        self.history.append(step)
+        if self.on_iteration is not None:
+            self.on_iteration(dict(step))
+
+
+def dataset(rows: Rows) -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_list(rows)
+
+
+def named(place: str | None) -> Any:
+    """The reward function that ``package.module:function`` names."""
+    if place is None:
+        return None
+    module, _, name = place.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from None
+
+
+def _number(value: Any) -> float:
+    return float(value) if value is not None else math.nan
+
+
+def _on_cpu() -> bool:
+    return not torch.cuda.is_available()
+
+
+def _dtype(name: str) -> Any:
+    if name == "auto":
+        return "auto"
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise ValueError(f"dtype={name!r}: give 'auto' or a type as torch names it, such as 'bfloat16'")
+    return found
+
+
+def _lora(settings: dict[str, Any] | None) -> Any:
+    if settings is None:
+        return None
+    try:
+        from peft import LoraConfig
+    except ImportError as error:
+        raise ImportError(
+            'lora needs peft: pip install "mapf-frozenlake[lora]", or in a checkout pip install ".[lora]"',
+            name=error.name,
+        ) from None
+    return LoraConfig(task_type="CAUSAL_LM", **settings)
+
+
+@contextmanager
+def _random_state(seed: int) -> Iterator[None]:
+    """TRL samples by the process's random state: seed it for a stretch, and put it back."""
+    import random
+
+    import numpy as np
+    from accelerate.utils import set_seed
+
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices=devices):
+        set_seed(seed % 2**32, device_specific=True)
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])  # noqa: NPY002

@@ -1,0 +1,110 @@
+"""``LanguageOptions``: what stands under ``trainee.options`` in a run's file. The defaults are the papers' settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+# "Don't Just Fine-tune the Agent, Tune the Environment": no critic, group-normalised advantages, asymmetric clip, KL 0.1
+# (0.001 collapses), gradient clip 1.0, learning rate 1e-6 and 16 rollouts for a model of billions of parameters.
+PAPERS: dict[str, Any] = {
+    "learning_rate": 1e-6,
+    "num_generations": 16,
+    "epsilon": 0.2,
+    "epsilon_high": 0.28,
+    "beta": 0.1,
+    "scale_rewards": "group",
+    "max_grad_norm": 1.0,
+    "loss_type": "grpo",
+    "temperature": 1.0,
+    # A batch of 8 prompts is generated at once and used in two optimiser steps: with one, the clip would never act.
+    "per_device_train_batch_size": 32,
+    "gradient_accumulation_steps": 2,
+    "steps_per_generation": 4,
+    "max_completion_length": 512,
+    "gradient_checkpointing": False,
+}
+# What the loop relies on: a constant rate across swaps, rows in their order, every step logged, NaN not hidden.
+REQUIRED: dict[str, Any] = {
+    "lr_scheduler_type": "constant",
+    "warmup_steps": 0,
+    "shuffle_dataset": False,
+    "logging_steps": 1,
+    "logging_nan_inf_filter": False,
+    "save_strategy": "no",
+    "report_to": "none",
+    "disable_tqdm": True,
+    "remove_unused_columns": False,
+    "dataloader_num_workers": 0,
+}
+OWNED = (*REQUIRED, "output_dir", "max_steps", "num_train_epochs", "seed", "data_seed", "sync_ref_model")
+
+
+class LanguageOptions(BaseModel):
+    """The trainee's options. ``grpo`` takes every other argument of TRL's ``GRPOConfig``, vLLM's and DeepSpeed's too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(description="A transformers folder (`envtuning pretrain` makes one), or a name on the hub.")
+    grpo: dict[str, Any] = Field(
+        default_factory=dict, description="Arguments of GRPOConfig where they differ from the papers'."
+    )
+    lora: dict[str, Any] | None = Field(
+        None, description="Arguments of peft's LoraConfig; null trains all weights. Needs the extra 'lora'."
+    )
+    dtype: str = Field("float32", description="Of the weights, as torch names it; 'auto' as they were saved.")
+    reply_temperature: float = Field(
+        0.0, ge=0.0, description="Of validation and test; 0 is greedy. Training samples at grpo.temperature."
+    )
+    reply_batch: int = Field(256, ge=1, description="Conversations in one call of generation outside training.")
+    reward: str | None = Field(
+        None, description="'package.module:function', a reward function for TRL in place of the config's own reward."
+    )
+    processes: int = Field(1, ge=1, description="1: in this process. More: a group of workers by `accelerate launch`.")
+    launch: tuple[str, ...] = Field((), description="Further switches of `accelerate launch`, for several processes.")
+    torch_threads: int | None = Field(None, ge=1, description="Threads of a process on CPU; null: torch's choice.")
+
+    @model_validator(mode="after")
+    def _leaves_the_loop_its_own(self) -> LanguageOptions:
+        taken = sorted(self.grpo.keys() & set(OWNED))
+        if taken:
+            raise ValueError(f"grpo.{taken[0]} is the loop's own to set: leave it out")
+        generated = self.of_grpo("per_device_train_batch_size") * self.of_grpo("steps_per_generation") * self.processes
+        group = self.of_grpo("num_generations")
+        if generated % group:
+            raise ValueError(
+                f"grpo: a batch of {generated} replies (per_device_train_batch_size × steps_per_generation × processes) "
+                f"does not hold whole groups of num_generations={group}: make it a multiple"
+            )
+        if self.of_grpo("steps_per_generation") % self.of_grpo("gradient_accumulation_steps"):
+            raise ValueError(
+                f"grpo.steps_per_generation={self.of_grpo('steps_per_generation')} is no multiple of "
+                f"gradient_accumulation_steps={self.of_grpo('gradient_accumulation_steps')}: an optimiser step would mix "
+                "two generations"
+            )
+        return self
+
+    def of_grpo(self, name: str) -> Any:
+        """A setting of GRPO, the papers' where the file says nothing."""
+        return self.grpo.get(name, PAPERS.get(name))
+
+    @property
+    def group(self) -> int:
+        """Replies to one prompt."""
+        return self.of_grpo("num_generations")
+
+    @property
+    def batch(self) -> int:
+        """Replies that are generated at once, by all processes together."""
+        return self.of_grpo("per_device_train_batch_size") * self.of_grpo("steps_per_generation") * self.processes
+
+    @property
+    def steps_per_batch(self) -> int:
+        """Optimiser steps that one batch of replies is used for."""
+        uses = self.of_grpo("steps_per_generation") * (self.of_grpo("num_iterations") or 1)
+        return uses // self.of_grpo("gradient_accumulation_steps")
+
+    def settings(self) -> dict[str, Any]:
+        """All arguments of GRPOConfig but those of one stretch: its folder, its seed and its length."""
+        return PAPERS | REQUIRED | self.grpo

@@ -1,0 +1,90 @@
+"""What training saw: every sampled reply judged once, counted by slice, for the metrics and for the engineer's report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engineers.report import SliceResult
+from mapf_frozenlake.text.trl import Reply, judged_reply, said
+from mapf_frozenlake.types import FailureKind
+
+TRUNCATED = "truncated"  # a failure kind: the reply was cut at its limit
+
+
+@dataclass
+class Slice:
+    replies: int = 0
+    valid: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Outcomes:
+    """Counts since the last ``take``; a reward function for TRL that counts as it pays."""
+
+    eos: frozenset[int]  # the tokens that end a reply
+    pays: Any = None  # a reward function in place of the config's own
+    slices: dict[str, Slice] = field(default_factory=dict)
+    rewards: list[float] = field(default_factory=list)
+    __name__ = "reward"  # TRL logs a reward function under its name
+
+    def __call__(
+        self,
+        completions: Sequence[Reply],
+        metadata: Sequence[Mapping[str, Any]],
+        completion_ids: Sequence[Sequence[int]],
+        **columns: Any,
+    ) -> list[float]:
+        judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
+        for (_, verdict), row, ids in zip(judged, metadata, completion_ids, strict=True):
+            cut = not ids or ids[-1] not in self.eos
+            self.count(str(row["slice"]), verdict.failure, cut)
+        paid = [reward for reward, _ in judged]
+        if self.pays is not None:
+            paid = self.pays(completions=completions, metadata=metadata, completion_ids=completion_ids, **columns)
+        self.rewards += paid
+        return paid
+
+    def count(self, name: str, failure: FailureKind | None, cut: bool) -> None:
+        """One reply: a failed one that was cut at its limit failed for that."""
+        piece = self.slices.setdefault(name, Slice())
+        piece.replies += 1
+        piece.valid += failure is None
+        if failure is not None:
+            piece.failures[TRUNCATED if cut else str(failure)] += 1
+
+    @property
+    def replies(self) -> int:
+        return sum(piece.replies for piece in self.slices.values())
+
+    def metrics(self) -> dict[str, float]:
+        """Rates over everything counted; empty where nothing was."""
+        if not self.replies:
+            return {}
+        failures = sum((piece.failures for piece in self.slices.values()), Counter())
+        return {
+            "success_rate": sum(piece.valid for piece in self.slices.values()) / self.replies,
+            "parse_error_rate": failures[FailureKind.PARSE_ERROR] / self.replies,
+            "truncated_rate": failures[TRUNCATED] / self.replies,
+        }
+
+    def results(self) -> list[SliceResult]:
+        """One row per slice, as reports have them."""
+        return [
+            SliceResult(
+                name=name,
+                episodes=piece.replies,
+                metrics={"valid_rate": piece.valid / piece.replies},
+                failures=dict(sorted(piece.failures.items())),
+            )
+            for name, piece in sorted(self.slices.items())
+        ]
+
+    def take(self) -> Outcomes:
+        """What was counted since the last time; counting begins anew."""
+        taken = Outcomes(self.eos, self.pays, self.slices, self.rewards)
+        self.slices, self.rewards = {}, []
+        return taken

@@ -1,0 +1,176 @@
+"""``pretrain``: a small model made from nothing and taught on certified plans by cross-entropy, saved as transformers saves.
+
+Boards of ``held_out`` are never shown, nor their rotations, reflections and relabellings; their keys are kept beside the
+weights, so that a run can tell whether its validation and test are new to the model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envtuning.runs import atomic
+from envtuning.trainees.language.tokenizer import prompt_ids
+from mapf_frozenlake import LakeConfig, LakeError, format_plan, generate, plan_prompt, solve_batch
+from mapf_frozenlake.generator.symmetry import canonical_keys
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.text import TextStyle
+from mapf_frozenlake.types import Solution
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+HELD_OUT = "held_out.npy"  # uint64[n], sorted: symmetry keys that supervision never saw
+RECORD = "pretraining.json"
+IGNORED = -100  # label of a token that is not taught
+CHUNK = 4_096  # boards drawn at a time
+
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How long and how fast. The seed decides weights, boards and their order."""
+
+    samples: int = 60_000
+    batch: int = 64
+    learning_rate: float = 2e-3  # at its highest; rises over the first twentieth, then falls along a cosine
+    seed: int = 0
+    style: TextStyle = "short"
+    width: int = 128
+    layers: int = 4
+    heads: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("samples", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: give at least 1")
+
+
+def pretrain(
+    out: str | Path,
+    config: LakeConfig,
+    held_out: NDArray[np.uint64],
+    options: Pretraining = Pretraining(),
+    progress: Progress | None = None,
+) -> Path:
+    """Make, teach and save a model; the folder appears only when it is whole. Equal arguments give equal weights."""
+    from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.tokenizer import small_tokenizer
+
+    out = Path(out)
+    if out.exists():
+        raise LakeError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
+    tokenizer = small_tokenizer()
+    model = small_model(tokenizer, options.seed, width=options.width, layers=options.layers, heads=options.heads)
+    begin = time.process_time()
+    losses = teach(model, tokenizer, config, held_out, options, progress)
+    with atomic.new_folder(out) as draft:
+        model.save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+        np.save(draft / HELD_OUT, np.unique(held_out))
+        record = {
+            "config": config.model_dump(mode="json"),
+            "options": asdict(options),
+            "parameters": sum(each.numel() for each in model.parameters()),
+            "loss": losses[-1],
+            "cpu_seconds": round(time.process_time() - begin, 1),
+        }
+        (draft / RECORD).write_text(json.dumps(record, indent=1) + "\n")
+    return out
+
+
+def teach(
+    model: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    config: LakeConfig,
+    held_out: NDArray[np.uint64],
+    options: Pretraining,
+    progress: Progress | None = None,
+) -> list[float]:
+    """Supervise ``model`` in place on ``options.samples`` boards of ``config``; returns the loss of every batch."""
+    import torch
+
+    optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    batches = math.ceil(options.samples / options.batch)
+    losses: list[float] = []
+    model.train()
+    for number, (ids, labels) in enumerate(batches_of(tokenizer, config, held_out, options)):
+        for group in optimiser.param_groups:
+            group["lr"] = options.learning_rate * warmed_cosine(number / batches)
+        loss = model(input_ids=ids, attention_mask=(ids != tokenizer.pad_token_id).long(), labels=labels).loss
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        losses.append(float(loss.detach()))
+        if progress is not None:
+            progress((number + 1) * options.batch, losses[-1])
+    model.eval()
+    return losses
+
+
+def warmed_cosine(done: float, warm: float = 0.05) -> float:
+    """The part of the highest learning rate at which training that is ``done`` (0 to 1) goes on."""
+    if done < warm:
+        return (done + 1e-3) / warm
+    return 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (done - warm) / (1 - warm)))
+
+
+def batches_of(
+    tokenizer: PreTrainedTokenizerBase, config: LakeConfig, held_out: NDArray[np.uint64], options: Pretraining
+) -> Any:
+    """(ids, labels), int64[batch, length] each, padded on the right; boards in an order of the seed's."""
+    left = options.samples
+    for first in range(0, options.samples, CHUNK):
+        boards = generate(config, n=min(CHUNK, left), seed=options.seed, first=first, exclude=held_out, threads=1)
+        left -= len(boards)
+        order = np.random.default_rng([options.seed, first]).permutation(len(boards))
+        taught = lessons(tokenizer, boards, options.style)
+        for begin in range(0, len(boards), options.batch):
+            yield padded([taught[row] for row in order[begin : begin + options.batch]], tokenizer.pad_token_id)
+
+
+def lessons(
+    tokenizer: PreTrainedTokenizerBase, boards: InstanceSet, style: TextStyle
+) -> list[tuple[list[int], list[int]]]:
+    """(ids, labels) of each board: prompt and optimal plan, of which the plan is taught."""
+    taught = []
+    instances = list(boards)
+    for instance, solution in zip(instances, solve_batch(instances, threads=1), strict=True):
+        assert isinstance(solution, Solution)
+        assert solution.plan is not None
+        question = prompt_ids(tokenizer, [{"role": "user", "content": plan_prompt(instance, style)}])
+        answer = [*tokenizer(format_plan(solution.plan), add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        taught.append((question + answer, [IGNORED] * len(question) + answer))
+    return taught
+
+
+def padded(taught: Sequence[tuple[list[int], list[int]]], pad: int) -> tuple[Any, Any]:
+    import torch
+
+    longest = max(len(ids) for ids, _ in taught)
+    ids = torch.tensor([row + [pad] * (longest - len(row)) for row, _ in taught])
+    labels = torch.tensor([row + [IGNORED] * (longest - len(row)) for _, row in taught])
+    return ids, labels
+
+
+def raise_unless_unseen(folder: Path, boards: InstanceSet) -> None:
+    """Raise ``LakeError`` when the model in ``folder`` was pretrained here without holding these boards out."""
+    if not (folder / HELD_OUT).is_file():
+        return  # made elsewhere: nobody knows what it has seen
+    keys = canonical_keys(boards)
+    seen = ~np.isin(keys, np.load(folder / HELD_OUT))
+    if seen.any():
+        raise LakeError(
+            f"{int(seen.sum())} of {len(keys)} held-out boards may have been taught to the model in {folder}: pretrain it "
+            "with `envtuning pretrain --hold-out` for this run, or validate on the boards it was made for"
+        )

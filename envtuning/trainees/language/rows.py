@@ -1,0 +1,33 @@
+"""A stage's config as rows of prompts: fresh boards, none of them held out, the same for the same seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapf_frozenlake import LakeConfig, generate
+from mapf_frozenlake.text import TextStyle, turns_prompt
+from mapf_frozenlake.text.trl import prompt_row
+
+
+def rows_of(
+    config: LakeConfig,
+    n: int,
+    seed: int,
+    *,
+    style: TextStyle,
+    mode: str = "plan",
+    exclude: NDArray[np.uint64] | None = None,
+) -> list[dict[str, Any]]:
+    """``n`` rows for TRL; ``metadata`` names the slice that a reply is counted for."""
+    rows = []
+    for instance in generate(config, n=n, seed=seed, exclude=exclude, threads=1):
+        row = prompt_row(instance, config.reward, style)
+        if mode == "turns":
+            horizon = config.horizon_for(instance.height, instance.width)
+            row["prompt"] = [{"role": "user", "content": turns_prompt(instance, horizon, style)}]
+        row["metadata"]["slice"] = str(instance.height)
+        rows.append(row)
+    return rows

@@ -1,0 +1,117 @@
+"""A language model on the disk: an ordinary transformers folder with the optimiser beside it; in and out in place.
+
+::
+
+    CHECKPOINT/model.safetensors, config.json, tokenizer.json, …   as `save_pretrained` writes them; LoRA: the adapter alone
+               optimizer.pt      Adam's moments; only the last stage of a run keeps them
+               base.json         which model the KL term's reference is
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mapf_frozenlake import LakeError
+
+OPTIMISER = "optimizer.pt"
+BASE = "base.json"
+
+
+def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    torch.save(optimiser_of(trainer).state_dict(), folder / OPTIMISER)
+    (folder / BASE).write_text(json.dumps({"name": base_name(model), "weights": base_digest(trainer, model)}) + "\n")
+
+
+def load_state(folder: Path, trainer: Any, model: Any) -> None:
+    """Raises ``LakeError`` for a checkpoint of a run that began with another model."""
+    began = json.loads((folder / BASE).read_text())
+    if began["weights"] != (digest := base_digest(trainer, model)):
+        raise LakeError(
+            f"{folder} goes on from a model called {began['name']} with weights {began['weights']}, the one there now has "
+            f"{digest}: bring the run's first model back, or start a new run"
+        )
+    if is_peft(model):
+        from peft import set_peft_model_state_dict
+        from peft.utils import load_peft_weights
+
+        set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
+    else:
+        _copy_weights(model, _tensors(folder))
+    optimiser = optimiser_of(trainer)
+    kept = folder / OPTIMISER
+    if kept.exists():
+        optimiser.load_state_dict(torch.load(kept, map_location="cpu", weights_only=True))
+    else:
+        _forget(optimiser)
+
+
+def optimiser_of(trainer: Any) -> Any:
+    """The trainer's optimiser, made before its first stretch where there is none yet."""
+    if trainer.optimizer is None:
+        trainer.create_optimizer()
+    return getattr(trainer.optimizer, "optimizer", trainer.optimizer)
+
+
+def base_digest(trainer: Any, model: Any) -> str:
+    """16 hex digits of the model that the run began with: the reference's weights, or those below the adapter."""
+    cached = getattr(trainer, "_base_digest", None)
+    if cached is None:
+        if trainer.ref_model is not None:
+            source = trainer.accelerator.unwrap_model(trainer.ref_model).state_dict()
+        elif is_peft(model):
+            source = {name: value for name, value in model.state_dict().items() if "lora_" not in name}
+        else:
+            source = {}  # beta 0: nothing refers to the first model
+        cached = trainer._base_digest = digest_of(source)
+    return cached
+
+
+def digest_of(weights: dict[str, torch.Tensor]) -> str:
+    """Names the weights: 16 hex digits, by each tensor's sum and norm in double precision."""
+    found = hashlib.sha256()
+    for name in sorted(weights):
+        values = weights[name].detach().double()
+        found.update(f"{name} {float(values.sum())!r} {float(values.norm())!r};".encode())
+    return found.hexdigest()[:16]
+
+
+def base_name(model: Any) -> str:
+    return str(getattr(model.config, "_name_or_path", "") or "unnamed").rstrip("/").rpartition("/")[2]
+
+
+def is_peft(model: Any) -> bool:
+    return hasattr(model, "peft_config")
+
+
+def _tensors(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    weights: dict[str, torch.Tensor] = {}
+    for shard in sorted(folder.glob("*.safetensors")):
+        weights |= load_file(shard)
+    return weights
+
+
+def _copy_weights(model: Any, weights: dict[str, torch.Tensor]) -> None:
+    """Every saved tensor into the model's own memory; tied weights are saved once."""
+    own = model.state_dict()
+    with torch.no_grad():
+        for name, value in weights.items():
+            own[name].copy_(value)
+    tied = set(getattr(model, "all_tied_weights_keys", None) or getattr(model, "_tied_weights_keys", None) or ())
+    missing = sorted(own.keys() - weights.keys() - tied)
+    if missing:
+        raise LakeError(f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more: it is of another architecture")
+
+
+def _forget(optimiser: Any) -> None:
+    """As if it had never made a step."""
+    optimiser.state.clear()

@@ -1,0 +1,126 @@
+"""A tokenizer for small models: the words of lakes, plans and reports are single tokens, and so are JSON's signs.
+
+Made by counting, from texts that this package writes itself; the same on any machine. Any text can be encoded: what has no
+word of its own is spelt in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
+
+from mapf_frozenlake import LakeConfig, explain, generate, plan_prompt
+from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, START_LETTERS
+from mapf_frozenlake.text import STYLES, state_text, turns_prompt
+from mapf_frozenlake.types import Action
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+VOCABULARY = 2048
+PAD, END = "<|pad|>", "<|end|>"
+ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
+# One token in front of each turn, and one behind what the model wrote.
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|' + message.role + '|>' + message.content }}"
+    "{% if message.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+# A word or a number of up to two digits with the blank before it; every other sign, and every blank, stands alone.
+PIECES = r" ?[A-Za-z]+| ?\d{1,2}|\s|[^A-Za-z\d\s]"
+WEIGHT = 1_000  # how often a word that must be a single token is counted
+
+
+def small_tokenizer() -> PreTrainedTokenizerFast:
+    """The tokenizer, made anew: equal to every other one that this version makes."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=[PAD, END, *ROLES],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_texts(), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=list(ROLES),
+        chat_template=CHAT_TEMPLATE,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def single_tokens() -> list[str]:
+    """What must be one token each: cells, numbers, moves, the words of the short style and of an answer."""
+    letters = [ICE, HOLE, *START_LETTERS, *GOAL_LETTERS]
+    numbers = [str(number) for number in range(100)]
+    moves = [action.name for action in Action]
+    words = [*letters, *numbers, *moves, "Lake", "Step", "Agent"]
+    return [f"{blank}{word}" for word in words for blank in ("", " ")]
+
+
+def _texts() -> Iterator[str]:
+    for word in single_tokens():
+        yield from [word] * WEIGHT
+    yield from _of_engineers()
+    yield from _of_lakes()
+
+
+def _of_engineers() -> Iterator[str]:
+    """What an engineer is asked in: the templates, the knobs' descriptions, configs."""
+    for template in sorted(_templates(resources.files("engineers.model") / "templates")):
+        yield from [template] * 20
+    yield from [json.dumps(LakeConfig.model_json_schema())] * 20
+    yield from [LakeConfig.single(4).model_dump_json()] * 20
+    yield from [ENGINEERING] * 20
+
+
+def _templates(folder: Traversable) -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _templates(entry)
+        elif entry.name.endswith(".j2"):
+            yield entry.read_text(encoding="utf-8")
+
+
+def _of_lakes() -> Iterator[str]:
+    """Prompts in every style and what the judge says about a bad plan."""
+    config = LakeConfig(num_agents=3, slices={size: {"hole_ratio": 0.2} for size in (3, 4, 5, 6)})
+    for instance in generate(config, n=40, seed=0, threads=1):
+        plan = [[int(Action.RIGHT), int(Action.DOWN)]] * 3
+        yield explain(instance, plan)
+        for style in STYLES:
+            yield plan_prompt(instance, style)
+            yield turns_prompt(instance, 24, style)
+            yield state_text(instance, instance.starts, 1, 24, style)
+
+
+ENGINEERING = (
+    "stage report results validation training success rate valid optimal legal failures failed episodes parse error illegal "
+    "move hole conflict goal missed truncated waits wait ratio share slices config reasons path reason agents budget left "
+    "samples tokens gradient norm entropy history default fixed rules held out sampled greedy seed checkpoint "
+)
+
+
+def prompt_ids(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
+    """A conversation up to where the model answers. Without a chat template: its contents, one after the other."""
+    if tokenizer.chat_template is None:
+        text = "\n\n".join(message["content"] for message in messages) + "\n\n"
+    else:
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    return tokenizer(text, add_special_tokens=False).input_ids

@@ -1,0 +1,187 @@
+"""Doors for language-model trainers: lakes as a ``datasets.Dataset``, a reward function, an environment with a tool.
+
+TRL's ``GRPOTrainer`` takes all three; ``mapf_frozenlake`` itself needs neither TRL nor datasets to be imported. ::
+
+    lakes = LakePrompts(mfl.LakeConfig.single(3), n=2_000)
+    trainer = GRPOTrainer("Qwen/Qwen3-4B", train_dataset=lakes.dataset, reward_funcs=plan_rewards)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from mapf_frozenlake.config import LakeConfig, RewardName
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.generator.generate import Exclude, excluded_keys, generate
+from mapf_frozenlake.judge import judge
+from mapf_frozenlake.text.board import TextStyle, from_text, to_text
+from mapf_frozenlake.text.plan import parse_plan
+from mapf_frozenlake.text.prompts import plan_prompt, turns_prompt
+from mapf_frozenlake.text.rewards import plan_reward
+from mapf_frozenlake.types import Instance, Verdict
+
+if TYPE_CHECKING:
+    import datasets
+
+Reply = str | Sequence[Mapping[str, Any]]  # plain, or the messages that TRL makes of a conversational prompt
+KEPT = 4_096  # boards whose texts were read lately
+
+
+def plan_rewards(
+    completions: Sequence[Reply],
+    metadata: Sequence[Mapping[str, Any]],
+    log_metric: Any = None,
+    **other_columns: Any,
+) -> list[float]:
+    """A reward function for TRL: each reply's plan judged, paid by the reward that its row names.
+
+    Only the model's last message counts, and of it only what stands outside its thoughts. Nothing readable pays 0.
+    """
+    judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
+    if log_metric is not None and judged:
+        log_metric("valid_rate", sum(verdict.valid for _, verdict in judged) / len(judged))
+    return [reward for reward, _ in judged]
+
+
+def judged_reply(reply: str, row: Mapping[str, Any]) -> tuple[float, Verdict]:
+    """What one reply pays and what the judge says of it; ``row`` has the lake's ``text`` and the ``reward``'s name."""
+    instance = _instance(row["text"], row.get("makespan"))
+    plan = parse_plan(reply, instance.num_agents)
+    verdict = judge(instance, plan)
+    return plan_reward(row["reward"], instance, plan, verdict), verdict
+
+
+def said(reply: Reply) -> str:
+    """The text of a completion, whichever of TRL's two forms it has."""
+    if isinstance(reply, str):
+        return reply
+    return str(reply[-1].get("content") or "") if reply else ""
+
+
+@lru_cache(maxsize=KEPT)
+def _instance(text: str, makespan: int | None) -> Instance:
+    """Every reply of a group is about the same lake: its text is read once."""
+    read = from_text(text)
+    return Instance(holes=read.holes, starts=read.starts, goals=read.goals, makespan=makespan)
+
+
+def prompt_row(instance: Instance, reward: RewardName, style: TextStyle = "paper") -> dict[str, Any]:
+    """One row for TRL: a conversational ``prompt``, and in ``metadata`` what the reward needs."""
+    metadata = {"text": to_text(instance, style), "reward": reward, "makespan": instance.makespan}
+    return {"prompt": [{"role": "user", "content": plan_prompt(instance, style)}], "metadata": metadata}
+
+
+def to_dataset(rows: Iterable[Mapping[str, Any]]) -> datasets.Dataset:
+    """Rows of ``text_dataset`` as TRL takes them: a conversational ``prompt``, ``answer`` and ``metadata``."""
+    found = [
+        {
+            "prompt": [{"role": "user", "content": row["question"]}],
+            "answer": row["answer"],
+            "metadata": dict(row["metadata"]),
+        }
+        for row in rows
+    ]
+    return _datasets().Dataset.from_list(found)
+
+
+class LakePrompts:
+    """``n`` prompts that are drawn when they are asked for, so that the config may change under a running trainer.
+
+    ``dataset`` is a ``datasets.Dataset`` of n rows; row k is board k of (config in force, seed). A change takes effect at
+    the next batch that the trainer fetches (one may be fetched ahead), with ``dataloader_num_workers=0``, TRL's default.
+    """
+
+    def __init__(
+        self,
+        config: LakeConfig,
+        n: int,
+        seed: int = 0,
+        *,
+        style: TextStyle = "paper",
+        exclude: Exclude = None,
+    ) -> None:
+        if n < 1:
+            raise LakeError(f"n={n}: give at least 1 prompt")
+        self.config, self.seed, self.style = config, seed, style
+        self._excluded = excluded_keys(exclude)
+        self.dataset = _datasets().Dataset.from_dict({"board": list(range(n))})
+        self.dataset.set_transform(self._rows)
+
+    def set_config(self, config: LakeConfig) -> None:
+        """Draw by this config from now on."""
+        self.config = config
+
+    def get_config(self) -> LakeConfig:
+        return self.config
+
+    def _rows(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+        rows = [self._row(self.config, board) for board in batch["board"]]
+        return {name: [row[name] for row in rows] for name in rows[0]} if rows else {"prompt": [], "metadata": []}
+
+    @lru_cache(maxsize=KEPT)  # noqa: B019  a trainer has one of these, and it lives as long as the trainer
+    def _row(self, config: LakeConfig, board: int) -> dict[str, Any]:
+        [instance] = generate(config, n=1, seed=self.seed, first=board, exclude=self._excluded, threads=1)
+        return prompt_row(instance, config.reward, self.style)
+
+
+class LakeTurns:
+    """One lake, step by step, for TRL's ``environment_factory``: the model moves all agents by calling ``move``.
+
+    A row needs ``metadata`` as ``prompt_row`` makes it; its prompt may be any, the lake is told by ``reset``. The reward
+    is the sum of what the named reward pays for each step.
+    """
+
+    def __init__(self) -> None:
+        self._env: gym.Env[str, str] | None = None
+        self._paid = 0.0
+        self._over = True
+
+    def reset(self, metadata: Mapping[str, Any], **other_columns: Any) -> str:
+        """Begin on the lake of this row; returns what the model is told."""
+        instance = _instance(metadata["text"], metadata.get("makespan"))
+        side = max(instance.height, instance.width)
+        config = LakeConfig.single(
+            side, instance.num_agents, reward=metadata["reward"], feedback=metadata.get("feedback", True)
+        )
+        env = gym.make("MAPFFrozenLakeText-v0", mode="turns", config=config, max_size=side).unwrapped
+        env.reset(options={"instance": instance})
+        self._env, self._paid, self._over = env, 0.0, False
+        return turns_prompt(instance, config.horizon_for(instance.height, instance.width))
+
+    def move(self, moves: str) -> str:
+        """
+        Move every agent by one step.
+
+        Args:
+            moves: One line for each agent, as in "Agent 0: RIGHT"; LEFT, DOWN, RIGHT, UP or WAIT.
+
+        Returns:
+            Where everybody is now, and what went wrong.
+        """
+        if self._env is None or self._over:
+            return "The episode is over: nothing moves any more."
+        said_back, reward, terminated, truncated, info = self._env.step(moves)
+        self._paid += float(reward)
+        self._over = terminated or truncated
+        if self._over:
+            said_back += "\nAll agents are on their goals." if info["success"] else "\nThe episode is over."
+        return said_back
+
+    def get_reward(self) -> float:
+        """What the episode has paid so far."""
+        return self._paid
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise ImportError(
+            'datasets is not installed: pip install "mapf-frozenlake[grpo]", or in a checkout pip install ".[grpo]"',
+            name=error.name,
+        ) from None
+    return datasets

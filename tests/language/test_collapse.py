@@ -1,0 +1,50 @@
+"""The rule that sees a collapse: both signs together, against the stage's own beginning, before anything is infinite."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from envtuning.trainees.language.collapse import BEGIN, WINDOW, collapsed
+
+
+def steps(entropies, norms):
+    return [{"entropy": entropy, "grad_norm": norm} for entropy, norm in zip(entropies, norms, strict=True)]
+
+
+def healthy(n, seed=0, spread=0.3):
+    """Gradient norms vary by 0.15 to 0.3 of their mean in healthy training; entropy falls slowly."""
+    draw = random.Random(seed)
+    return steps(
+        [1.0 * 0.995**step * draw.uniform(0.9, 1.1) for step in range(n)],
+        [draw.gauss(1.0, spread) for _ in range(n)],
+    )
+
+
+def test_a_collapse_is_seen_before_the_numbers_stop_being_finite():
+    collapse = [{"entropy": 0.8 * 0.6**step, "grad_norm": 1.5**step} for step in range(12)]
+    history = healthy(60) + collapse
+    seen = next(n for n in range(len(history)) if collapsed(history[:n]))
+    assert 60 < seen < len(history)
+    assert math.isfinite(history[seen - 1]["grad_norm"])
+    assert "entropy fell from" in collapsed(history)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_healthy_training_is_none(seed):
+    history = healthy(200, seed)
+    assert not any(collapsed(history[:n]) for n in range(len(history)))
+
+
+def test_either_sign_alone_is_none():
+    learnt = healthy(20) + steps([0.01] * 20, [0.5] * 20)  # the task is mastered: sure of itself, and little to learn
+    surprised = healthy(20) + steps([1.0] * 20, [30.0] * 20)  # a new config
+    assert collapsed(learnt) is None
+    assert collapsed(surprised) is None
+
+
+def test_too_few_steps_tell_nothing():
+    assert collapsed(steps([1.0] * BEGIN + [0.0] * (WINDOW - 1), [1.0] * BEGIN + [99.0] * (WINDOW - 1))) is None
+    assert collapsed([{"loss": 1.0}] * 100) is None

@@ -1,0 +1,214 @@
+"""One trainer for a whole run: what a swap leaves alone, what loading brings back, what is counted."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+import mapf_frozenlake as mfl
+from tests.language.conftest import CONFIG
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from envtuning.trainees.language.learner import Learner  # noqa: E402
+from envtuning.trainees.language.options import LanguageOptions  # noqa: E402
+from envtuning.trainees.language.outcomes import TRUNCATED  # noqa: E402
+from envtuning.trainees.language.rows import rows_of  # noqa: E402
+from envtuning.trainees.language.state import digest_of, optimiser_of  # noqa: E402
+
+OTHER = mfl.LakeConfig.single(3, 2, hole_ratio=0.0, reward="shaped")
+
+
+@pytest.fixture(scope="module")
+def learner(tiny):
+    from tests.language.conftest import QUICK
+
+    one = Learner(LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1), seed=0)
+    yield one
+    one.close()
+
+
+def rows(config=CONFIG, n=4, seed=0):
+    return rows_of(config, n, seed, style="short")
+
+
+def weights(learner):
+    return {name: value.clone() for name, value in learner.model.state_dict().items()}
+
+
+def moments(learner):
+    return copy.deepcopy(optimiser_of(learner.trainer).state_dict()["state"])
+
+
+def equal(one, other):
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+def test_a_swap_leaves_weights_and_moments_alone_and_brings_only_new_rows(learner, monkeypatch):
+    learner.train(rows(), seed=1)
+    before, adam = weights(learner), moments(learner)
+    steps = {int(state["step"]) for state in adam.values()}
+    seen = []
+    generate = learner.trainer._generate_and_score_completions
+
+    def look(inputs):
+        if not seen:  # the swap is done, nothing is learnt yet
+            assert equal(weights(learner), before)
+            assert equal(moments(learner), adam)
+        seen.extend(row["metadata"]["text"] for row in inputs)
+        return generate(inputs)
+
+    monkeypatch.setattr(learner.trainer, "_generate_and_score_completions", look)
+    new = rows(OTHER, seed=9)
+    learner.train(new, seed=2)
+    assert set(seen) == {row["metadata"]["text"] for row in new}
+    assert not equal(weights(learner), before)
+    assert {int(state["step"]) for state in moments(learner).values()} == {step + 2 for step in steps}
+
+
+def test_a_stretch_is_a_function_of_what_is_loaded_of_its_rows_and_of_its_seed(learner, tmp_path):
+    learner.save(tmp_path / "a")
+    first = learner.train(rows(), seed=5)
+    once = weights(learner), moments(learner)
+    torch.rand(7)
+    learner.load(tmp_path / "a")
+    assert learner.train(rows(), seed=5) == first
+    assert equal((weights(learner), moments(learner))[0], once[0])
+    assert equal(moments(learner), once[1])
+    learner.load(tmp_path / "a")
+    assert learner.train(rows(), seed=6) != first
+
+
+def test_another_process_goes_on_bit_by_bit(learner, tmp_path, options):
+    """A fresh trainer stands for a fresh process: it knows nothing but the folder."""
+    learner.save(tmp_path / "a")
+    learner.train(rows(), seed=5)
+    fresh = Learner(LanguageOptions(**options), seed=123)
+    fresh.load(tmp_path / "a")
+    fresh.train(rows(), seed=5)
+    assert equal(weights(fresh), weights(learner))
+    assert equal(moments(fresh), moments(learner))
+    fresh.close()
+
+
+def test_the_reference_stays_the_first_model(learner, tmp_path):
+    reference = digest_of(learner.trainer.ref_model.state_dict())
+    learner.train(rows(), seed=1)
+    learner.save(tmp_path / "a")
+    learner.load(tmp_path / "a")
+    assert digest_of(learner.trainer.ref_model.state_dict()) == reference
+    assert digest_of(learner.model.state_dict()) != reference
+
+
+def test_a_checkpoint_of_another_first_model_is_refused(learner, tmp_path):
+    learner.save(tmp_path / "a")
+    (tmp_path / "a" / "base.json").write_text('{"name": "another", "weights": "0"}')
+    with pytest.raises(mfl.LakeError, match="a model called another"):
+        learner.load(tmp_path / "a")
+
+
+def test_without_its_optimiser_a_checkpoint_begins_with_fresh_moments(learner, tmp_path):
+    learner.save(tmp_path / "a")
+    (tmp_path / "a" / "optimizer.pt").unlink()
+    learner.load(tmp_path / "a")
+    assert moments(learner) == {}
+    learner.train(rows(), seed=1)
+    assert {int(state["step"]) for state in moments(learner).values()} == {2}
+
+
+def test_the_learning_rate_is_constant_across_swaps(learner):
+    optimiser = optimiser_of(learner.trainer)
+    rates = []
+    for seed in (1, 2):
+        learner.train(rows(seed=seed), seed=seed, on_iteration=lambda _: rates.append(optimiser.param_groups[0]["lr"]))
+    assert set(rates) == {1e-3}
+
+
+def test_what_is_counted(learner):
+    steps = learner.train(rows(n=8), seed=3)
+    assert [step["samples"] for step in steps] == [16.0, 0.0, 16.0, 0.0]
+    assert all(step["tokens"] >= 0 for step in steps)
+    assert sum(step["tokens"] for step in steps) > 0
+    counted = [step for step in steps if "success_rate" in step]
+    assert len(counted) == 2  # a batch of replies serves two optimiser steps
+    for step in counted:
+        assert {
+            "truncated_rate",
+            "parse_error_rate",
+            "equal_groups",
+            "entropy",
+            "kl",
+            "grad_norm",
+            "loss",
+        } <= step.keys()
+
+
+def test_replies_cut_at_the_limit_fail_as_truncated(tiny):
+    from tests.language.conftest import QUICK
+
+    short = Learner(
+        LanguageOptions(model=str(tiny), grpo=QUICK | {"max_completion_length": 2}, torch_threads=1), seed=0
+    )
+    kinds = []
+    take = short.outcomes.take
+    short.outcomes.take = lambda: kinds.append(taken := take()) or taken
+    steps = short.train(rows(), seed=0)
+    assert steps[0]["truncated_rate"] == 1.0
+    failures = [result.failures for outcome in kinds for result in outcome.results()]
+    assert failures[0] == {TRUNCATED: 16}
+    short.close()
+
+
+def test_an_interrupted_stretch_leaves_a_trainer_that_goes_on(learner, tmp_path):
+    learner.save(tmp_path / "a")
+    first = learner.train(rows(), seed=5)
+    learner.load(tmp_path / "a")
+
+    def stop(_):
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        learner.train(rows(seed=7), seed=8, on_iteration=stop)
+    learner.load(tmp_path / "a")
+    assert learner.train(rows(), seed=5) == first
+
+
+def test_the_process_keeps_its_random_state(learner):
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    learner.train(rows(), seed=5)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_one_batch_of_boards_is_one_call_of_generation(learner, monkeypatch):
+    policy = learner.policy()
+    calls = []
+    generate = policy.model.generate
+    monkeypatch.setattr(policy.model, "generate", lambda **given: calls.append(1) or generate(**given))
+    talks = [[{"role": "user", "content": row["prompt"][0]["content"]}] for row in rows(n=20)]
+    together = policy.reply(talks)
+    assert len(calls) == 1
+    assert together == [policy.reply([talk])[0] for talk in talks]
+    assert all(reply.tokens > 0 for reply in together)
+
+
+def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path):
+    pytest.importorskip("peft")
+    given = LanguageOptions(**options, lora={"r": 4, "target_modules": ["q_proj", "v_proj"]})
+    one = Learner(given, seed=0)
+    assert one.trainer.ref_model is None  # the adapter is switched off instead
+    one.train(rows(), seed=1)
+    one.save(tmp_path / "a")
+    assert not (tmp_path / "a" / "model.safetensors").exists()
+    after = one.train(rows(), seed=2)
+    other = Learner(given, seed=0)
+    other.load(tmp_path / "a")
+    assert other.train(rows(), seed=2) == after
+    assert equal(weights(other), weights(one))
+    one.close()
+    other.close()
