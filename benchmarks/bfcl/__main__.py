@@ -8,7 +8,7 @@ import json
 
 from benchmarks._record import record
 
-TABLES = ("ground-truth", "agreement", "baselines")
+TABLES = ("ground-truth", "agreement", "baselines", "actionability")
 
 
 def main() -> None:

@@ -1,0 +1,72 @@
+"""The actionability table: what scripted readers recover from, under messages of several kinds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from envtuning.worlds.bfcl.actionability.halves import half_of
+from envtuning.worlds.bfcl.actionability.measure import (
+    Condition,
+    Sample,
+    abstention,
+    draw_samples,
+    gaps,
+    masked,
+    recovered,
+    summary,
+)
+from envtuning.worlds.bfcl.actionability.readers import READERS, blindly, by_looking_around, told_everything
+from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
+from envtuning.worlds.bfcl.tasks import load_tasks
+from envtuning.worlds.feedback import Augmenter
+
+
+def conditions(augmenters: dict[str, Augmenter]) -> list[Condition]:
+    """Both readers under each kind of messages, and what needs no message."""
+    rows = [Condition(f"masked, {name}", reader, None, masked) for name, reader in READERS.items()]
+    rows += [Condition("blind retry", blindly), Condition("calls every tool that only reads", by_looking_around)]
+    rows += [Condition(f"stock, {name}", reader) for name, reader in READERS.items()]
+    for kind, augmenter in augmenters.items():
+        rows += [Condition(f"{kind}, {name}", reader, augmenter) for name, reader in READERS.items()]
+    return [*rows, Condition("everything looked up again at each complaint", told_everything)]
+
+
+def run(version: Version, augmenters: dict[str, Augmenter] | None = None, per_task: int = 6) -> dict[str, Any]:
+    package = load(version)
+    rows = conditions(augmenters or {})
+    tables: dict[str, Any] = {}
+    every: list[Sample] = []
+    outcomes: dict[str, list[bool]] = {row.name: [] for row in rows}
+    for split in SPLITS:
+        samples = draw_samples(package, load_tasks(package, split), per_task=per_task, seed=0)
+        solved = {row.name: recovered(package, samples, row) for row in rows}
+        tables[split] = _table(samples, solved, lambda sample: sample.visible)
+        every += samples
+        for name, values in solved.items():
+            outcomes[name] += values
+    halves = {
+        half: _table(every, outcomes, lambda s, half=half: s.visible and half_of(package, s.fault) == half)
+        for half in ("looked at", "mixed", "not looked at")
+    }
+    return {
+        "version": version,
+        "visible harmful faults": tables,
+        "by half": halves,
+        "silent harmful faults": _table(every, outcomes, lambda sample: not sample.visible),
+        "where something is missing": _abstention(package, rows),
+    }
+
+
+def _table(samples: list[Sample], outcomes: dict[str, list[bool]], wanted: Any) -> dict[str, Any]:
+    chosen = [index for index, sample in enumerate(samples) if wanted(sample)]
+    picked = [samples[index] for index in chosen]
+    return {name: summary(picked, [values[index] for index in chosen]) for name, values in outcomes.items()}
+
+
+def _abstention(package: Package, rows: list[Condition]) -> dict[str, Any]:
+    found = {split: gaps(package, load_tasks(package, split)) for split in ("miss_func", "miss_param")}
+    return {
+        split: {row.name: dict(Counter(abstention(package, gap, row) for gap in of_split)) for row in rows}
+        for split, of_split in found.items()
+    }

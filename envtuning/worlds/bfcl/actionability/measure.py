@@ -1,0 +1,254 @@
+"""The measure: episodes with one fault each, carried out by a reader under some kind of messages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from envtuning.worlds.bfcl.actionability.faults import VARIANTS, Fault, draw, named_plan
+from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, Repair, complains
+from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.documents import required
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.scripted import DONE, as_reply
+from envtuning.worlds.bfcl.statistics import scenario_interval
+from envtuning.worlds.bfcl.tasks import Task
+from envtuning.worlds.feedback import Augmenter
+
+LONG_TURN = (
+    12  # calls; longer turns are carried out in one reply, without faults, or retries would meet the limit of steps
+)
+
+Messages = Callable[[str], str]
+
+
+def as_they_are(message: str) -> str:
+    return message
+
+
+def masked(message: str) -> str:
+    return "Error." if complains(message) else "Done."
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a reader is given to read."""
+
+    name: str
+    reader: Reader | None
+    augmenter: Augmenter | None = None
+    messages: Messages = as_they_are
+
+
+@dataclass(frozen=True)
+class Outcome:
+    solved: bool
+    complaints: tuple[int, ...]  # per turn, of the calls as first made
+    retries: int
+    asked: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A fault in a task, and whether it matters and shows when nobody reads the stock messages."""
+
+    task: Task
+    fault: Fault
+    visible: bool  # a stock message of its turn complains that does not complain without the fault
+
+
+def carry_out(
+    package: Package, task: Task, fault: Fault | None, condition: Condition, generator: random.Random
+) -> Outcome:
+    """The plan with the fault in it, call by call; complaints are read as the condition says."""
+    talk = Conversation(package, task, augmenter=condition.augmenter, tool_style="none")
+    left_out: list[Call] = []
+    complaints, retries, asked = [], 0, False
+    for turn, calls in enumerate(named_plan(package, task)):
+        complained = 0
+        if len(calls) > LONG_TURN:
+            talk.act(as_reply(calls))
+            calls = []
+        for index, meant in enumerate(calls):
+            written = meant
+            if fault is not None and (turn, index) == (fault.turn, fault.index):
+                if fault.wrong is None:
+                    left_out.append(meant)
+                    continue
+                written = fault.wrong
+            message = _say(talk, written)
+            complained += complains(message)
+            for _ in range(RETRIES):
+                if condition.reader is None or not complains(message) or talk.over:
+                    break
+                desk = Desk(written, meant, tuple(left_out), _names(talk), _read_only(talk))
+                repair = condition.reader(condition.messages(message), desk, generator)
+                if repair is None:
+                    break
+                if repair.asks:
+                    asked = True
+                    break
+                retries += 1
+                if repair.first:
+                    _say(talk, *repair.first)
+                left_out = [call for call in left_out if call not in repair.first]
+                assert repair.again is not None
+                written = repair.again
+                message = _say(talk, written)
+            if asked or talk.over:
+                break
+        if talk.over:
+            break
+        complaints.append(complained)
+        talk.act(DONE)
+        if asked:
+            break  # the user would answer; the plan of this turn was not carried out
+    while not talk.over:
+        talk.act(DONE)
+    return Outcome(bool(talk.scores()["success"]), tuple(complaints), retries, asked)
+
+
+def draw_samples(
+    package: Package, tasks: Sequence[Task], *, per_task: int, seed: int, variants: Iterable[str] = tuple(VARIANTS)
+) -> list[Sample]:
+    """Harmful faults: up to ``per_task`` drawn variants a task, kept where the episode fails when nobody reads."""
+    unread = Condition("unread", None)
+    samples = []
+    for task in tasks:
+        generator = random.Random(f"{seed} {task.id}")
+        clean = carry_out(package, task, None, unread, generator)
+        assert clean.solved, f"{task.id}: the plan solves its task, call by call"
+        names = list(variants)
+        generator.shuffle(names)
+        drawn = 0
+        for variant in names:
+            fault = draw(package, task, variant, generator)
+            if fault is None or len(task.plan[fault.turn]) > LONG_TURN:
+                continue
+            outcome = carry_out(package, task, fault, unread, generator)
+            if not outcome.solved:
+                shows = outcome.complaints[fault.turn] > clean.complaints[fault.turn]
+                samples.append(Sample(task, fault, shows))
+            drawn += 1
+            if drawn == per_task:
+                break
+    return samples
+
+
+def recovered(package: Package, samples: Sequence[Sample], condition: Condition, seed: int = 0) -> list[bool]:
+    """For each sample whether its task was solved after all."""
+    return [
+        carry_out(package, s.task, s.fault, condition, random.Random(f"{seed} {s.task.id} {s.fault.variant}")).solved
+        for s in samples
+    ]
+
+
+def summary(samples: Sequence[Sample], solved: Sequence[bool]) -> dict[str, Any]:
+    """Micro: over all samples, with the interval over scenarios. Macro: the mean over the faults' variants."""
+    if not samples:
+        return {"n": 0}
+    by_variant: dict[str, list[bool]] = {}
+    for sample, value in zip(samples, solved):
+        by_variant.setdefault(sample.fault.variant, []).append(value)
+    rates = {variant: sum(values) / len(values) for variant, values in sorted(by_variant.items())}
+    low, high = scenario_interval([float(value) for value in solved], [sample.task.scenario for sample in samples])
+    return {
+        "n": len(samples),
+        "micro": round(sum(solved) / len(samples), 4),
+        "interval": [round(low, 4), round(high, 4)],
+        "macro": round(sum(rates.values()) / len(rates), 4),
+        "variants": {variant: round(rate, 3) for variant, rate in rates.items()},
+    }
+
+
+# Where something is missing, the right act is to ask.
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A turn in which the task cannot be done: a tool or a value is missing; and a call that guesses at it."""
+
+    task: Task
+    turn: int
+    attempt: Call
+
+
+def gaps(package: Package, tasks: Sequence[Task]) -> list[Gap]:
+    """One per task that has such a turn: the next turn's call, of a held-back tool or without its last required argument."""
+    found = []
+    for task in tasks:
+        plan = named_plan(package, task)
+        for turn, calls in enumerate(plan[:-1]):
+            if calls or not plan[turn + 1]:
+                continue
+            attempts = (_attempt(task, turn, call, tools=task.tools(package, turn)) for call in plan[turn + 1])
+            attempt = next((call for call in attempts if call is not None), None)
+            if attempt is not None:
+                found.append(Gap(task, turn, attempt))
+                break
+    return found
+
+
+def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]]) -> Call | None:
+    """The call as somebody would try it for whom it comes a turn too early; None where that would be no guess."""
+    if task.held_back:
+        return call if call.name in task.hidden(turn) else None
+    document = next((tool for tool in tools if tool["name"] == call.name), None)
+    names = [name for name in required(document) if name in call.named] if document is not None else []
+    if not names:
+        return None
+    return Call(call.name, (), {key: value for key, value in call.named.items() if key != names[-1]})
+
+
+def abstention(package: Package, gap: Gap, condition: Condition) -> str:
+    """What a reader that tried its luck does then: "asks", "guesses" (tries a made-up value), or "went through" unnoticed."""
+    talk = Conversation(package, gap.task, augmenter=condition.augmenter, tool_style="none", unlisted="refuse")
+    for calls in named_plan(package, gap.task)[: gap.turn]:
+        if calls:
+            talk.act(as_reply(calls))
+        talk.act(DONE)
+    message = _say(talk, gap.attempt)
+    if not complains(message):
+        return "went through"
+    # Nothing can be looked up: what is missing was not said yet.
+    desk = Desk(gap.attempt, gap.attempt, (), _names(talk), _read_only(talk))
+    repair: Repair | None = None
+    if condition.reader is not None:
+        repair = condition.reader(condition.messages(message), desk, random.Random(gap.task.id))
+    return "asks" if repair is not None and repair.asks else "guesses"
+
+
+def _say(talk: Conversation, *calls: Call) -> str:
+    """Make the calls in one reply; what is shown for them, nothing once the limit of steps has been met."""
+    if talk.over:
+        return ""
+    talk.act(as_reply(calls))
+    return talk.said
+
+
+def _names(talk: Conversation) -> frozenset[str]:
+    return frozenset(tool["name"] for tool in talk.tools)
+
+
+def _read_only(talk: Conversation) -> tuple[str, ...]:
+    """Tools that need no argument and by their names only read."""
+    reading = (
+        "get_",
+        "list_",
+        "view_",
+        "ls",
+        "pwd",
+        "check_",
+        "find_nearest",
+        "trading_get",
+        "ticket_get",
+        "travel_get",
+    )
+    return tuple(
+        tool["name"]
+        for tool in talk.tools
+        if not tool["parameters"].get("required") and tool["name"].startswith(reading)
+    )
