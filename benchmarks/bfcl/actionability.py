@@ -17,6 +17,7 @@ from envtuning.worlds.bfcl.actionability.measure import (
     summary,
 )
 from envtuning.worlds.bfcl.actionability.readers import READERS, blindly, by_looking_around, told_everything
+from envtuning.worlds.bfcl.hints import augment
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
 from envtuning.worlds.bfcl.tasks import load_tasks
 from envtuning.worlds.feedback import Augmenter
@@ -32,9 +33,12 @@ def conditions(augmenters: dict[str, Augmenter]) -> list[Condition]:
     return [*rows, Condition("everything looked up again at each complaint", told_everything)]
 
 
+AUGMENTERS: dict[str, Augmenter] = {"ours": augment}
+
+
 def run(version: Version, augmenters: dict[str, Augmenter] | None = None, per_task: int = 6) -> dict[str, Any]:
     package = load(version)
-    rows = conditions(augmenters or {})
+    rows = conditions(AUGMENTERS if augmenters is None else augmenters)
     tables: dict[str, Any] = {}
     every: list[Sample] = []
     outcomes: dict[str, list[bool]] = {row.name: [] for row in rows}

@@ -1,0 +1,214 @@
+"""``augment``: a sentence or two on what to do about a call that went wrong. Generic rules first, then what a tool's table says.
+
+A rule knows the call, the tool's document, the result and the tools that are offered: what the agent could know. It knows no ground
+truth, so it says where to look and not what to write. Rules on arguments speak up also where the tool said nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from envtuning.worlds.bfcl.documents import documented_values, is_id, parameters, required
+from envtuning.worlds.bfcl.events import CallEvent
+from envtuning.worlds.bfcl.hints.producers import makers, near_in_words, producers, similar_tools, takers
+from envtuning.worlds.feedback import Event
+
+ASK = "if the user has not said it, ask"
+MAX_HINT = 400  # characters
+
+Rule = Callable[[CallEvent], str | None]
+
+_REFUSAL = re.compile(r'"(?:\w*status|success)": false')
+_PRECONDITION = re.compile(
+    r"must|need|before|first|please|expired|stopped|empty|closed|insufficient|no user|not (?:auth|log|regis|init|enough)", re.IGNORECASE
+)
+_DATE = re.compile(r"\A\d{4}-\d\d-\d\d\Z")
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "float": (int, float),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "dict": (dict,),
+}
+_SAID = {"string": "a text", "integer": "a whole number", "float": "a number", "number": "a number"} | {
+    "boolean": "True or False",
+    "array": "a list",
+    "dict": "a dict",
+}
+
+
+def augment(event: Event) -> str | None:
+    """What to do about this call; None where nothing is wrong. An ``Augmenter``."""
+    assert isinstance(event, CallEvent), "these rules are about tool calls"
+    faults = [said for rule in ARGUMENT_RULES if (said := rule(event))]
+    if not faults and complains(event):
+        faults = [said for rule in RESULT_RULES if (said := rule(event))][:2]
+    return " ".join(faults)[:MAX_HINT] or None
+
+
+def complains(event: CallEvent) -> bool:
+    """An error, or an answer that says no to what was asked."""
+    return event.error or (_REFUSAL.search(event.result) is not None and "status" not in event.call.name)
+
+
+# About the call alone: what its document does not allow.
+
+
+def unknown_tool(event: CallEvent) -> str | None:
+    if event.document is not None or not event.error:
+        return None
+    similar = similar_tools(event.call, event.tools)
+    if similar:
+        return f"There is no tool {event.call.name}; did you mean {_either(similar)}? If none is what you need, ask the user for it."
+    return "No tool of this name is offered, and none takes these arguments: tell the user what is missing and ask."
+
+
+def missing_argument(event: CallEvent) -> str | None:
+    missing = [name for name in _required(event) if name not in event.call.named][len(event.call.positional) :]
+    if not missing:
+        return None
+    return f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing: give {_it(missing)}; {ASK}."
+
+
+def unexpected_argument(event: CallEvent) -> str | None:
+    known = _parameters(event)
+    strangers = [name for name in event.call.named if event.document is not None and name not in known]
+    if not strangers:
+        return None
+    takes = f"{event.call.name} takes {', '.join(known)}" if known else f"{event.call.name} takes no arguments"
+    fitting = takers(event.call, event.tools)
+    other = f"; {_either(fitting)} takes these arguments" if fitting else ""
+    return f"Leave out or rename {_listed(strangers)}: {takes}{other}."
+
+
+def wrong_value(event: CallEvent) -> str | None:
+    """Types, listed values and formats; where one is wrong, values may have changed places."""
+    said, names = [], []
+    for name, value in _checkable(event):
+        wanted = _wanted(_parameters(event)[name], value)
+        if wanted is not None:
+            said.append(f"{name} must be {wanted}")
+            names.append(name)
+    if not said:
+        return None
+    others = [name for name, _ in _checkable(event) if name not in names][: 3 - len(names)] if len(said) < 3 else []
+    places = f" If values have changed places, check {_listed(others)} too." if others else ""
+    return f"{'; '.join(said)}.{places}"
+
+
+def _wanted(schema: dict[str, Any], value: Any) -> str | None:
+    """What the document wants instead of this value; None where it is what the document wants."""
+    kind = schema.get("type", "")
+    fits = isinstance(value, _TYPES.get(kind, (object,))) and not (isinstance(value, bool) and kind != "boolean")
+    if value is not None and not fits:
+        return _SAID[kind]
+    listed = documented_values(schema)
+    values = value if isinstance(value, list) else [value]
+    if listed and any(isinstance(item, str) and item not in listed for item in values):
+        return f"one of {', '.join(listed)}"
+    if "YYYY-MM-DD'" in schema.get("description", "") + "'" and isinstance(value, str) and not _DATE.match(value):
+        return "a date like 2024-05-31"
+    return None
+
+
+def path_for_name(event: CallEvent) -> str | None:
+    if "cd" not in _offered(event):
+        return None
+    paths = [
+        name
+        for name, value in _checkable(event)
+        if isinstance(value, str) and "/" in value.strip("/") and name in FILE_ARGUMENTS
+    ]
+    return f"{_listed(paths)} must be a name in the current directory, not a path: cd there first." if paths else None
+
+
+# About the result: what the tool complains of.
+
+
+def unmet_precondition(event: CallEvent) -> str | None:
+    """Tools whose names are in a complaint about what must be first: brakes to press, doors to lock, a login to make."""
+    if _PRECONDITION.search(event.result) is None:
+        return None
+    tools = near_in_words(event.result, event.call, event.tools)
+    return f"First call {_either(tools)}." if tools else None
+
+
+def not_there(event: CallEvent) -> str | None:
+    """Files that are not in this directory, and those that are there already."""
+    if "cd" not in _offered(event) or not any(name in FILE_ARGUMENTS or name == "folder" for name in event.call.named):
+        return None
+    names = [name for name in event.call.named if name in FILE_ARGUMENTS or name == "folder"]
+    makers_of_it = ("mkdir",) if event.call.name in ("cd", "rmdir") else ("touch", "cp")
+    made = [tool for tool in makers_of_it if tool in _offered(event) and tool != event.call.name]
+    new = f", what is not there yet is made with {_either(made)}" if made else ""
+    return f"Check {_listed(names)}: the right directory is reached with cd{new}."
+
+
+def wrong_id(event: CallEvent) -> str | None:
+    """Ids, and the tools that hand such ids out."""
+    said = []
+    for name in [name for name in event.call.named if is_id(name)][:3]:
+        tools = producers(name, event.tools, event.call.name)
+        said.append(f"{name}: {_either(tools)} tells it" if tools else f"check {name}")
+    return f"The ids may be wrong: {'; '.join(said)}." if said else None
+
+
+def not_made_yet(event: CallEvent) -> str | None:
+    """Something that another tool makes is asked for before it was made."""
+    tools = [tool for tool in makers(event.result, event.tools) if tool != event.call.name]
+    return f"It may not have been made yet, by {_either(tools)}." if tools else None
+
+
+def suspects(event: CallEvent) -> str | None:
+    """The arguments that the message quotes, else the first few: better than no pointer."""
+    words = {name: value if isinstance(value, str) else repr(value) for name, value in event.call.named.items()}
+    quoted = [name for name, value in words.items() if len(value) > 1 and value in event.result]
+    names = [*quoted, *(name for name in words if name not in quoted)][:3]
+    return f"Check {_listed(names)} against what the user said." if names else None
+
+
+ARGUMENT_RULES: tuple[Rule, ...] = (
+    unknown_tool,
+    missing_argument,
+    unexpected_argument,
+    wrong_value,
+    path_for_name,
+)
+RESULT_RULES: tuple[Rule, ...] = (not_there, unmet_precondition, wrong_id, not_made_yet, suspects)
+
+FILE_ARGUMENTS = ("file_name", "file_name1", "file_name2", "source", "destination", "dir_name")
+
+
+def _parameters(event: CallEvent) -> dict[str, dict[str, Any]]:
+    return parameters(event.document) if event.document is not None else {}
+
+
+def _required(event: CallEvent) -> list[str]:
+    return required(event.document) if event.document is not None else []
+
+
+def _checkable(event: CallEvent) -> list[tuple[str, Any]]:
+    """Arguments that the document knows."""
+    known = _parameters(event)
+    return [(name, value) for name, value in event.call.with_named(list(known)).named.items() if name in known]
+
+
+def _offered(event: CallEvent) -> set[str]:
+    return {tool["name"] for tool in event.tools}
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join(names)
+
+
+def _it(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"

@@ -1,0 +1,33 @@
+"""``template_of``: an error message without its values, so that one hint serves all of its kind."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}")
+_VALUES = re.compile(r"\S*\d\S*")
+_TOOL = re.compile(r"\b\w+\.(\w+\(\))")
+_SHELL = re.compile(r"\A(\w+): (?!No |cannot|invalid|path|Unsupported)[^:]+:")
+
+
+def template_of(tool: str, result: str) -> str:
+    """``tool: message`` with quoted values and whatever holds a digit blanked: "cancel_order: Order with ID {} not found."."""
+    return f"{tool}: {_blank(_message(result))}"[:200]
+
+
+def _message(result: str) -> str:
+    """What the result says in words."""
+    if result.startswith("{"):
+        try:
+            said = json.loads(result)
+        except ValueError:
+            return result
+        return str(said.get("error", said.get("message", result))) if isinstance(said, dict) else result
+    return result.removeprefix("Error during execution: ")
+
+
+def _blank(message: str) -> str:
+    message = _TOOL.sub(r"\1", _QUOTED.sub("{}", message))
+    message = _SHELL.sub(r"\1: {}:", message)
+    return " ".join(_VALUES.sub("{}", message).split())

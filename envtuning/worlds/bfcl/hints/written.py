@@ -1,0 +1,25 @@
+"""``WrittenHints``: hints that an engineer wrote into the config, by error template; the rules speak where none is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from envtuning.worlds.bfcl.events import CallEvent
+from envtuning.worlds.bfcl.hints.rules import augment
+from envtuning.worlds.bfcl.hints.templates import template_of
+from envtuning.worlds.feedback import Augmenter, Event
+
+
+@dataclass(frozen=True)
+class WrittenHints:
+    """An ``Augmenter``. An empty hint silences the rules for its template."""
+
+    hints: Mapping[str, str]
+    otherwise: Augmenter | None = augment
+
+    def __call__(self, event: Event, /) -> str | None:
+        assert isinstance(event, CallEvent), "written hints are about tool calls"
+        if event.error and (hint := self.hints.get(template_of(event.call.name, event.result))) is not None:
+            return hint or None
+        return self.otherwise(event) if self.otherwise is not None else None
