@@ -56,7 +56,7 @@ RELEASES: dict[Version, Release] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one per process, and itself a key
 class Package:
     """A loaded ``bfcl-eval``: its folder and the modules that the environment stands on."""
 

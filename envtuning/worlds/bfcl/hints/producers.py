@@ -12,7 +12,53 @@ from envtuning.worlds.bfcl.documents import parameters, required
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 COMMON = frozenset(
-    ["a", "all", "an", "and", "are", "be", "been", "before", "by", "can", "cannot", "data", "during", "error", "execution", "for", "from", "get", "has", "have", "here", "id", "in", "info", "information", "invalid", "is", "it", "list", "must", "no", "not", "of", "on", "or", "set", "status", "the", "to", "user", "view", "when", "with", "your", "you"]
+    [
+        "a",
+        "all",
+        "an",
+        "and",
+        "are",
+        "be",
+        "been",
+        "before",
+        "by",
+        "can",
+        "cannot",
+        "data",
+        "during",
+        "error",
+        "execution",
+        "for",
+        "from",
+        "get",
+        "has",
+        "have",
+        "here",
+        "id",
+        "in",
+        "info",
+        "information",
+        "invalid",
+        "is",
+        "it",
+        "list",
+        "must",
+        "no",
+        "not",
+        "of",
+        "on",
+        "or",
+        "set",
+        "status",
+        "the",
+        "to",
+        "user",
+        "view",
+        "when",
+        "with",
+        "your",
+        "you",
+    ]
 )
 
 
@@ -56,7 +102,20 @@ def producers(argument: str, tools: Sequence[dict[str, Any]], asker: str, most: 
 
 def makers(message: str, tools: Sequence[dict[str, Any]], most: int = 2) -> list[str]:
     """Tools that make the kind of thing that a message does not find: book_flight for a booking, post_tweet for a tweet."""
-    making = {"create", "post", "add", "book", "place", "register", "purchase", "send", "fund", "comment", "buy", "fill"}
+    making = {
+        "create",
+        "post",
+        "add",
+        "book",
+        "place",
+        "register",
+        "purchase",
+        "send",
+        "fund",
+        "comment",
+        "buy",
+        "fill",
+    }
     words = _stems(message) - COMMON
     return [tool["name"] for tool in tools if (stems := _stems(tool["name"])) & making and stems & words][:most]
 
@@ -65,9 +124,15 @@ def near_in_words(message: str, call: Call, tools: Sequence[dict[str, Any]], mos
     """Tools whose names share the most words with the message; a login for whatever wants one."""
     words = _stems(message) - COMMON - _stems(" ".join(map(str, call.named.values())))
     if words & {"authenticate", "log", "login", "authent"} or "token" in words:
-        logins = [tool["name"] for tool in tools if _stems(tool["name"]) & {"login", "authent"} and "status" not in tool["name"]]
+        logins = [
+            tool["name"]
+            for tool in tools
+            if _stems(tool["name"]) & {"login", "authent"} and "status" not in tool["name"]
+        ]
         return logins[:most]
-    scored = [(len((_stems(tool["name"]) - COMMON) & words), tool["name"]) for tool in tools if tool["name"] != call.name]
+    scored = [
+        (len((_stems(tool["name"]) - COMMON) & words), tool["name"]) for tool in tools if tool["name"] != call.name
+    ]
     best = max((score for score, _ in scored), default=0)
     least = 2 if best >= 2 else 1
     return [name for score, name in sorted(scored, key=lambda entry: -entry[0]) if score >= least][:most]

@@ -22,7 +22,8 @@ Rule = Callable[[CallEvent], str | None]
 
 _REFUSAL = re.compile(r'"(?:\w*status|success)": false')
 _PRECONDITION = re.compile(
-    r"must|need|before|first|please|expired|stopped|empty|closed|insufficient|no user|not (?:auth|log|regis|init|enough)", re.IGNORECASE
+    r"must|need|before|first|please|expired|stopped|empty|closed|insufficient|no user|not (?:auth|log|regis|init|enough)",
+    re.IGNORECASE,
 )
 _DATE = re.compile(r"\A\d{4}-\d\d-\d\d\Z")
 

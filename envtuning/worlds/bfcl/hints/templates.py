@@ -31,3 +31,9 @@ def _blank(message: str) -> str:
     message = _TOOL.sub(r"\1", _QUOTED.sub("{}", message))
     message = _SHELL.sub(r"\1: {}:", message)
     return " ".join(_VALUES.sub("{}", message).split())
+
+
+def is_template(key: str) -> bool:
+    """Whether a key has no value left in it that could be blanked."""
+    _, colon, message = key.partition(": ")
+    return bool(colon and message) and _blank(message) == message

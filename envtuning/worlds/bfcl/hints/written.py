@@ -13,13 +13,13 @@ from envtuning.worlds.feedback import Augmenter, Event
 
 @dataclass(frozen=True)
 class WrittenHints:
-    """An ``Augmenter``. An empty hint silences the rules for its template."""
+    """An ``Augmenter``. An empty hint is none: the rules speak."""
 
     hints: Mapping[str, str]
     otherwise: Augmenter | None = augment
 
     def __call__(self, event: Event, /) -> str | None:
         assert isinstance(event, CallEvent), "written hints are about tool calls"
-        if event.error and (hint := self.hints.get(template_of(event.call.name, event.result))) is not None:
-            return hint or None
+        if event.error and (hint := self.hints.get(template_of(event.call.name, event.result))):
+            return hint
         return self.otherwise(event) if self.otherwise is not None else None

@@ -1,0 +1,117 @@
+"""``refusals``: what a written hint must pass before anything is trained with it. A sentence for each reason it does not."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+
+from envtuning.worlds.bfcl.actionability.measure import Condition, Sample, draw_samples, recovered
+from envtuning.worlds.bfcl.actionability.readers import READERS
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.hints.rules import MAX_HINT, augment
+from envtuning.worlds.bfcl.hints.templates import is_template, template_of
+from envtuning.worlds.bfcl.hints.written import WrittenHints
+from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
+from envtuning.worlds.bfcl.scripted import perturbed, play
+from envtuning.worlds.bfcl.splits import by_scenario
+from envtuning.worlds.bfcl.tasks import documents, load_tasks
+from envtuning.worlds.feedback import Augmenter
+
+MAX_HINTS = 100
+_WORD = re.compile(r"[\w@#$.\-]*\w")
+_TELLING = re.compile(r"\d{3}|\d.*[A-Za-z]|[A-Za-z].*\d|[A-Za-z][._@][A-Za-z]|\A[A-Z]{3,}\Z|\A[@#]")
+
+
+def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = True) -> list[str]:
+    """Why these hints must not be trained with; empty if they may. ``measured=False`` leaves the slow last rule out.
+
+    A hint is keyed by an error template of a known tool, is of bounded length, holds no token of a ground truth, and the hints
+    together are no less actionable than the rules alone, on scenarios that nobody trains on. Takes seconds.
+    """
+    if len(hints) > MAX_HINTS:
+        return [f"{len(hints)} hints: write at most {MAX_HINTS}"]
+    tools = tool_names(package)
+    found = []
+    for key, hint in hints.items():
+        tool = key.partition(": ")[0]
+        if tool not in tools:
+            found.append(
+                f"hints[{key!r:.60}]: {tool!r:.40} is no tool; a key is 'tool: message' with values blanked as {{}}"
+            )
+        elif not is_template(key):
+            found.append(
+                f"hints[{key!r:.60}] holds a value: blank values as {{}}, e.g. 'cancel_order: Order with ID {{}} not found.'"
+            )
+        if len(hint) > MAX_HINT:
+            found.append(f"hints[{key!r:.60}] has {len(hint)} characters: write at most {MAX_HINT}")
+        if leaked := sorted(telling_words(hint) & ground_truth_tokens(package)):
+            found.append(
+                f"hints[{key!r:.60}] gives away {', '.join(leaked[:3])}, of a ground truth: say where to look instead"
+            )
+    if measured and not found and any(hints.values()):
+        found += _less_actionable(package, WrittenHints(hints))
+    return found
+
+
+@lru_cache(maxsize=2)
+def ground_truth_tokens(package: Package) -> frozenset[str]:
+    """Words of ground-truth arguments that tell a value: names of files, ids, symbols, dates, handles, numbers from three digits.
+
+    A word tells a value when it has three digits in a row, letters and digits together, a dot, underscore or @ between letters, a
+    leading @ or #, or is in capitals only; lower-cased. Words that some tool's document has are no secret.
+    """
+    told: set[str] = set()
+    for split in SPLITS:
+        for task in load_tasks(package, split):
+            for call in (call for turn in task.plan for call in turn):
+                for value in (*call.positional, *call.named.values()):
+                    told |= telling_words(str(value))
+    public = " ".join(str(tool) for name in TOOL_CLASSES for tool in documents(package.root, package.docs_file(name)))
+    return frozenset(told - {word.lower() for word in _WORD.findall(public)})
+
+
+def telling_words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text) if _TELLING.search(word)}
+
+
+@lru_cache(maxsize=2)
+def tool_names(package: Package) -> frozenset[str]:
+    return frozenset(tool["name"] for name in TOOL_CLASSES for tool in documents(package.root, package.docs_file(name)))
+
+
+def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[str]:
+    """The error templates that mistakes on the training scenarios bring up most often: keys for an engineer to write hints for."""
+    counts: Counter[str] = Counter()
+    for task in by_scenario().tasks(package, "train"):
+        talk = play(
+            Conversation(package, task, tool_style="none"), perturbed(package, task, random.Random(f"{seed} {task.id}"))
+        )
+        errors = [(call, result) for call, result in talk.earlier if result.error and call.name in talk.toolbox.names]
+        counts.update(template_of(call.name, result.text) for call, result in errors)
+    return [template for template, _ in counts.most_common(most)]
+
+
+def _less_actionable(package: Package, written: Augmenter) -> list[str]:
+    before, after = actionability(package, augment), actionability(package, written)
+    return [
+        f"with these hints the reader {name!r} recovers from {after[name]:.1%} of faults, without them from {before[name]:.1%}: "
+        "name the argument to look at or the tool to call"
+        for name in before
+        if after[name] < before[name] - 1e-9
+    ]
+
+
+def actionability(package: Package, augmenter: Augmenter) -> dict[str, float]:
+    """Each reader's rate of recovery from visible harmful faults, on the fixed sample of validation scenarios."""
+    sample = _fixed_sample(package)
+    solved = {name: recovered(package, sample, Condition(name, reader, augmenter)) for name, reader in READERS.items()}
+    return {name: sum(values) / len(values) for name, values in solved.items()}
+
+
+@lru_cache(maxsize=2)
+def _fixed_sample(package: Package) -> tuple[Sample, ...]:
+    tasks = by_scenario().tasks(package, "validation")
+    return tuple(sample for sample in draw_samples(package, tasks, per_task=4, seed=1) if sample.visible)

@@ -1,0 +1,168 @@
+"""Hints: what the rules say and leave unsaid, that judging never sees them, and what a written hint must pass."""
+
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envtuning.worlds.bfcl.actionability.measure import Condition, carry_out, draw_samples, recovered, summary
+from envtuning.worlds.bfcl.actionability.readers import READERS
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.hints import WrittenHints, augment
+from envtuning.worlds.bfcl.hints.check import common_templates, ground_truth_tokens, refusals, telling_words
+from envtuning.worlds.bfcl.hints.rules import MAX_HINT
+from envtuning.worlds.bfcl.hints.templates import is_template, template_of
+from envtuning.worlds.bfcl.scripted import perturbed, play
+from envtuning.worlds.bfcl.splits import by_scenario
+from envtuning.worlds.bfcl.tasks import find_task, load_tasks
+
+
+def hint(package, task_id, reply):
+    talk = Conversation(package, find_task(package, task_id), augmenter=augment, tool_style="none")
+    talk.act(reply)
+    return talk.said.partition("\nHint: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("task", "reply", "said"),
+    [
+        (
+            "multi_turn_base_0",
+            "[mv(source='a.txt')]",
+            "destination is missing: give it; if the user has not said it, ask.",
+        ),
+        ("multi_turn_base_0", "[cd(folder='document', verbose=True)]", "Leave out or rename verbose: cd takes folder."),
+        ("multi_turn_base_0", "[chdir(folder='document')]", "did you mean cd"),
+        (
+            "multi_turn_base_0",
+            "[mv(source='x/a.txt', destination='y')]",
+            "source must be a name in the current directory",
+        ),
+        ("multi_turn_base_0", "[grep(file_name='final_report.pdf', pattern='x')]", "Check file_name"),
+        ("multi_turn_base_0", "[pwd()]", ""),
+        ("multi_turn_base_50", "[startEngine(ignitionMode='start')]", "ignitionMode must be one of START, STOP"),
+        ("multi_turn_base_50", "[startEngine(ignitionMode='START')]", "First call pressBrakePedal"),
+        ("multi_turn_base_50", "[fillFuelTank(fuelAmount='ten')]", "fuelAmount must be a number"),
+        ("multi_turn_base_50", "[adjustClimateControl(temperature=20, mode='freeze')]", "mode must be one of auto"),
+        ("multi_turn_base_100", "[get_order_details(order_id=1)]", "order_id"),
+    ],
+)
+def test_rules_say_where_to_look(v4, task, reply, said):
+    shown = hint(v4, task, reply)
+    assert said in shown if said else shown == ""
+    assert len(shown) <= MAX_HINT
+
+
+def test_hints_change_what_is_read_and_nothing_that_is_judged(v4):
+    generator = random.Random(0)
+    hinted = 0
+    for task in random.Random(1).sample(load_tasks(v4, "base"), 60):
+        script = perturbed(v4, task, generator)
+        plain, augmented = (
+            play(Conversation(v4, task, augmenter=augmenter, tool_style="none"), script)
+            for augmenter in (None, augment)
+        )
+        assert plain.results == augmented.results
+        assert plain.trajectory == augmented.trajectory
+        assert plain.scores() == augmented.scores()
+        assert plain.hints == 0
+        hinted += augmented.hints
+    assert hinted > 20
+
+
+def test_ground_truth_draws_next_to_no_hints(v4):
+    """Where nothing is wrong, the rules keep silent: a hint to a right call would teach to doubt."""
+    calls = hints = 0
+    for task in load_tasks(v4, "base"):
+        talk = Conversation(v4, task, augmenter=augment, tool_style="none")
+        play(talk, [[f"[{', '.join(turn)}]"] if turn else [] for turn in task.ground_truth])
+        calls, hints = calls + len(talk.earlier), hints + talk.hints
+    assert hints < 0.02 * calls
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_reading_hints_spoils_no_plan_that_was_right(v4, reader):
+    for task in load_tasks(v4, "base")[::10]:
+        assert carry_out(v4, task, None, Condition("row", reader, augment), random.Random(0)).solved
+
+
+def test_on_test_scenarios_hints_recover_what_stock_messages_do_not(v4):
+    tasks = random.Random(0).sample(by_scenario().tasks(v4, "test"), 60)
+    seen = [sample for sample in draw_samples(v4, tasks, per_task=3, seed=2) if sample.visible]
+    for name, reader in READERS.items():
+        stock, ours = (
+            summary(seen, recovered(v4, seen, Condition(name, reader, augmenter)))["micro"]
+            for augmenter in (None, augment)
+        )
+        assert ours > 0.85
+        assert ours > stock + 0.25
+
+
+def test_templates_blank_values_and_are_stable(v4):
+    assert (
+        template_of("cancel_order", '{"error": "Order with ID 12446 not found."}')
+        == "cancel_order: Order with ID {} not found."
+    )
+    assert template_of("cat", '{"error": "cat: \'a b.txt\': Is a directory"}') == "cat: cat: {}: Is a directory"
+    missing = "Error during execution: GorillaFileSystem.mv() missing 1 required positional argument: 'destination'"
+    assert is_template(template_of("mv", missing))
+    for template in common_templates(v4, 40):
+        assert is_template(template)
+
+
+@given(st.text(max_size=100))
+def test_a_template_s_template_is_itself(message):
+    key = template_of("cd", f"Error during execution: {message}")
+    if len(key) < 200 and key.partition(": ")[2]:
+        assert is_template(key)
+
+
+def test_written_hints_stand_in_for_the_rules_where_they_are_written(v4):
+    key = "cd: cd: {}: No such file or directory"
+    task = find_task(v4, "multi_turn_base_0")
+    for hints, said in (({key: "Use ls."}, "Hint: Use ls."), ({key: ""}, "reached with"), ({}, "reached with")):
+        talk = Conversation(v4, task, augmenter=WrittenHints(hints), tool_style="none")
+        talk.act("[cd(folder='nowhere')]")
+        assert said in talk.said or (said == "reached with" and "Check folder" in talk.said)
+
+
+def test_written_hints_are_checked_in_seconds(v4):
+    key = "cd: cd: {}: No such file or directory"
+    began = time.process_time()
+    assert refusals(v4, {key: "Check folder with ls; go up with cd."}) == []
+    assert time.process_time() - began < 10
+    assert "gives away final_report.pdf" in refusals(v4, {key: "Try final_report.pdf."})[0]
+    assert "is no tool" in refusals(v4, {"fly: {} failed": "x"})[0]
+    assert "holds a value" in refusals(v4, {"cd: cd: 'docs': No such file or directory": "x"})[0]
+    assert "characters" in refusals(v4, {key: "x" * 1_000})[0]
+    assert "hints: write at most" in refusals(v4, {f"cd: {n}": "" for n in range(200)})[0]
+
+
+def test_hints_that_tell_less_than_the_rules_are_refused(v4):
+    unhelpful = dict.fromkeys(common_templates(v4, 60), "That did not work.")
+    said = refusals(v4, unhelpful)
+    assert said
+    assert "recovers from" in said[0]
+
+
+def test_what_tells_a_value():
+    assert telling_words("See report_2.pdf, order 12446 or AAPL for @bob.") == {"report_2.pdf", "12446", "aapl", "@bob"}
+    assert telling_words("Check the folder with ls, at most 5 times.") == set()
+
+
+def test_rules_give_no_ground_truth_away(v4):
+    """What a rule says is the agent's own words, the documents' and the result's."""
+    tokens = ground_truth_tokens(v4)
+    for task in load_tasks(v4, "base")[::4]:
+        talk = Conversation(v4, task, augmenter=augment, tool_style="none")
+        for replies in perturbed(v4, task, random.Random(task.id)):
+            for reply in replies:
+                if talk.over:
+                    break
+                talk.act(reply)
+                for line in talk.said.splitlines():
+                    if line.startswith("Hint: "):
+                        own = telling_words(reply) | telling_words(talk.said.replace(line, ""))
+                        assert not (telling_words(line) & tokens) - own
