@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 
 BLANK = "<redacted>"
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
@@ -19,6 +20,11 @@ _LOOKS_LIKE_A_KEY = re.compile(
     r"|(?<=://)[^\s/@:\"]{1,200}:[^\s/@\"]{1,200}(?=@)"  # user:password@host
 )
 _FILE_PATH = re.compile(r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|(?:[A-Za-z]:)?(?:[\\/][\w.@+\-]+){2,})[\\/]?")
+# Where paths of a machine begin. A report may be about paths of its own, of files that an environment only plays.
+_MACHINE = frozenset(
+    "Applications Library System Users Volumes bin boot data dev etc home lib lib64 lost+found media mnt nix opt private proc "
+    "root run sbin scratch snap srv sys tmp usr var".split()
+)
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Z_]{3,}%")
 
 _protected: set[str] = set()
@@ -38,8 +44,25 @@ def redact(text: str) -> str:
 
 
 def scrub(text: str) -> str:
-    """For prompts: also without file paths and environment variables."""
-    return _VARIABLE.sub("<variable>", _FILE_PATH.sub("<path>", redact(text)))
+    """For prompts: also without paths of a machine and environment variables."""
+    return _VARIABLE.sub("<variable>", _FILE_PATH.sub(_blank_path, redact(text)))
+
+
+def _blank_path(found: re.Match[str]) -> str:
+    """A path of some machine's is blanked: from a home, a drive, a usual root, or a folder that this machine has."""
+    path = found.group()
+    if not path.startswith("/"):
+        return "<path>"
+    first = path.split("/")[1]
+    return "<path>" if first in _MACHINE or first in _top_folders() else path
+
+
+@cache
+def _top_folders() -> frozenset[str]:
+    try:
+        return frozenset(os.listdir("/"))
+    except OSError:
+        return frozenset()
 
 
 def _from_environment() -> set[str]:

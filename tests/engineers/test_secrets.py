@@ -112,3 +112,21 @@ def test_whatever_looks_like_a_key_is_blanked(secret):
 )
 def test_ordinary_words_are_left_alone(text):
     assert redact(text) == scrub(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cd: '/wonderland/documents': No such file",
+        "/alice_s_files/report.pdf moved to /alice_s_files/archive/report.pdf",
+    ],
+)
+def test_paths_that_a_report_is_about_stay_readable(text):
+    assert scrub(text) == text
+
+
+@pytest.mark.parametrize(
+    "path", ["/home/anna/x.txt", "~/x/y", "C:\\Users\\anna\\x", "/opt/tool/key.pem", "/usr/lib/python3"]
+)
+def test_paths_of_a_machine_are_blanked(path):
+    assert scrub(f"see {path}.").startswith("see <path>")
