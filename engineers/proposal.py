@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,6 +33,23 @@ class Usage(BaseModel):
     cost: float | None = 0.0  # US dollars
     seconds: float = 0.0
     attempts: int = 0  # questions asked of the model
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """The sum of several; its cost is None where one of theirs is."""
+        each = list(usages)
+        costs = [usage.cost for usage in each]
+        return cls(
+            prompt_tokens=sum(usage.prompt_tokens for usage in each),
+            completion_tokens=sum(usage.completion_tokens for usage in each),
+            cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+            seconds=sum(usage.seconds for usage in each),
+            attempts=sum(usage.attempts for usage in each),
+        )
 
 
 class Proposal(BaseModel, Generic[ConfigT]):

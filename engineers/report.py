@@ -67,7 +67,18 @@ class StageRecord(_Section):
 class Incident(_Section):
     """Something that went wrong and was survived: a refused proposal, a time-out, a diverged stage, a dead worker."""
 
-    kind: Literal["refused_proposal", "engineer_failed", "diverged", "worker_lost", "generation_failed", "other"]
+    kind: Literal[
+        "refused_proposal",
+        "engineer_failed",
+        "diverged",
+        "collapsed",
+        "worker_lost",
+        "generation_failed",
+        "trainee_failed",
+        "policy_failed",
+        "odd_metrics",
+        "other",
+    ]
     message: str
     stage: int
 
@@ -80,6 +91,9 @@ class StageReport(_Section):
     stage: int = Field(ge=0, description="The stage that was just finished, 0-based.")
     environment: str = Field("", description="What the environment is and what its agents must do, in a few sentences.")
     objective: str = Field("valid_rate", description="The metric the run wants to raise on the validation suite.")
+    failure_meanings: dict[str, str] = Field(
+        default_factory=dict, description="What each kind of failure means, in a sentence."
+    )
     config: dict[str, Any] = Field(description="The config the stage was trained on.")
     target: dict[str, Any] = Field(
         default_factory=dict,

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from envtuning.loop import run as loop
 from envtuning.loop.ask import EngineerUnavailable
+from envtuning.loop.observer import Observers, UnknownObserver, observer_at
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunError, RunFolder, next_task
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
-from envtuning.show.console import ConsoleObserver, make_console, print_error, run_table, summary
+from envtuning.show.console import ConsoleObserver, in_words, make_console, print_error, run_table, summary
 from envtuning.show.page import write_page
 from envtuning.show.tensorboard import EventFiles
 from envtuning.studies import compare as comparing
 from envtuning.trainees import UnknownTrainee
-from envtuning.worlds.lakes.episodes import Episode
-from mapf_frozenlake import Instance, InstanceSet, LakeError
-from mapf_frozenlake.render import ansi, plan_frames, save_animation
+from envtuning.worlds.registry import UnknownWorld
+from envtuning.worlds.world import Film, InfeasibleConfig, TooFewCases
 
 app = typer.Typer(
     name="envtuning",
@@ -59,6 +60,16 @@ Engineer = Annotated[
     str | None,
     typer.Option(help="Who writes the next config: rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="A key of the run's file and its value: trainee.options.lr=3e-4. May be given several times."
+    ),
+]
+Observed = Annotated[
+    list[str] | None,
+    typer.Option("--observer", help="package.module:factory of an observer of your own. May be given several times."),
+]
 
 
 @app.command()
@@ -78,24 +89,27 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The run's folder; with several seeds, the folder that holds them.")
     ] = None,
+    settings: Settings = None,
+    observer: Observed = None,
 ) -> None:
     """Run a preset or a file to its end. A run that was interrupted goes on where it was."""
     with told():
-        spec = adjusted(load_spec(what), engineer=engineer, stages=stages, context=context, max_cost=max_cost)
+        spec = load_spec(what, changes=parse_settings(settings))
+        spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
             one = spec.model_copy(update={"seed": seed})
             folder = (
                 out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
             )
-            carry_out(loop.create(folder, one))
+            carry_out(loop.create(folder, one), observer)
 
 
 @app.command()
-def resume(folder: Run) -> None:
+def resume(folder: Run, observer: Observed = None) -> None:
     """Go on with a run that was interrupted; it ends as if it had not been."""
     with told():
-        carry_out(RunFolder(folder))
+        carry_out(RunFolder(folder), observer)
 
 
 @app.command()
@@ -153,10 +167,11 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
         "runs/compare"
     ),
+    settings: Settings = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
     with told():
-        spec = adjusted(load_spec(what), stages=stages)
+        spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         result = comparing.compare(spec, names, parse_seeds(seeds), out, ConsoleObserver(console))
         console.print(comparing.table(result))
@@ -174,18 +189,14 @@ def replay(
     """Show how a validation board was played."""
     with told():
         one = RunFolder(folder)
-        episode, instance = find_episode(one, stage, case)
-        frames = plan_frames(instance, episode.plan)
-        verdict = f"valid in {episode.makespan} steps" if episode.valid else f"failed: {episode.failure}"
-        if episode.valid and instance.makespan is not None:
-            verdict += f" (least {instance.makespan})"
+        film = find_film(one, stage, case)
         if out is not None:
             with atomic.storage_errors(out):
-                save_animation(out, frames, seconds_per_step=seconds)
-            console.print(f"{out}: {verdict}", highlight=False)
+                film.save(out, seconds)
+            console.print(f"{out}: {film.title}", highlight=False)
             return
-        show_film([ansi(frame, colour=console.is_terminal) for frame in frames], seconds)
-        console.print(f"stage {stage}, case {episode.case}: {verdict}")
+        show_film(film.frames, seconds)
+        console.print(f"stage {stage}, {film.title}")
 
 
 @app.command()
@@ -200,20 +211,21 @@ def presets(
             console.print(preset_text(name), highlight=False, markup=False, end="")
             return
         listing = Table(box=None)
-        for heading in ("preset", "stages", "env steps", "what it is"):
-            listing.add_column(heading, justify="right" if heading in ("stages", "env steps") else "left")
+        for heading in ("preset", "stages", "budget", "what it is"):
+            listing.add_column(heading, justify="right" if heading in ("stages", "budget") else "left")
         for each in preset_names():
             spec = load_spec(each)
-            listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,}", spec.description)
+            listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,} {in_words(spec.unit)}", spec.description)
         console.print(listing)
 
 
-def carry_out(one: RunFolder) -> None:
+def carry_out(one: RunFolder, observers: list[str] | None = None) -> None:
     """Run what is left, then print the tables and where the page lies."""
+    heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
     if next_task(one) is None:
         console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
     else:
-        loop.go(one, ConsoleObserver(console))
+        loop.go(one, heard_by)
     console.print(summary(one))
     console.print(f"report page: {page([one], None)}", highlight=False)
 
@@ -265,6 +277,20 @@ def adjusted(
     return spec.model_copy(update={"engineer": changed.model_copy(update={"options": options})})
 
 
+def parse_settings(settings: list[str] | None) -> dict[str, Any]:
+    """``trainee.options.lr=3e-4`` by its dotted key; values are read as YAML."""
+    changes: dict[str, Any] = {}
+    for setting in settings or []:
+        key, sign, value = setting.partition("=")
+        if not sign or not all(key.split(".")):
+            raise SpecError(f"--set {setting!r}: write KEY=VALUE with a dotted key, such as trainee.options.lr=3e-4")
+        try:
+            changes[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise SpecError(f"--set {setting!r}: {value!r} is no value ({error})") from error
+    return changes
+
+
 def parse_seeds(text: str) -> list[int]:
     """'3' is 0, 1, 2; '4,7' is 4 and 7; '4,' is 4 alone."""
     try:
@@ -284,23 +310,29 @@ def run_name(spec: RunSpec) -> str:
     return f"{spec.name}-{named_after}" if writes and named_after != spec.name else spec.name
 
 
-def find_episode(one: RunFolder, stage: int, case: int | None) -> tuple[Episode, Instance]:
-    recorded = [Episode.from_json(data) for data in one.stage(stage).episodes()]
+def find_film(one: RunFolder, stage: int, case: int | None) -> Film:
+    """The film of a case of a stage's closing validation; of the first that failed where none is named."""
+    recorded = one.stage(stage).episodes()
     if not recorded:
         raise RunError(
             f"stage {stage} of {one.path} has no episodes: its {len(one.done_stages)} finished stages start at 0"
         )
     if case is None:
-        case = next((episode.case for episode in recorded if not episode.valid), 0)
+        case = next((episode.case for episode in recorded if not episode.succeeded), 0)
     if case >= len(recorded):
         raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
-    return recorded[case], InstanceSet.load(one.validation_file)[case]
+    film = one.world.film(one.world.load(one.validation_file), recorded[case])
+    if film is None:
+        raise RunError(
+            f"the world {one.world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"
+        )
+    return film
 
 
-def show_film(pictures: list[str], seconds: float) -> None:
+def show_film(pictures: Sequence[str], seconds: float) -> None:
     """One picture over the other on a terminal, one below the other elsewhere."""
     if not console.is_terminal:
-        console.print("\n\n".join(pictures), markup=False, highlight=False)
+        console.print("\n\n".join(Text.from_ansi(picture).plain for picture in pictures), markup=False, highlight=False)
         return
     with Live(console=console, auto_refresh=False) as live:
         for picture in pictures:
@@ -312,8 +344,8 @@ def show_film(pictures: list[str], seconds: float) -> None:
 def told() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
     expected = (
-        SpecError, RunError, RunStopped, UnknownTrainee, EngineerUnavailable, LakeError, ImportError,
-        atomic.StorageError, atomic.RunLocked,
+        SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
+        InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked,
     )  # fmt: skip
     try:
         yield

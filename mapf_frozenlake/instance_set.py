@@ -199,6 +199,12 @@ class InstanceSet:
 
         return checksum(self)
 
+    def fingerprints(self) -> frozenset[int]:
+        """A key for each instance: equal for those that differ only by rotation, reflection or the agents' numbers."""
+        from mapf_frozenlake.generator.symmetry import canonical_keys
+
+        return frozenset(canonical_keys(self).tolist())
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one compressed file, checksum and config inside."""
         from mapf_frozenlake.instance_file import write

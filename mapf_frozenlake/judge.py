@@ -53,8 +53,15 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
     with ``optima`` the solver's; the gap in the sum of costs is known only by ``optima=("sum_of_costs",)``. A
     ``ParseError`` in place of a plan is judged too: it fails as ``parse_error``.
     """
+    return judge_and_play(instance, plan, optima=optima)[0]
+
+
+def judge_and_play(
+    instance: Instance, plan: Plan | ParseError, *, optima: Collection[Objective] = ()
+) -> tuple[Verdict, Playback | None]:
+    """The verdict of ``judge``, and what was played for it; None in place of a plan that could not be read."""
     if isinstance(plan, ParseError):
-        return Verdict(
+        unread = Verdict(
             valid=False,
             optimal=False,
             failure=FailureKind.PARSE_ERROR,
@@ -63,6 +70,7 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
             sum_of_costs=None,
             agents_on_goal=(False,) * instance.num_agents,
         )
+        return unread, None
     if not set(optima) <= set(get_args(Objective)):
         raise LakeError(f"optima={optima!r}: name {' and '.join(map(repr, get_args(Objective)))}, or leave it out")
     playback = play(instance, plan)
@@ -75,7 +83,7 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
     sum_of_costs = sum(settled) if arrived else None
     least_makespan = _least(instance, "makespan", optima) if valid else None
     least_sum = _least(instance, "sum_of_costs", optima) if valid else None
-    return Verdict(
+    verdict = Verdict(
         valid=valid,
         optimal=makespan == least_makespan if least_makespan is not None else (None if valid else False),
         failure=None if valid else _primary(violations),
@@ -87,6 +95,7 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
         agents_on_goal=tuple(on_goal[-1].tolist()),
         note=UNKNOWN_OPTIMUM if valid and least_makespan is None else None,
     )
+    return verdict, playback
 
 
 def judge_batch(

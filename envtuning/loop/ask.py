@@ -17,7 +17,6 @@ from envtuning.runs import atomic
 from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
-from mapf_frozenlake import LakeConfig, check_config
 
 REDRAWS = 100
 
@@ -41,7 +40,7 @@ def raise_unless_askable(spec: RunSpec) -> None:
             raise EngineerUnavailable(str(error)) from error
 
 
-def ask(run: RunFolder, stage: StageFolder) -> Answer:
+def ask(run: RunFolder, stage: StageFolder) -> Answer[Any]:
     """The engineer's answer to a finished stage's report, asked once and then read from the disk."""
     if (recorded := stage.answer) is not None:
         return recorded
@@ -53,9 +52,10 @@ def ask(run: RunFolder, stage: StageFolder) -> Answer:
     return answer
 
 
-def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
+def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer[Any]:
     """Ask, check, and fall back to the current config where the engineer fails or is refused."""
-    spec, current = run.spec, LakeConfig.model_validate(report.config)
+    spec, answer = run.spec, Answer[stage.config_type]  # type: ignore[name-defined]
+    current = stage.config_type.model_validate(report.config)
 
     def incident(kind: Any, message: str) -> Incident:
         return Incident(kind=kind, message=redact(message), stage=stage.number)
@@ -68,10 +68,10 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
         )
     except Exception as error:  # a third party's engineer may fail in any way; the run goes on with what works
         message = f"{name} failed ({type(error).__name__}: {error}); the current config goes on"
-        return Answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
+        return answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
     if proposal.fallback:
         why = "; ".join(proposal.refusals) or "it gave no config"
-        return Answer(
+        return answer(
             proposal=proposal,
             config=current,
             incidents=[
@@ -83,14 +83,14 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer:
         current,
         report.records(),
         editable=spec.editable,
-        feasible=check_config if spec.guard.check_feasible else None,
+        feasible=spec.world.made.check if spec.guard.check_feasible else None,
         max_drop=spec.guard.max_drop,
         objective=report.objective,
     )
     if refusals:
         message = f"{name}'s config was refused ({'; '.join(refusals)}); the current config goes on"
-        return Answer(proposal=proposal, config=current, incidents=[incident("refused_proposal", message)])
-    return Answer(proposal=proposal, config=proposal.config)
+        return answer(proposal=proposal, config=current, incidents=[incident("refused_proposal", message)])
+    return answer(proposal=proposal, config=proposal.config)
 
 
 def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
@@ -111,7 +111,8 @@ def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
 
 def new_engineer(spec: RunSpec, options: dict[str, Any]) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
-    guard = {"feasible": check_config if spec.guard.check_feasible else None, "max_drop": spec.guard.max_drop}
+    feasible = spec.world.made.check if spec.guard.check_feasible else None
+    guard = {"feasible": feasible, "max_drop": spec.guard.max_drop}
     given = guard | spec.engineer.options | options
     try:
         if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
@@ -164,11 +165,11 @@ class RecordedFirst:
         return self.chat.complete(messages, schema, max_tokens=max_tokens)
 
 
-def within(seconds: float | None, question: Callable[[], Proposal[LakeConfig]]) -> Proposal[LakeConfig]:
+def within(seconds: float | None, question: Callable[[], Proposal[Any]]) -> Proposal[Any]:
     """The question's answer, or ``NoAnswer`` after so many seconds; a thread that never ends dies with the process."""
     if seconds is None:
         return question()
-    answers: list[Proposal[LakeConfig]] = []
+    answers: list[Proposal[Any]] = []
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -187,14 +188,14 @@ def within(seconds: float | None, question: Callable[[], Proposal[LakeConfig]]) 
     return answers[0]
 
 
-def redraw(spec: RunSpec, config: LakeConfig) -> LakeConfig:
+def redraw(spec: RunSpec, config: Any) -> Any:
     """The config with its editable knobs drawn from the run's seed, the first draw that the generator can meet."""
     refusals: list[str] = []
     for draw in range(REDRAWS):
         engineer = engineers.make("random", seed=derive(spec.seed, "first config", draw))
         blank = StageReport(stage=0, config=config.model_dump(mode="json"))
         drawn = engineer.propose(blank, current=config, editable=spec.editable).config
-        refusals = check(drawn, config, editable=spec.editable, feasible=check_config)
+        refusals = check(drawn, config, editable=spec.editable, feasible=spec.world.made.check)
         if not refusals:
             return drawn
     raise RunError(f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config")

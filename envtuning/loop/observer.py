@@ -1,8 +1,11 @@
-"""``Observer``: how a loop tells what it is doing, to a terminal or to anything else. Its silence changes nothing."""
+"""``Observer``: how a loop tells what it is doing, to a terminal or to anything else. What it does changes no run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 from engineers.report import Incident
 from envtuning.runs.folder import Answer, RunFolder, StageFolder
@@ -13,8 +16,9 @@ class Progress:
     """Where a stage stands."""
 
     stage: int
-    env_steps: int  # spent in this stage
-    allowance: int  # env steps this stage may spend
+    spent: int  # in this stage, in the budget's unit
+    allowance: int  # what this stage may spend
+    unit: str
     metrics: dict[str, float]  # the latest iteration's
 
 
@@ -39,14 +43,55 @@ class Observer:
     def engineer_asked(self, stage: StageFolder, name: str) -> None:
         pass
 
-    def engineer_answered(self, stage: StageFolder, answer: Answer) -> None:
+    def engineer_answered(self, stage: StageFolder, answer: Answer[Any]) -> None:
         pass
 
     def went_wrong(self, incident: Incident) -> None:
         pass
 
-    def test_opened(self, boards: int) -> None:
+    def test_opened(self, cases: int) -> None:
         pass
 
     def run_left(self) -> None:
         """Nobody works on the run any more: it is finished, stopped or interrupted."""
+
+
+class UnknownObserver(ValueError):
+    """There is no observer at this place."""
+
+
+class Observers(Observer):
+    """Several as one."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self.observers = list(observers)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in _HEARD:
+            return super().__getattribute__(name)
+        each = [getattr(observer, name) for observer in self.observers]
+
+        def tell(*arguments: Any) -> None:
+            for hear in each:
+                hear(*arguments)
+
+        return tell
+
+
+_HEARD = frozenset(name for name in vars(Observer) if not name.startswith("_"))
+
+
+def observer_at(place: str) -> Observer:
+    """The observer that ``package.module:factory`` makes (a class, or a function without arguments)."""
+    module_name, _, attribute = place.partition(":")
+    if not attribute:
+        raise UnknownObserver(f"observer {place!r}: name it as 'package.module:factory'")
+    try:
+        made = getattr(import_module(module_name), attribute)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise UnknownObserver(f"observer {place!r} cannot be made: {error}") from error
+    if not isinstance(made, Observer):
+        raise UnknownObserver(
+            f"observer {place!r} made a {type(made).__name__}: derive it from envtuning.loop.observer.Observer"
+        )
+    return made

@@ -7,39 +7,57 @@ on the disk, so a first start and a resumption after a kill are the same code.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from engineers.report import Incident
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
+from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
 from envtuning.loop.observer import Observer
-from envtuning.loop.stage import StageRunner
+from envtuning.loop.stage import RunStopped, StageRunner, raise_unless_fades
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic
 from envtuning.runs.folder import Choose, RunError, RunFolder, StageConfig, Test, TestRecord, Train, next_task
 from envtuning.runs.seeds import derive
-from envtuning.runs.spec import RunSpec
-from envtuning.trainees import make_trainee, raise_unless_makeable
+from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.trainees import make_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import Trainee
-from envtuning.worlds.lakes.episodes import slice_results
-from envtuning.worlds.lakes.play import play
-from mapf_frozenlake import LakeConfig
+from envtuning.worlds.episodes import slice_results
 
 
 def create(folder: str | Path, spec: RunSpec) -> RunFolder:
     """A new run's folder, made only when its trainee and its engineer can be had; or the folder that holds this very run."""
     if not (Path(folder) / "run.json").exists():
-        raise_unless_makeable(spec.trainee.kind, spec.trainee.options)
-        raise_unless_askable(spec)
+        raise_unless_runnable(spec)
     return RunFolder.create(folder, spec)
 
 
+def raise_unless_runnable(spec: RunSpec) -> None:
+    """Find out before the first stage what would stop a later one: trainee, engineer, rules and fades."""
+    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target)
+    raise_unless_askable(spec)
+    reported = reported_by(spec.trainee.kind)
+    for number, stage in enumerate(spec.stages):
+        missing = stage.advance_when.needs() - reported if stage.advance_when and reported is not None else frozenset()
+        if missing:
+            raise SpecError(
+                f"stages.{number}.advance_when needs {', '.join(sorted(missing))}, and trainee {spec.trainee.kind!r} reports "
+                f"only {', '.join(sorted(reported or ()))}: choose another rule"
+            )
+        try:
+            raise_unless_fades(stage, spec.target if stage.config == "engineer" else stage.config)
+        except ValueError as error:
+            raise SpecError(f"stages.{number}.{error}") from error
+
+
 def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunFolder:
-    """Run a spec to its end in a new folder; a folder that already holds this very run is gone on with."""
+    """Run a spec to its end in a new folder; a folder that already holds this very run is continued."""
     run = create(folder, spec)
     go(run, observer)
     return run
 
 
 def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
-    """Go on with a run that was interrupted; ends with what it would have ended with."""
+    """Continue a run that was interrupted; ends with what it would have ended with."""
     run = RunFolder(folder)
     go(run, observer)
     return run
@@ -66,7 +84,7 @@ class _Loop:
     """The processes and arrays that a run needs while it runs; nothing in here is the run's state."""
 
     def __init__(self, run: RunFolder, observer: Observer) -> None:
-        self.run, self.spec, self.observer = run, run.spec, observer
+        self.run, self.spec, self.world, self.observer = run, run.spec, run.world, observer
         self.trainee: Trainee | None = None
         self._suites: Suites | None = None
 
@@ -85,16 +103,29 @@ class _Loop:
             self.test()
 
     def close(self) -> None:
-        if self.trainee is not None:
-            self.trainee.close()
-            self.trainee = None
+        """Give the trainee's processes back; one that fails at that has done its work all the same."""
+        trainee, self.trainee = self.trainee, None
+        if trainee is None:
+            return
+        try:
+            with held_to("close"):
+                trainee.close()
+        except TraineeFailed as error:
+            self.record("trainee_failed", str(error))
+
+    def record(self, kind: Any, message: str) -> None:
+        """Something that went wrong outside of a stage and was survived."""
+        incident = Incident(kind=kind, message=message, stage=max(0, len(self.run.done_stages) - 1))
+        atomic.append_line(self.run.incidents_file, incident.model_dump())
+        self.observer.went_wrong(incident)
 
     def choose(self, number: int) -> None:
         """Settle what the stage trains on and put it on the disk."""
-        plan, folder = self.spec.stages[number], self.run.stage(number)
-        if isinstance(plan.config, LakeConfig):
+        plan, folder = self.spec.stage(number), self.run.stage(number)
+        chosen_by = StageConfig[folder.config_type]  # type: ignore[name-defined]
+        if plan.config != "engineer":
             config = redraw(self.spec, plan.config) if plan.redraw else plan.config
-            chosen = StageConfig(name=plan.name, config=config, engineer="default" if number == 0 else "file")
+            chosen = chosen_by(name=plan.name, config=config, engineer="default" if number == 0 else "file")
         else:
             before = self.run.stage(number - 1)
             self.observer.engineer_asked(before, self.spec.engineer.name)
@@ -102,7 +133,7 @@ class _Loop:
             self.observer.engineer_answered(before, answer)
             for incident in answer.incidents:
                 self.observer.went_wrong(incident)
-            chosen = StageConfig(name=plan.name, config=answer.config, engineer=self.spec.engineer.name)
+            chosen = chosen_by(name=plan.name, config=answer.config, engineer=self.spec.engineer.name)
         atomic.make_folder(folder.path)
         atomic.write_text(folder.config_file, chosen.model_dump_json(indent=1) + "\n")
 
@@ -110,13 +141,12 @@ class _Loop:
         folder = self.run.stage(number)
         chosen = folder.config
         assert chosen is not None, "a stage is trained after its config was chosen"
-        allowed = sum(stage.budget for stage in self.spec.stages[: number + 1])
         StageRunner(
             run=self.run,
             folder=folder,
-            plan=self.spec.stages[number],
+            plan=self.spec.stage(number),
             chosen=chosen,
-            allowance=allowed - self.run.env_steps,
+            allowance=self.spec.allowed(number) - self.run.budget_spent,
             suites=self.suites,
             load_trainee=lambda renew: self.trainee_before(number, renew),
             observer=self.observer,
@@ -129,19 +159,23 @@ class _Loop:
         if self.trainee is None:
             self.trainee = make_trainee(
                 self.spec.trainee.kind,
-                max_size=self.spec.max_size,
-                max_agents=self.spec.max_agents,
+                world=self.world,
+                room=self.world.room(self.spec.written_configs),
                 exclude=self.suites.held_out,
                 seed=derive(self.spec.seed, "trainee"),
                 **self.spec.trainee.options,
             )
-        if not self.run.start.exists():
-            with atomic.new_folder(self.run.start) as draft:
-                self.trainee.save(draft)
-        checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
-        if not checkpoint.is_dir():
-            raise RunError(f"{checkpoint} is gone, and stage {number} goes on from it: bring it back from a copy")
-        self.trainee.load(checkpoint)
+        try:
+            if not self.run.start.exists():
+                with atomic.new_folder(self.run.start) as draft:
+                    save_checkpoint(self.trainee.save, draft)
+            checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
+            if not checkpoint.is_dir():
+                raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
+            with held_to("load"):
+                self.trainee.load(checkpoint)
+        except TraineeFailed as error:
+            raise RunStopped(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
         return self.trainee
 
     def test(self) -> None:
@@ -150,8 +184,13 @@ class _Loop:
         assert suite is not None, "a run without a test suite has no test to open"
         self.observer.test_opened(len(suite))
         tables = {}
-        for name, number in (("first", 1), ("last", len(self.spec.stages))):
-            policy = self.trainee_before(number).policy()
-            episodes = play(policy, suite, self.spec.target)
+        for name, number in (("first", 1), ("last", len(self.run.done_stages))):
+            trainee = self.trainee_before(number)
+            try:
+                with held_to("policy"):
+                    seed = derive(self.spec.suites.seed, "play the test")
+                    episodes = self.world.play(trainee.policy(), suite, self.spec.target, seed=seed)
+            except TraineeFailed as error:
+                raise RunStopped(f"the test of {self.run.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)
         atomic.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")

@@ -7,26 +7,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engineers.knobs import KnobError, dump, get, with_values
 from engineers.report import Incident
+from envtuning.loop.contract import (
+    TraineeFailed,
+    amounts_in,
+    held_to,
+    raise_unless_spent,
+    read_metrics,
+    save_checkpoint,
+)
 from envtuning.loop.observer import Observer, Progress
 from envtuning.loop.report import StageOutcome, build_report
 from envtuning.loop.transitions import Decision, History
 from envtuning.loop.validation import Suites, draw_probe
 from envtuning.runs import atomic
-from envtuning.runs.folder import Done, RunFolder, StageConfig, StageFolder
+from envtuning.runs.folder import Done, RunFolder, StageConfig, StageFolder, closing_cost
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import Stage
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged, WorkerLost
-from envtuning.worlds.lakes.episodes import Episode, rates
-from envtuning.worlds.lakes.play import play
-from mapf_frozenlake import GenerationError, LakeConfig
-from mapf_frozenlake.instance_set import InstanceSet
+from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
+from envtuning.worlds.world import InfeasibleConfig
 
-FADE_PARTS = 10  # hints fade in this many equal parts
+FADE_PARTS = 10  # a knob fades in this many equal parts
 
 
 class RunStopped(RuntimeError):
@@ -40,12 +48,12 @@ class StageRunner:
     run: RunFolder
     folder: StageFolder
     plan: Stage
-    chosen: StageConfig
-    allowance: int  # env steps this stage may spend: its budget, and what earlier stages saved or overspent
+    chosen: StageConfig[Any]
+    allowance: int  # what this stage may spend: its budget, and what earlier stages saved or overspent
     suites: Suites
     load_trainee: Callable[[bool], Trainee]  # as it was before this stage; True: in new processes
     observer: Observer
-    spent: int = 0  # attempts that diverged included
+    spent: Counter[str] = field(default_factory=Counter)  # by unit, attempts that diverged included
     incidents: list[Incident] = field(default_factory=list)
 
     def go(self) -> None:
@@ -55,13 +63,13 @@ class StageRunner:
         for attempt in range(1 + self.run.spec.retries):
             atomic.clear(self.folder.path, keep=(self.folder.config_file.name,))
             for incident in self.incidents:
-                self._note("incident", message=incident.message)
+                self.note("incident", message=incident.message)
             self.observer.stage_began(self.folder, self.allowance)
-            before = self.spent
+            before = self.spent.copy()
             try:
                 tried = Attempt(self, config, self.load_trainee(renew))
                 outcome = tried.go()
-            except (TrainingDiverged, GenerationError, WorkerLost) as error:
+            except (TrainingDiverged, InfeasibleConfig, WorkerLost, TraineeFailed) as error:
                 config, renew = self._survive(error, config)
                 if isinstance(error, WorkerLost):
                     self.spent = before  # the machine's fault: the stage is repeated as if nothing had been
@@ -75,45 +83,51 @@ class StageRunner:
             f"`envtuning resume {self.run.path}`"
         )
 
-    def _survive(self, error: Exception, config: LakeConfig) -> tuple[LakeConfig, bool]:
+    def _survive(self, error: Exception, config: Any) -> tuple[Any, bool]:
         """Record what happened; the config to try next, and whether the trainee needs new processes."""
         if isinstance(error, WorkerLost):
-            self._record("worker_lost", f"{error}; the stage starts again from its checkpoint")
+            self.record("worker_lost", f"{error}; the stage starts again from its checkpoint")
+            return config, True
+        if isinstance(error, TraineeFailed):
+            self.record("trainee_failed", f"{error}; the stage starts again from its checkpoint")
             return config, True
         good = self._last_good_config()
-        if isinstance(error, GenerationError):
-            self._record("generation_failed", f"{error}; the last good config goes on")
+        if isinstance(error, InfeasibleConfig):
+            self.record("generation_failed", f"{error}; the last good config goes on")
             if good is None or good == config:
                 raise RunStopped(f"stage {self.folder.number}'s config cannot be drawn: {error}") from error
             return good, False
-        self._record("diverged", f"{error}; the last good checkpoint and config go on")
+        self.record("diverged", f"{error}; the last good checkpoint and config go on")
         return good or config, False
 
-    def _last_good_config(self) -> LakeConfig | None:
+    def _last_good_config(self) -> Any | None:
         if self.folder.number == 0:
             return None
         report = self.run.stage(self.folder.number - 1).report
-        return LakeConfig.model_validate(report.config) if report else None
+        return self.run.world.config_type.model_validate(report.config) if report else None
 
-    def _record(self, kind: Any, message: str) -> None:
+    def record(self, kind: Any, message: str) -> None:
         incident = Incident(kind=kind, message=message, stage=self.folder.number)
         self.incidents.append(incident)
         self.observer.went_wrong(incident)
 
-    def _note(self, kind: str, **values: object) -> None:
+    def note(self, kind: str, **values: object) -> None:
         atomic.append_line(self.folder.metrics_file, {"kind": kind, **values})
 
     def _finish(self, trainee: Trainee, outcome: StageOutcome, attempts: int, seconds: float) -> None:
-        with atomic.new_folder(self.folder.checkpoint) as draft:
-            trainee.save(draft)
+        try:
+            with atomic.new_folder(self.folder.checkpoint) as draft:
+                save_checkpoint(trainee.save, draft)
+        except TraineeFailed as error:
+            raise RunStopped(f"stage {self.folder.number} is trained, but {error}; mend it and resume") from error
         atomic.write_json(self.folder.episodes_file, [episode.to_json() for episode in outcome.episodes])
         report = build_report(self.run, self.suites.validation, outcome)
         atomic.write_text(self.folder.report_file, report.model_dump_json(indent=1) + "\n")
         done = Done(
             reason=outcome.reason,
-            env_steps=self.spent,
-            train_steps=outcome.train_steps,
-            validation_steps=outcome.validation_steps,
+            spent=dict(self.spent),
+            trained=outcome.trained,
+            validated=outcome.validated,
             attempts=attempts,
             seconds=round(seconds, 3),
             metrics=rates(outcome.episodes),
@@ -125,17 +139,22 @@ class StageRunner:
 class Attempt:
     """One try at a stage with one config."""
 
-    def __init__(self, runner: StageRunner, config: LakeConfig, trainee: Trainee) -> None:
+    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee) -> None:
         self.runner, self.config, self.trainee = runner, config, trainee
+        self.spec, self.world = runner.run.spec, runner.run.world
+        self.unit = self.spec.unit
         # A stage that diverged draws anew; one that lost a worker repeats itself.
-        self.draw = sum(incident.kind != "worker_lost" for incident in runner.incidents)
+        again = ("worker_lost", "trainee_failed", "policy_failed", "odd_metrics")
+        self.draw = sum(incident.kind not in again for incident in runner.incidents)
         self.closing_cost = closing_cost(runner.run, runner.folder.number)
-        self.history = History()
-        self.train_steps = self.validation_steps = 0
-        self.episodes: list[Episode] = []
+        self.history = History(objective=self.world.about.objective)
+        self.trained: Counter[str] = Counter()
+        self.validated: Counter[str] = Counter()
+        self.episodes: Sequence[Episode] = []
+        self.said: set[str] = set()  # sentences about odd metrics and policies, each recorded once
 
     def go(self) -> StageOutcome:
-        runner, suites = self.runner, self.runner.run.spec.suites
+        runner, suites = self.runner, self.spec.suites
         stretch, unvalidated = 0, 0
         decision = Decision(False, "")
         while (left := self._left()) > 0:
@@ -149,12 +168,13 @@ class Attempt:
                     break
         if not self.episodes or unvalidated:
             decision = self._validate_and_decide()
-        reason = decision.reason if decision.advance else f"the budget of {runner.allowance:,} env steps is spent"
+        spent_all = f"the budget of {runner.allowance:,} {self.unit.replace('_', ' ')} is spent"
+        reason = decision.reason if decision.advance else spent_all
         if not decision.advance and decision.reason:
             reason += f" ({decision.reason})"
-        runner._note("end", reason=reason)
-        probe = draw_probe(self.config, suites.probe_per_size, self._seed("probe"), runner.suites.held_out)
-        probe_episodes = self._play(probe) if probe is not None else []
+        runner.note("end", reason=reason)
+        probe = draw_probe(self.spec, self.config, self._seed("probe"), runner.suites.held_out)
+        probe_episodes = self._play(probe, self._faded()) if probe is not None else []
         return StageOutcome(
             number=runner.folder.number,
             chosen=runner.chosen,
@@ -164,87 +184,137 @@ class Attempt:
             probe_episodes=probe_episodes,
             history=self.history,
             reason=reason,
-            train_steps=self.train_steps,
-            validation_steps=self.validation_steps,
+            trained=dict(self.trained),
+            validated=dict(self.validated),
             incidents=runner.incidents,
         )
 
     def _left(self) -> int:
-        """Env steps of training that are left once the closing validation and probe are paid, as far as is known."""
-        return self.runner.allowance - self.runner.spent - self.closing_cost
+        """What is left to train with once the closing validation and probe are paid, as far as is known."""
+        return self.runner.allowance - self.runner.spent[self.unit] - self.closing_cost
 
     def _seed(self, *purpose: str | int) -> int:
-        return derive(self.runner.run.spec.seed, "stage", self.runner.folder.number, self.draw, *purpose)
+        return derive(self.spec.seed, "stage", self.runner.folder.number, self.draw, *purpose)
 
-    def _train(self, steps: int, stretch: int) -> int:
-        """Train a stretch; returns the env steps it really took."""
-        before = self.train_steps
-        config = self.config.model_copy(update={"hint_strength": self._hint_strength()})
-        self.trainee.train(config, steps, seed=self._seed("train", stretch), on_iteration=self._on_iteration)
-        return self.train_steps - before
+    # Training
 
-    def _on_iteration(self, metrics: Metrics) -> None:
+    def _train(self, amount: int, stretch: int) -> int:
+        """Train a stretch; returns what it really spent, in the budget's unit."""
+        before = self.trained.copy()
+        with held_to("train"):
+            given = self.trainee.train(
+                self._faded(), amount, seed=self._seed("train", stretch), on_iteration=self._on_iteration
+            )
+        returned = self._read(given, "train")
+        told = self.trained - before
+        rest = Counter(amounts_in(returned, "train")) - told
+        if rest:  # spent, and not told to on_iteration
+            self._charge(rest, self.trained)
+            if not told:
+                self._take_in(returned)
+        raise_unless_spent(self.trained - before, self.unit, amount)
+        return (self.trained - before)[self.unit]
+
+    def _on_iteration(self, given: Metrics) -> None:
+        metrics = self._read(given, "on_iteration")
+        self._charge(amounts_in(metrics, "on_iteration"), self.trained)
+        self._take_in(metrics)
+
+    def _read(self, given: Any, method: str) -> Metrics:
+        metrics, odd = read_metrics(given, method)
+        for sentence in odd:
+            self._say_once("odd_metrics", sentence)
+        return metrics
+
+    def _take_in(self, metrics: Metrics) -> None:
+        """An iteration: into the history and the metrics file. Raises ``TrainingDiverged``."""
         runner = self.runner
-        steps = int(metrics.get("env_steps", 0))
-        self.train_steps += steps
-        self._charge(steps)
         for name in ("grad_norm", "loss"):
             if not math.isfinite(metrics.get(name, 0.0)):
+                unit = self.unit.replace("_", " ")
                 raise TrainingDiverged(
-                    f"{name} became {metrics[name]} after {self.train_steps:,} env steps of the stage"
+                    f"{name} became {metrics[name]} after {self.trained[self.unit]:,} {unit} of the stage"
                 )
-        if lost := int(metrics.get("workers_lost", 0)):
-            runner._record("worker_lost", f"{lost} worker(s) died and were replaced")
-        finite = {name: float(value) for name, value in metrics.items() if math.isfinite(value)}
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        if lost := int(finite.get("workers_lost", 0)):
+            runner.record("worker_lost", f"{lost} worker(s) died and were replaced")
         self.history.iterations.append(finite)
-        runner._note("iteration", spent=runner.spent, **finite)
-        runner.observer.progressed(Progress(runner.folder.number, runner.spent, runner.allowance, finite))
+        runner.note("iteration", spent=runner.spent[self.unit], **finite)
+        runner.observer.progressed(
+            Progress(runner.folder.number, runner.spent[self.unit], runner.allowance, self.unit, finite)
+        )
 
-    def _charge(self, steps: int) -> None:
-        self.runner.spent += steps
-        self.history.env_steps += steps
+    def _charge(self, amounts: Amounts, account: Counter[str]) -> None:
+        account.update(amounts)
+        self.runner.spent.update(amounts)
+        self.history.spent += amounts.get(self.unit, 0)
 
-    def _play(self, suite: InstanceSet) -> list[Episode]:
-        rules = self.runner.run.spec.target.model_copy(update={"hint_strength": self._hint_strength()})
-        episodes = play(self.trainee.policy(), suite, rules)
-        steps = sum(episode.steps for episode in episodes)
-        self.validation_steps += steps
-        self._charge(steps)
+    def _say_once(self, kind: str, sentence: str) -> None:
+        if sentence not in self.said:
+            self.said.add(sentence)
+            self.runner.record(kind, sentence)
+
+    # Validation
+
+    def _play(self, cases: Any, rules: Any) -> Sequence[Episode]:
+        with held_to("policy"):
+            policy = self.trainee.policy()
+            episodes = self.world.play(policy, cases, rules, seed=derive(self.spec.suites.seed, "play"))
+        self._charge(total_cost(episodes), self.validated)
+        raised = [episode for episode in episodes if episode.failure == "policy_error"]
+        if raised:
+            counted = f"{len(raised)} of {len(episodes)}"
+            self._say_once(
+                "policy_failed", f"the policy raised an error on {counted} cases, the first: {raised[0].note}"
+            )
         return episodes
 
     def _validate_and_decide(self) -> Decision:
         runner = self.runner
-        self.episodes = self._play(runner.suites.validation)
+        rules = self.world.validated_as(self.spec.target, self._faded())
+        self.episodes = self._play(runner.suites.validation, rules)
         found = rates(self.episodes)
         self.history.validations.append(found)
-        runner._note("validation", spent=runner.spent, **found)
+        runner.note("validation", spent=runner.spent[self.unit], **found)
         runner.observer.validated(runner.folder, found)
         rule = runner.plan.advance_when
         return rule.decide(self.history) if rule is not None else Decision(False, "")
 
+    # Fading
+
     def _progress(self) -> float:
         """The part of the stage's training that is behind us, 0 to 1."""
-        return self.history.env_steps / max(1, self.history.env_steps + self._left())
+        return self.history.spent / max(1, self.history.spent + self._left())
 
-    def _hint_strength(self) -> float:
-        """From full to the config's own strength while the hints fade."""
-        if not self.runner.plan.fade_hints:
-            return self.config.hint_strength
-        faded = min(1.0, self._progress() / self.runner.plan.fade_hints)
-        faded = math.floor(faded * FADE_PARTS) / FADE_PARTS
-        return 1.0 + faded * (self.config.hint_strength - 1.0)
+    def _faded(self) -> Any:
+        """The config with the fading knob where it is now."""
+        fade = self.runner.plan.fade
+        if fade is None:
+            return self.config
+        path = tuple(fade.knob.split("."))
+        own = get(dump(self.config), path)
+        passed = math.floor(min(1.0, self._progress() / fade.over) * FADE_PARTS) / FADE_PARTS
+        value = fade.start + passed * (own - fade.start)
+        return with_values(self.config, {path: round(value) if isinstance(own, int) else value})
 
     def _until_next_fade(self) -> int:
-        fade = self.runner.plan.fade_hints
-        if not fade or self._progress() >= fade:
+        fade = self.runner.plan.fade
+        if fade is None or self._progress() >= fade.over:
             return self._left()
-        return max(1, round(fade / FADE_PARTS * (self.history.env_steps + self._left())))
+        return max(1, round(fade.over / FADE_PARTS * (self.history.spent + self._left())))
 
 
-def closing_cost(run: RunFolder, number: int) -> int:
-    """What the validation and probe after this stage will cost, by what the last stage's cost; 0 before the first."""
-    if number == 0:
-        return 0
-    done = run.stage(number - 1).done
-    validations = max(1, sum(line["kind"] == "validation" for line in run.stage(number - 1).metrics()))
-    return done.validation_steps // validations if done else 0
+def raise_unless_fades(plan: Stage, config: Any) -> None:
+    """Raises ``KnobError`` where the stage's fading knob is no number of the config, or may not have its first value."""
+    if plan.fade is None:
+        return
+    path = tuple(plan.fade.knob.split("."))
+    try:
+        own = get(dump(config), path)
+    except (KeyError, IndexError, TypeError, ValueError):
+        own = None
+    if isinstance(own, bool) or not isinstance(own, int | float):
+        raise KnobError(
+            f"fade.knob={plan.fade.knob!r} is no number of {type(config).__name__}: name one by its dotted path"
+        )
+    with_values(config, {path: round(plan.fade.start) if isinstance(own, int) else plan.fade.start})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, pstdev
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 
 @dataclass
@@ -19,7 +19,8 @@ class History:
 
     iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
     validations: list[dict[str, float]] = field(default_factory=list)  # e.g. valid_rate, optimal_rate
-    env_steps: int = 0  # spent in this stage, validation included
+    spent: int = 0  # in this stage, in the budget's unit, validation included
+    objective: str = "valid_rate"  # the metric that rules without one of their own look at
 
 
 @dataclass(frozen=True)
@@ -31,25 +32,30 @@ class Decision:
 class _Rule(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def needs(self) -> frozenset[str]:
+        """The training metrics without which the rule can never say yes."""
+        return frozenset()
+
 
 class Converged(_Rule):
     """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
 
     rule: Literal["converged"] = "converged"
-    metric: str = Field("valid_rate", description="Which validation metric.")
+    metric: str | None = Field(None, description="Which validation metric; null: the world's objective.")
     window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
     min_gain: float = Field(0.02, ge=0.0, description="A rise of this much or less counts as none.")
 
     def decide(self, history: History) -> Decision:
-        values = [entry[self.metric] for entry in history.validations if self.metric in entry]
+        metric = self.metric or history.objective
+        values = [entry[metric] for entry in history.validations if metric in entry]
         needed = 2 * self.window
         if len(values) < needed:
-            return Decision(False, f"{self.metric}: {len(values)} of {needed} validations needed to judge convergence")
+            return Decision(False, f"{metric}: {len(values)} of {needed} validations needed to judge convergence")
         before, now = fmean(values[-needed : -self.window]), fmean(values[-self.window :])
         over = f"{before:.3f} to {now:.3f} over {self.window} validation{'' if self.window == 1 else 's'}"
         if now - before <= self.min_gain:
-            return Decision(True, f"{self.metric} converged: {over}")
-        return Decision(False, f"{self.metric} still rises: {over}")
+            return Decision(True, f"{metric} converged: {over}")
+        return Decision(False, f"{metric} still rises: {over}")
 
 
 class GradNormStable(_Rule):
@@ -63,6 +69,9 @@ class GradNormStable(_Rule):
     max_drift: float = Field(
         0.25, gt=0.0, description="Highest relative change from the window's first half to its last."
     )
+
+    def needs(self) -> frozenset[str]:
+        return frozenset({"grad_norm"})
 
     def decide(self, history: History) -> Decision:
         values = [entry["grad_norm"] for entry in history.iterations if "grad_norm" in entry]
@@ -89,27 +98,26 @@ class Reached(_Rule):
     """The latest validation metric is at least ``value``."""
 
     rule: Literal["reached"] = "reached"
-    metric: str = "valid_rate"
+    metric: str | None = Field(None, description="Which validation metric; null: the world's objective.")
     value: float
 
     def decide(self, history: History) -> Decision:
-        latest = next((entry[self.metric] for entry in reversed(history.validations) if self.metric in entry), None)
+        metric = self.metric or history.objective
+        latest = next((entry[metric] for entry in reversed(history.validations) if metric in entry), None)
         if latest is None:
-            return Decision(False, f"{self.metric}: not validated yet")
+            return Decision(False, f"{metric}: not validated yet")
         reached = latest >= self.value
-        return Decision(reached, f"{self.metric} {latest:.3f} is {'at least' if reached else 'below'} {self.value:g}")
+        return Decision(reached, f"{metric} {latest:.3f} is {'at least' if reached else 'below'} {self.value:g}")
 
 
-class StepsSpent(_Rule):
-    """The stage has taken at least ``env_steps``, validation included."""
+class Spent(_Rule):
+    """The stage has spent at least ``amount`` of its budget's unit, validation included."""
 
-    rule: Literal["steps_spent"] = "steps_spent"
-    env_steps: int = Field(ge=1)
+    rule: Literal["spent", "steps_spent"] = "spent"
+    amount: int = Field(ge=1, validation_alias=AliasChoices("amount", "env_steps"))
 
     def decide(self, history: History) -> Decision:
-        return Decision(
-            history.env_steps >= self.env_steps, f"{history.env_steps:,} of {self.env_steps:,} env steps spent"
-        )
+        return Decision(history.spent >= self.amount, f"{history.spent:,} of {self.amount:,} spent")
 
 
 class All(_Rule):
@@ -117,6 +125,9 @@ class All(_Rule):
 
     rule: Literal["all"] = "all"
     rules: tuple[Rule, ...] = Field(min_length=1)
+
+    def needs(self) -> frozenset[str]:
+        return frozenset().union(*(rule.needs() for rule in self.rules))
 
     def decide(self, history: History) -> Decision:
         decisions = [rule.decide(history) for rule in self.rules]
@@ -130,13 +141,16 @@ class AnyOf(_Rule):
     rule: Literal["any"] = "any"
     rules: tuple[Rule, ...] = Field(min_length=1)
 
+    def needs(self) -> frozenset[str]:
+        return frozenset.intersection(*(rule.needs() for rule in self.rules))
+
     def decide(self, history: History) -> Decision:
         decisions = [rule.decide(history) for rule in self.rules]
         advancing = [decision for decision in decisions if decision.advance]
         return Decision(bool(advancing), _join(advancing or decisions, "; "))
 
 
-Rule = Annotated[Converged | GradNormStable | Reached | StepsSpent | All | AnyOf, Field(discriminator="rule")]
+Rule = Annotated[Converged | GradNormStable | Reached | Spent | All | AnyOf, Field(discriminator="rule")]
 All.model_rebuild()
 AnyOf.model_rebuild()
 

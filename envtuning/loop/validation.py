@@ -1,68 +1,65 @@
-"""The held-out suites, and playing a policy on them. Training, validation and test share no board, up to symmetry."""
+"""The held-out sets of a run, drawn once and stored. Training, validation and test have no case in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
-from mapf_frozenlake import LakeConfig, generate, validation_suite
-from mapf_frozenlake.instance_set import InstanceSet
-
-# The suites belong to the target, not to the run's seed: tables of different seeds are about the same boards.
-SUITE_SEED = 20_260_617
 
 
 @dataclass(frozen=True)
 class Suites:
-    """The boards that no trainee may train on."""
+    """The cases that no trainee may train on."""
 
-    validation: InstanceSet  # the engineer, the transitions and any search see its results
-    test: InstanceSet | None  # opened once, after the last stage; no decision reads it
+    validation: Any  # the engineer, the transitions and any search see its results
+    test: Any | None  # opened once, after the last stage; no decision reads it
 
     @property
-    def held_out(self) -> InstanceSet:
-        return self.validation if self.test is None else InstanceSet.concatenate([self.validation, self.test])
+    def held_out(self) -> tuple[Any, ...]:
+        return (self.validation,) if self.test is None else (self.validation, self.test)
 
 
 def open_suites(run: RunFolder) -> Suites:
-    """The run's suites, drawn and stored the first time."""
-    spec = run.spec
-    if not run.validation_file.exists():
-        with atomic.new_file(run.validation_file) as draft:
-            draw_suite(spec, "validation").save(draft)
-    validation = InstanceSet.load(run.validation_file)
-    if not spec.suites.test_per_size:
+    """The run's held-out sets, drawn and stored the first time."""
+    spec, load = run.spec, run.world.load
+    validation = _stored(run.validation_file, load, lambda: draw_validation(spec))
+    if not spec.suites.test_per_slice:
         return Suites(validation, None)
-    if not run.test_suite_file.exists():
-        with atomic.new_file(run.test_suite_file) as draft:
-            draw_suite(spec, "test", exclude=validation).save(draft)
-    return Suites(validation, InstanceSet.load(run.test_suite_file))
+    return Suites(validation, _stored(run.test_suite_file, load, lambda: draw_test(spec, validation)))
 
 
-def draw_suite(spec: RunSpec, purpose: str, exclude: InstanceSet | None = None) -> InstanceSet:
-    """The same number of boards of every size of the target, whatever the shares."""
-    per_size = spec.suites.validation_per_size if purpose == "validation" else spec.suites.test_per_size
-    count = per_size * len(active_sizes(spec.target))
-    return validation_suite(even_shares(spec.target), count, derive(SUITE_SEED, purpose), exclude=exclude)
+def _stored(path: Path, load: Callable[[Path], Any], draw: Callable[[], Any]) -> Any:
+    if not path.exists():
+        cases = draw()
+        with atomic.new_file(path) as draft:
+            cases.save(draft)
+    return load(path)
 
 
-def draw_probe(config: LakeConfig, per_size: int, seed: int, exclude: InstanceSet) -> InstanceSet | None:
-    """Boards as the stage's own config deals them, shares included: what training really looks like."""
-    if per_size == 0:
+def draw_validation(spec: RunSpec) -> Any:
+    seed = derive(spec.suites.seed, "validation")
+    return spec.world.made.draw(
+        spec.target, spec.suites.validation_per_slice, seed=seed, purpose="validation", exclude=()
+    )
+
+
+def draw_test(spec: RunSpec, validation: Any) -> Any:
+    seed = derive(spec.suites.seed if spec.suites.test_seed is None else spec.suites.test_seed, "test")
+    return spec.world.made.draw(
+        spec.target, spec.suites.test_per_slice, seed=seed, purpose="test", exclude=(validation,)
+    )
+
+
+def draw_probe(spec: RunSpec, config: Any, seed: int, held_out: tuple[Any, ...]) -> Any | None:
+    """Cases as the stage's own config deals them: what training really looks like."""
+    if not spec.suites.probe_per_slice:
         return None
-    return generate(config, n=per_size * len(active_sizes(config)), seed=derive(seed, "probe"), exclude=exclude)
-
-
-def active_sizes(config: LakeConfig) -> list[int]:
-    return sorted(size for size, piece in config.slices.items() if piece.share > 0)
-
-
-def even_shares(config: LakeConfig) -> LakeConfig:
-    slices = {
-        size: piece.model_copy(update={"share": 1.0 if piece.share > 0 else 0.0})
-        for size, piece in config.slices.items()
-    }
-    return config.model_copy(update={"slices": slices})
+    return spec.world.made.draw(
+        config, spec.suites.probe_per_slice, seed=derive(seed, "probe"), purpose="probe", exclude=held_out
+    )

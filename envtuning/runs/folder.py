@@ -3,12 +3,13 @@
 ::
 
     RUN/run.json             the spec and the versions of what ran it; written once
-        validation.npz       the held-out boards that stages are validated on
-        test.npz, test.json  the boards opened once after the last stage, and the results on them
+        validation.cases     the held-out cases that stages are validated on
+        test.cases, test.json  the cases opened once after the last stage, and the results on them
         start/               the untrained trainee
+        incidents.jsonl      what went wrong outside of a stage
         stages/00/config.json       what the stage trains on, and who chose it
                   metrics.jsonl     a line per iteration, validation and incident
-                  episodes.json     every validation episode with its moves, for replays
+                  episodes.json     every validation episode with its trace, for replays
                   checkpoint/       the trainee at the stage's end
                   report.json       the StageReport
                   done.json         written last: the stage counts from here on
@@ -19,23 +20,28 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engineers.proposal import Proposal
+from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageReport
 from envtuning.runs import atomic
 from envtuning.runs.spec import RunSpec, sentences
-from mapf_frozenlake import LakeConfig
+from envtuning.worlds.episodes import Amounts, Episode
+from envtuning.worlds.world import World
 
-FORMAT = 1
+FORMAT = 2
 RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic", "ray", "torch")
+
+C = TypeVar("C", bound=BaseModel)  # a config of the run's world
 
 
 class RunError(RuntimeError):
@@ -62,21 +68,21 @@ class RunRecord(_Record):
     spec: RunSpec
 
 
-class StageConfig(_Record):
+class StageConfig(_Record, Generic[C]):
     """config.json"""
 
     name: str
-    config: LakeConfig
+    config: C
     engineer: str = Field(
         description="Who wrote it: 'default' the first, 'file' other given ones, or the engineer's name."
     )
 
 
-class Answer(_Record):
+class Answer(_Record, Generic[C]):
     """proposal.json: what the engineer answered, and what came of it."""
 
-    proposal: Proposal[LakeConfig] | None = Field(description="None when it failed to answer.")
-    config: LakeConfig = Field(description="The config that goes on: the proposed one, or the old one.")
+    proposal: Proposal[C] | None = Field(description="None when it failed to answer.")
+    config: C = Field(description="The config that goes on: the proposed one, or the old one.")
     incidents: list[Incident] = Field(default_factory=list)
 
 
@@ -84,9 +90,9 @@ class Done(_Record):
     """done.json"""
 
     reason: str = Field(description="Why the stage ended.")
-    env_steps: int = Field(description="Charged: training, validation and probes, attempts that diverged included.")
-    train_steps: int
-    validation_steps: int
+    spent: Amounts = Field(description="Charged, by unit: training, validation and probes, attempts that diverged included.")
+    trained: Amounts = Field(description="By training, in the attempt that counts.")
+    validated: Amounts = Field(description="By validation and probes, in the attempt that counts.")
     attempts: int = 1
     seconds: float = 0.0
     metrics: dict[str, float] = Field(default_factory=dict, description="The closing validation, all slices together.")
@@ -104,8 +110,8 @@ class TestRecord(_Record):
 class StageFolder:
     """One stage's files. Reading never sees half a file; only ``done`` stages are complete."""
 
-    def __init__(self, path: Path, number: int) -> None:
-        self.path, self.number = path, number
+    def __init__(self, path: Path, number: int, config_type: type[BaseModel]) -> None:
+        self.path, self.number, self.config_type = path, number, config_type
 
     config_file = property(lambda self: self.path / "config.json")
     metrics_file = property(lambda self: self.path / "metrics.jsonl")
@@ -121,16 +127,16 @@ class StageFolder:
         return self.done_file.exists()
 
     @property
-    def config(self) -> StageConfig | None:
-        return _load(StageConfig, self.config_file)
+    def config(self) -> StageConfig[Any] | None:
+        return _load(StageConfig[self.config_type], self.config_file)  # type: ignore[name-defined]
 
     @property
     def report(self) -> StageReport | None:
         return _load(StageReport, self.report_file)
 
     @property
-    def answer(self) -> Answer | None:
-        return _load(Answer, self.proposal_file)
+    def answer(self) -> Answer[Any] | None:
+        return _load(Answer[self.config_type], self.proposal_file)  # type: ignore[name-defined]
 
     @property
     def done(self) -> Done | None:
@@ -142,8 +148,10 @@ class StageFolder:
     def transcript(self) -> list[dict[str, Any]]:
         return atomic.read_lines(self.transcript_file)
 
-    def episodes(self) -> list[dict[str, Any]]:
-        return atomic.read_json(self.episodes_file) if self.episodes_file.exists() else []
+    def episodes(self) -> list[Episode]:
+        """Of the closing validation."""
+        stored = atomic.read_json(self.episodes_file) if self.episodes_file.exists() else []
+        return [Episode.from_json(data) for data in stored]
 
 
 class RunFolder:
@@ -185,22 +193,26 @@ class RunFolder:
         return self.record.spec
 
     @property
+    def world(self) -> World[Any]:
+        return self.spec.world.made
+
+    @property
     def name(self) -> str:
         return self.path.name
 
-    validation_file = property(lambda self: self.path / "validation.npz")
-    test_suite_file = property(lambda self: self.path / "test.npz")
+    validation_file = property(lambda self: self.path / "validation.cases")
+    test_suite_file = property(lambda self: self.path / "test.cases")
+    incidents_file = property(lambda self: self.path / "incidents.jsonl")
     test_file = property(lambda self: self.path / "test.json")
     start = property(lambda self: self.path / "start")
 
     def stage(self, number: int) -> StageFolder:
-        return StageFolder(self.path / "stages" / f"{number:02d}", number)
+        return StageFolder(self.path / "stages" / f"{number:02d}", number, self.world.config_type)
 
     @property
     def stages(self) -> list[StageFolder]:
         """The stages begun so far."""
-        all_stages = [self.stage(number) for number in range(len(self.spec.stages))]
-        return [stage for stage in all_stages if stage.config_file.exists()]
+        return list(takewhile(lambda stage: stage.config_file.exists(), map(self.stage, count())))
 
     @property
     def done_stages(self) -> list[StageFolder]:
@@ -211,13 +223,30 @@ class RunFolder:
         return _load(TestRecord, self.test_file)
 
     @property
+    def spent(self) -> Amounts:
+        """Charged so far by the stages that are done, by unit."""
+        charged: Counter[str] = Counter()
+        for stage in self.done_stages:
+            charged.update(stage.done.spent if stage.done else {})
+        return dict(charged)
+
+    @property
     def env_steps(self) -> int:
-        """Charged so far by the stages that are done."""
-        return sum(stage.done.env_steps for stage in self.done_stages if stage.done)
+        return self.spent.get("env_steps", 0)
+
+    @property
+    def budget_spent(self) -> int:
+        """The same in the unit of the budget."""
+        return self.spent.get(self.spec.unit, 0)
+
+    def usage(self) -> Usage:
+        """What the engineer took in all."""
+        answers = [stage.answer for stage in self.done_stages if stage.answer]
+        return Usage.total(answer.proposal.usage for answer in answers if answer.proposal)
 
     def incidents(self) -> list[Incident]:
         """All that went wrong and was survived, oldest first."""
-        found: list[Incident] = []
+        found = [Incident.model_validate(line) for line in atomic.read_lines(self.incidents_file)]
         for stage in self.done_stages:
             report, answer = stage.report, stage.answer
             found += [incident for incident in (report.incidents if report else []) if incident.stage == stage.number]
@@ -248,15 +277,33 @@ class Test:
 
 def next_task(run: RunFolder) -> Choose | Train | Test | None:
     """What a run does next depends on its files alone: that is all there is to resuming. None: the run is finished."""
-    for number in range(len(run.spec.stages)):
+    for number in count():
         stage = run.stage(number)
         if not stage.config_file.exists():
-            return Choose(number)
+            if is_planned(run, number):
+                return Choose(number)
+            break
         if not stage.is_done:
             return Train(number)
-    if run.spec.suites.test_per_size and not run.test_file.exists():
+    if run.spec.suites.test_per_slice and not run.test_file.exists():
         return Test()
     return None
+
+
+def is_planned(run: RunFolder, number: int) -> bool:
+    """Whether there is such a stage: one that is listed, or a repetition of the last that can still train."""
+    if number < len(run.spec.stages):
+        return True
+    return run.spec.total is not None and run.spec.total - run.budget_spent > closing_cost(run, number)
+
+
+def closing_cost(run: RunFolder, number: int) -> int:
+    """What the validation and probe after this stage will cost, by what the last stage's cost; 0 before the first."""
+    if number == 0:
+        return 0
+    done = run.stage(number - 1).done
+    validations = max(1, sum(line["kind"] == "validation" for line in run.stage(number - 1).metrics()))
+    return done.validated.get(run.spec.unit, 0) // validations if done else 0
 
 
 def _load(model: Any, path: Path) -> Any:

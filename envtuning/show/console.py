@@ -15,7 +15,7 @@ from rich.text import Text
 from engineers.report import Incident, SliceResult, wilson
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.folder import Answer, RunFolder, StageFolder, next_task
-from envtuning.worlds.lakes.episodes import pooled
+from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 LOG_WIDTH = 120  # columns, where the output is no terminal
@@ -50,31 +50,39 @@ def plain_table(title: str, caption: str | None = None) -> Table:
 
 def run_table(run: RunFolder) -> Table:
     """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
-    spec = run.spec
+    spec, about = run.spec, run.world.about
+    unfinished = next_task(run) is not None
     table = plain_table(f"{run.name}: {spec.description or spec.name}")
     for heading in ("stage", "data"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("env steps", justify="right", no_wrap=True, min_width=BAR_WIDTH if next_task(run) else None)
-    for heading in ("valid", "optimal"):
+    table.add_column(in_words(spec.unit), justify="right", no_wrap=True, min_width=BAR_WIDTH if unfinished else None)
+    slices = list(run.world.slices(spec.target))
+    for heading in (*about.headings.values(), *(about.label(name) for name in slices)):
         table.add_column(heading, justify="right", no_wrap=True)
-    sizes = [str(size) for size in sorted(spec.target.slices)]
-    for size in sizes:
-        table.add_column(f"{size}×{size}", justify="right", no_wrap=True)
-    for number, plan in enumerate(spec.stages):
-        stage = run.stage(number)
+    for number in range(max(len(spec.stages), len(run.stages))):
+        plan, stage = spec.stage(number), run.stage(number)
         chosen, done, report = stage.config, stage.done, stage.report
-        written = not isinstance(plan.config, str)
+        written = plan.config != "engineer"
         name = f"{number} {plan.name if written and plan.name else chosen.engineer if chosen else ''}".strip()
         if chosen is None:
             table.add_row(name, "", f"– / {plan.budget:,}", style="dim")
         elif done is None or report is None:
-            table.add_row(name, "\n".join(data_summary(stage)), bar(stage, plan.budget))
+            table.add_row(name, "\n".join(data_summary(run, stage)), bar(stage, plan.budget))
         else:
-            per_size = {row.name: f"{row.metrics['valid_rate']:.0%}" for row in report.results}
-            overall = (f"{done.metrics['valid_rate']:.1%}", f"{done.metrics['optimal_rate']:.1%}")
-            cells = [per_size.get(size, "") for size in sizes]
-            table.add_row(name, "\n".join(data_summary(stage)), f"{done.env_steps:,}", *overall, *cells)
+            rates = {row.name: row.metrics.get(about.objective) for row in report.results}
+            overall = [percent(done.metrics.get(metric), 1) for metric in about.headings]
+            spent = f"{done.spent.get(spec.unit, 0):,}"
+            cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
+            table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
+
+
+def percent(rate: float | None, digits: int = 0) -> str:
+    return "–" if rate is None else f"{rate:.{digits}%}"
+
+
+def in_words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def bar(stage: StageFolder, budget: int) -> RenderableType:
@@ -84,56 +92,49 @@ def bar(stage: StageFolder, budget: int) -> RenderableType:
     return Group(ProgressBar(total=budget, completed=min(spent, budget), width=BAR_WIDTH), f"{spent:,} / {budget:,}")
 
 
-def data_summary(stage: StageFolder) -> list[str]:
-    """What the stage's config deals, a size a line: '4×4 80 %, holes .10' is 80 % of the data at a hole ratio of 0.10."""
+def data_summary(run: RunFolder, stage: StageFolder) -> list[str]:
+    """What the stage's config deals, a slice a line, in the world's words."""
     report, chosen = stage.report, stage.config
     if chosen is None:
         return []
-    slices = report.config["slices"] if report else chosen.config.model_dump(mode="json")["slices"]
-    total = sum(piece["share"] for piece in slices.values()) or 1.0
-    dealt = sorted(
-        ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
-    )
-    return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
-
-
-def _knobs(piece: dict[str, Any]) -> str:
-    waits = "" if piece["wait_ratio"] is None else f", waits {_ratio(piece['wait_ratio'])}"
-    return f"holes {_ratio(piece['hole_ratio'])}{waits}"
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
+    return run.world.summary(report.config if report else chosen.config.model_dump(mode="json"))
 
 
 def test_table(run: RunFolder) -> Table | None:
     """First against last stage on the test suite, with 95 % intervals; None before the test was opened."""
-    record = run.test
+    record, about = run.test, run.world.about
     if record is None:
         return None
-    table = plain_table("test suite: boards that nobody saw before, 95 % intervals")
+    objective, others = about.objective, [metric for metric in about.headings if metric != about.objective]
+    word = about.headings[objective]
+    table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
     for heading in (
-        "size",
-        "boards",
-        "valid, stage 0",
-        f"valid, stage {len(run.spec.stages) - 1}",
-        "optimal",
+        "slice",
+        f"{about.case}s",
+        f"{word}, stage 0",
+        f"{word}, stage {len(run.done_stages) - 1}",
+        *(about.headings[metric] for metric in others),
     ):
         table.add_column(heading, justify="right", no_wrap=True)
     for first, last in zip(record.first, record.last, strict=True):
-        table.add_row(first.name, str(last.episodes), rate(first), rate(last), f"{last.metrics['optimal_rate']:.1%}")
+        table.add_row(
+            about.label(first.name),
+            str(last.episodes),
+            rate(first, objective),
+            rate(last, objective),
+            *(percent(last.metrics.get(metric), 1) for metric in others),
+        )
     total = sum(row.episodes for row in record.last)
-    cells = [
-        rate_with_interval(pooled(rows, metric), total)
-        for rows, metric in ((record.first, "valid_rate"), (record.last, "valid_rate"), (record.last, "optimal_rate"))
-    ]
+    columns = [(record.first, objective), *((record.last, metric) for metric in (objective, *others))]
     table.add_section()
+    cells = [rate_with_interval(pooled(rows, metric), total) for rows, metric in columns]
     table.add_row("all", str(total), *cells, style="bold")
     return table
 
 
-def rate(row: SliceResult, metric: str = "valid_rate") -> str:
-    return rate_with_interval(row.metrics[metric], row.episodes)
+def rate(row: SliceResult, metric: str) -> str:
+    value = row.metrics.get(metric)
+    return "–" if value is None else rate_with_interval(value, row.episodes)
 
 
 def rate_with_interval(value: float, episodes: int) -> str:
@@ -145,19 +146,21 @@ def gain_line(run: RunFolder) -> str:
     """The run in one sentence; empty before the test was opened."""
     if run.test is None:
         return ""
-    first, last = pooled(run.test.first), pooled(run.test.last)
-    boards = sum(row.episodes for row in run.test.last)
-    return f"valid on {boards:,} unseen boards: {first:.1%} after the first stage, {last:.1%} after the last"
+    about = run.world.about
+    first, last = pooled(run.test.first, about.objective), pooled(run.test.last, about.objective)
+    cases = sum(row.episodes for row in run.test.last)
+    return (
+        f"{about.headings[about.objective]} on {cases:,} unseen {about.case}s: {first:.1%} after the first stage, "
+        f"{last:.1%} after the last"
+    )
 
 
 def usage_line(run: RunFolder) -> str:
     """What the engineer took: tokens, cost, questions."""
-    answers = [stage.answer for stage in run.done_stages if stage.answer]
-    usages = [answer.proposal.usage for answer in answers if answer.proposal]
-    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in usages)
-    costs = [usage.cost for usage in usages]
-    cost = "unknown" if any(one is None for one in costs) else f"${sum(one or 0.0 for one in costs):.4f}"
-    return f"engineer {run.spec.engineer.name}: {counted(len(usages), 'proposal')}, {tokens:,} tokens, cost {cost}"
+    proposals = sum(stage.answer is not None and stage.answer.proposal is not None for stage in run.done_stages)
+    usage = run.usage()
+    cost = "unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    return f"engineer {run.spec.engineer.name}: {counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {cost}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -187,23 +190,25 @@ class ConsoleObserver(Observer):
         self._printed = -1.0
 
     def run_began(self, run: RunFolder) -> None:
+        self.run = run
         self.console.print(f"run in {run.path}", style="bold", highlight=False)
 
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         chosen = stage.config
         who = chosen.engineer if chosen else "?"
-        rest = f" (config by {who}; {allowance:,} env steps): {'; '.join(data_summary(stage))}"
+        unit = in_words(self.run.spec.unit)
+        rest = f" (config by {who}; {allowance:,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:
             self.status.start()
 
     def progressed(self, progress: Progress) -> None:
-        part = min(1.0, progress.env_steps / max(1, progress.allowance))
+        part = min(1.0, progress.spent / max(1, progress.allowance))
         shown = " ".join(
             f"{name} {progress.metrics[name]:.3f}" for name in ("success_rate", "grad_norm") if name in progress.metrics
         )
-        line = f"  {progress.env_steps:>9,} env steps  {shown}"
+        line = f"  {progress.spent:>9,} {in_words(progress.unit)}  {shown}"
         if self.status is not None:
             filled = round(part * 30)
             self.status.update(f"{'━' * filled}[dim]{'━' * (30 - filled)}[/] {part:4.0%} {line}")
@@ -212,18 +217,21 @@ class ConsoleObserver(Observer):
             self.console.print(line)
 
     def validated(self, stage: StageFolder, metrics: dict[str, float]) -> None:
-        self.console.print(f"  validation: valid {metrics['valid_rate']:.1%}, optimal {metrics['optimal_rate']:.1%}")
+        headings = self.run.world.about.headings
+        said = ", ".join(f"{word} {percent(metrics.get(metric), 1)}" for metric, word in headings.items())
+        self.console.print(f"  validation: {said}")
 
     def stage_ended(self, stage: StageFolder) -> None:
         if self.status is not None:
             self.status.stop()
         if done := stage.done:
-            self.console.print(f"  ended: {done.reason}; {done.env_steps:,} env steps, {done.seconds:.0f} s")
+            spent = f"{done.spent.get(self.run.spec.unit, 0):,} {in_words(self.run.spec.unit)}"
+            self.console.print(f"  ended: {done.reason}; {spent}, {done.seconds:.0f} s")
 
     def engineer_asked(self, stage: StageFolder, name: str) -> None:
         self.console.print(Text.assemble("asking ", (name, "bold"), " …"))
 
-    def engineer_answered(self, stage: StageFolder, answer: Answer) -> None:
+    def engineer_answered(self, stage: StageFolder, answer: Answer[Any]) -> None:
         for change in answer.proposal.reasons if answer.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
             self.console.print(Text(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}"))
@@ -231,8 +239,8 @@ class ConsoleObserver(Observer):
     def went_wrong(self, incident: Incident) -> None:
         self.console.print(Text.assemble((f"  {incident.kind}:", "yellow"), f" {incident.message}"))
 
-    def test_opened(self, boards: int) -> None:
-        self.console.print(f"opening the test suite: {boards:,} boards")
+    def test_opened(self, cases: int) -> None:
+        self.console.print(f"opening the test suite: {counted(cases, self.run.world.about.case)}")
 
     def run_left(self) -> None:
         if self.status is not None:

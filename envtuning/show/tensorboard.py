@@ -15,7 +15,7 @@ TAGS = {"iteration": "training", "validation": "validation"}  # by the line's ki
 
 
 class EventFiles:
-    """``RUN/tensorboard``, made anew. The axis is the run's env steps, as they are charged to its budget."""
+    """``RUN/tensorboard``, made anew. The axis is what was charged to the run's budget."""
 
     def __init__(self, run: RunFolder) -> None:
         try:
@@ -45,7 +45,7 @@ class EventFiles:
                 for line in lines[len(known) :]:
                     self._write(line, stage.number, before)
                 self._written[stage.number] = lines
-                before += stage.done.env_steps if stage.done else 0
+                before += stage.done.spent.get(self.run.spec.unit, 0) if stage.done else 0
             self._writer.flush()
         return self.folder
 

@@ -1,6 +1,6 @@
 """Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
 
-The budget is in env steps, validation and probes charged. The first stage is trained once per seed and copied into every
+The budget has validation and probes charged. The first stage is trained once per seed and copied into every
 engineer's run, where it is charged in full; its config is drawn anew for every seed where the spec redraws it. The guard
 lets working slices be dropped: else baselines that redraw everything would be refused.
 """
@@ -20,10 +20,10 @@ from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.show.console import counted, plain_table
+from envtuning.show.console import counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.trainees import raise_unless_makeable
-from envtuning.worlds.lakes.episodes import pooled
+from envtuning.worlds.episodes import pooled
 
 BASELINES = ("fixed", "uniform")
 FIRST_STAGE = "first-stage"  # the folder of what is shared; beside it one for each engineer
@@ -36,10 +36,10 @@ class RunFigures:
 
     engineer: str
     seed: int
-    valid: float  # on the test suite, after the last stage
-    optimal: float
-    valid_first: float  # after the first stage, the same for all engineers of a seed
-    env_steps: int
+    success: float  # the objective on the test suite, after the last stage
+    others: dict[str, float]  # the world's other rates
+    success_first: float  # after the first stage, the same for all engineers of a seed
+    spent: dict[str, int]  # by unit
     tokens: int
     cost: float | None  # US dollars; None where no price is known
     incidents: int
@@ -51,20 +51,23 @@ class Row:
 
     engineer: str
     seeds: int
-    valid: Interval
-    optimal: Interval
-    gain: Interval  # of valid over the first stage, paired by seed
-    against: dict[str, Interval]  # valid over each baseline's, paired by seed
+    success: Interval
+    others: dict[str, Interval]
+    gain: Interval  # of success over the first stage, paired by seed
+    against: dict[str, Interval]  # success over each baseline's, paired by seed
     tokens: float  # mean per run
     cost: float | None
-    env_steps: float
+    spent: dict[str, float]  # by unit, mean per run
     incidents: int
 
 
 @dataclass(frozen=True)
 class Comparison:
     preset: str
+    world: str
     budget: int
+    unit: str
+    headings: dict[str, str]  # the world's rates, the objective first
     runs: list[RunFigures]
     rows: list[Row] = field(default_factory=list)
 
@@ -81,16 +84,25 @@ def compare(
         shared = first_stage(spec.model_copy(update={"seed": seed}), out, observer)
         for engineer in engineers:
             figures.append(figures_of(contest(spec, engineer, seed, shared, out, observer), engineer))
-    return Comparison(spec.name, spec.budget, figures, rows(figures, engineers))
+    about = spec.world.made.about
+    return Comparison(
+        preset=spec.name,
+        world=about.name,
+        budget=spec.budget,
+        unit=spec.unit,
+        headings=about.headings,
+        runs=figures,
+        rows=rows(figures, engineers),
+    )
 
 
 def raise_unless_comparable(spec: RunSpec, engineers: Sequence[str]) -> None:
     """Find out before the first run, not after the last."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
-    if not spec.suites.test_per_size:
-        raise SpecError("suites.test_per_size is 0: engineers are compared on the test suite, so give it at least 1")
-    raise_unless_makeable(spec.trainee.kind, spec.trainee.options)
+    if not spec.suites.test_per_slice:
+        raise SpecError("suites.test_per_slice is 0: engineers are compared on the test suite, so give it at least 1")
+    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target)
     for engineer in engineers:
         raise_unless_askable(written_by(spec, engineer))
 
@@ -147,18 +159,17 @@ def figures_of(run: RunFolder, engineer: str) -> RunFigures:
     """A finished run's figures, from its files."""
     test = run.test
     assert test is not None, "a finished run of a comparison has opened its test suite"
-    answers = [stage.answer for stage in run.done_stages if stage.answer]
-    usages = [answer.proposal.usage for answer in answers if answer.proposal]
-    costs = [usage.cost for usage in usages]
+    usage, objective = run.usage(), run.world.about.objective
+    others = [metric for metric in run.world.about.headings if metric != objective]
     return RunFigures(
         engineer=engineer,
         seed=run.spec.seed,
-        valid=pooled(test.last),
-        optimal=pooled(test.last, "optimal_rate"),
-        valid_first=pooled(test.first),
-        env_steps=run.env_steps,
-        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
-        cost=None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
+        success=pooled(test.last, objective),
+        others={metric: pooled(test.last, metric) for metric in others},
+        success_first=pooled(test.first, objective),
+        spent=run.spent,
+        tokens=usage.tokens,
+        cost=usage.cost,
         incidents=len(run.incidents()),
     )
 
@@ -174,20 +185,21 @@ def _row(name: str, figures: Sequence[RunFigures], baselines: Sequence[str]) -> 
     own = {one.seed: one for one in figures if one.engineer == name}
 
     def paired(base: str) -> list[float]:
-        others = {one.seed: one.valid for one in figures if one.engineer == base}
-        return [one.valid - others[seed] for seed, one in own.items() if seed in others]
+        others = {one.seed: one.success for one in figures if one.engineer == base}
+        return [one.success - others[seed] for seed, one in own.items() if seed in others]
 
     costs = [one.cost for one in own.values()]
+    first = next(iter(own.values()))
     return Row(
         engineer=name,
         seeds=len(own),
-        valid=t_mean([one.valid for one in own.values()]),
-        optimal=t_mean([one.optimal for one in own.values()]),
-        gain=t_mean([one.valid - one.valid_first for one in own.values()]),
+        success=t_mean([one.success for one in own.values()]),
+        others={metric: t_mean([one.others[metric] for one in own.values()]) for metric in first.others},
+        gain=t_mean([one.success - one.success_first for one in own.values()]),
         against={base: t_mean(paired(base)) for base in baselines},
         tokens=sum(one.tokens for one in own.values()) / len(own),
         cost=None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs) / len(own),
-        env_steps=sum(one.env_steps for one in own.values()) / len(own),
+        spent={unit: sum(one.spent.get(unit, 0) for one in own.values()) / len(own) for unit in first.spent},
         incidents=sum(one.incidents for one in own.values()),
     )
 
@@ -208,14 +220,13 @@ def table(comparison: Comparison) -> Table:
     """The paper's table: valid and optimal per engineer, what it gains, what it costs."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = plain_table(
-        f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} env steps each, % of the test suite, 95 % intervals",
+        f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, % of the test suite, 95 % intervals",
         "means over seeds, Student's t intervals; gain over the first stage and differences paired by seed",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]
     for heading in (
         "engineer",
-        "valid",
-        "optimal",
+        *comparison.headings.values(),
         "gain",
         *(f"− {base}" for base in bases),
         "tokens",
@@ -225,8 +236,8 @@ def table(comparison: Comparison) -> Table:
     for row in comparison.rows:
         found.add_row(
             row.engineer,
-            row.valid.percent(),
-            row.optimal.percent(),
+            row.success.percent(),
+            *(interval.percent() for interval in row.others.values()),
             row.gain.percent(signed=True),
             *(row.against[base].percent(signed=True) if base in row.against else "" for base in bases),
             f"{row.tokens:,.0f}",

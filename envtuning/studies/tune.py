@@ -24,7 +24,7 @@ KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
 
 
 def trainable(config: dict[str, Any]) -> None:
-    """One run. After each stage it reports ``valid_rate`` and the validation's other metrics, ``stage`` and ``env_steps``.
+    """One run. After each stage it reports the validation's metrics, ``stage`` and what the run has spent by unit.
 
     ``config``: ``preset``, a preset's name or a run's file; ``runs``, the folder that gets a run folder per trial, which
     must outlive the trial and be the same after a restore; optionally ``engineer``, ``seed``, ``stages`` (how many) and
@@ -63,4 +63,4 @@ class _Reporter(Observer):
 
 def _results(run: RunFolder, stage: StageFolder) -> dict[str, Any]:
     assert stage.done is not None, "reported when a stage has ended"
-    return {**stage.done.metrics, "stage": stage.number, "env_steps": run.env_steps, "run": str(run.path)}
+    return {**stage.done.metrics, "stage": stage.number, **run.spent, "run": str(run.path)}

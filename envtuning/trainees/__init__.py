@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from inspect import signature
@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from envtuning.extras import needs
 from envtuning.runs.spec import sentences
 from envtuning.trainees.base import Trainee
+from envtuning.worlds.registry import make_world
+from envtuning.worlds.world import FORMS, Cases, Form, World
 
 KINDS: dict[str, str] = {
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
@@ -21,25 +23,53 @@ KINDS: dict[str, str] = {
 
 
 class UnknownTrainee(ValueError):
-    """No trainee of this kind, or not with these options."""
+    """No trainee of this kind, or not with these options, or not in this world."""
 
 
-def make_trainee(kind: str, **arguments: Any) -> Trainee:
-    """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names."""
+def make_trainee(
+    kind: str,
+    *,
+    world: World[Any] | None = None,
+    room: Mapping[str, Any],
+    exclude: Sequence[Cases] = (),
+    seed: int = 0,
+    **options: Any,
+) -> Trainee:
+    """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
     factory = _factory(kind)
-    with _told(kind):
-        signature(factory).bind(**arguments)
-        return factory(**arguments)
+    with _explained(kind):
+        return factory(world=world or make_world("lakes"), room=room, exclude=tuple(exclude), seed=seed, **options)
 
 
-def raise_unless_makeable(kind: str, options: dict[str, Any]) -> None:
-    """Find out before there is a run whether this trainee can be had with these options, without making one.
+def form_of_trainee(kind: str) -> Form:
+    """The form of its policy, as it declares it. Raises ``UnknownTrainee`` where it declares none."""
+    form = getattr(_factory(kind), "form", None)
+    if form not in FORMS:
+        raise UnknownTrainee(
+            f"trainee {kind!r} declares form={form!r}: set the class attribute `form` to one of "
+            f"{', '.join(map(repr, FORMS))}, so that a run knows what its policy is"
+        )
+    return form
 
-    A factory may have ``check_options(**options)``, which raises what is wrong with them.
-    """
+
+def reported_by(kind: str) -> frozenset[str] | None:
+    """The training metrics that it says it has; None where it does not say."""
+    reports = getattr(_factory(kind), "reports", None)
+    return None if reports is None else frozenset(reports)
+
+
+def raise_unless_makeable(kind: str, options: dict[str, Any], world: World[Any], target: Any) -> None:
+    """Find out before there is a run whether this trainee can be had for this world, without making one."""
     factory = _factory(kind)
-    with _told(kind):
-        signature(factory).bind(max_size=2, max_agents=1, exclude=None, seed=0, **options)
+    form = form_of_trainee(kind)
+    if form not in world.forms:
+        plays = " or ".join(f"{name!r} ({FORMS[name]})" for name in sorted(world.forms))
+        raise UnknownTrainee(
+            f"trainee {kind!r} {FORMS[form]}, and the world {world.about.name!r} cannot play that: it needs a policy of form {plays}"
+        )
+    world.check_target(target, form)
+    with _explained(kind):
+        signature(factory).bind(world=world, room={}, exclude=(), seed=0, **options)
         if hasattr(factory, "check_options"):
             factory.check_options(**options)
 
@@ -49,13 +79,13 @@ def _factory(kind: str) -> Any:
     module_name, _, class_name = place.partition(":")
     if not class_name:
         raise UnknownTrainee(
-            f"trainee kind {kind!r}: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
+            f"no trainee of kind {kind!r}: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
         )
     try:
         module = import_module(module_name)
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
-        if place is not kind and missing in ("ray", "torch"):
+        if place is not kind and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
             raise UnknownTrainee(needs(f"trainee {kind!r}", error).msg) from error
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} cannot be imported ({error})") from error
     if not hasattr(module, class_name):
@@ -64,7 +94,7 @@ def _factory(kind: str) -> Any:
 
 
 @contextmanager
-def _told(kind: str) -> Iterator[None]:
+def _explained(kind: str) -> Iterator[None]:
     """What is wrong with a trainee's options, in a sentence."""
     try:
         yield

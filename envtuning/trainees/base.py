@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from mapf_frozenlake import LakeConfig
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
+from envtuning.worlds.world import Cases, Form, World
 
 Metrics = dict[str, float]
 OnIteration = Callable[[Metrics], None]
@@ -25,29 +22,35 @@ class WorkerLost(RuntimeError):
 
 @runtime_checkable
 class Trainee(Protocol):
-    """Learns on a config, acts, and can be put away and taken out again.
+    """Learns on a config, acts, and can be saved and loaded.
 
     After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend on the loaded folder, the config, the
     budget and ``s`` alone, so that a stage that was killed and started again ends where it would have ended.
+
+    Optional: ``reports``, the names of the training metrics that it has (a set). A run whose rules need one that is not
+    among them is refused before it starts.
     """
 
-    def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        """Learn for about ``budget`` env steps on instances of ``config``; the swap leaves weights and optimiser alone.
+    form: Form  # of its policy: "acts" on observations, "replies" to texts, returns "plans"
 
-        An env step moves all agents of one environment once. Called several times in a stage, each with its seed.
-        ``on_iteration`` gets each iteration's metrics as it ends (its own ``env_steps``, ``success_rate``,
-        ``grad_norm``, …; ``workers_lost`` where workers died and were replaced).
-        Returns the call's metrics with at least ``env_steps`` (really taken), ``success_rate`` and ``grad_norm``.
-        Raises ``TrainingDiverged`` when the numbers stop being finite, ``WorkerLost`` when it cannot go on.
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
+        """Learn for about ``budget`` units on cases of ``config``; the swap leaves weights and optimiser alone.
+
+        The unit is the run's: env steps unless it says otherwise; an env step moves all agents of one environment once.
+        Called several times in a stage, each with its seed. ``on_iteration`` gets each iteration's metrics as it ends: what
+        it spent by unit (``env_steps``, ``episodes``, ``samples``, ``tokens``), ``success_rate``, ``grad_norm`` and whatever
+        else there is; ``workers_lost`` where workers died and were replaced.
+        Returns the call's metrics, with all that it spent. A trainee may leave out ``on_iteration``: what ``train`` returns
+        counts. Raises ``TrainingDiverged`` when the numbers stop being finite, ``WorkerLost`` when it cannot go on.
         """
         ...
 
     def policy(self) -> Any:
-        """What ``mapf_frozenlake.evaluate`` takes: the trainee as it is now, acting without learning."""
+        """The trainee as it is now, acting without learning: what its world plays, in the form that it declares."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write everything that ``load`` needs, random state included."""
+        """Write everything that ``load`` needs into this empty folder, random state included."""
         ...
 
     def load(self, folder: Path) -> None:
@@ -60,14 +63,20 @@ class Trainee(Protocol):
 
 
 class TraineeFactory(Protocol):
-    """How the loop makes a trainee; kinds are registered in ``envtuning.trainees``."""
+    """How the loop makes a trainee; kinds are registered in ``envtuning.trainees``.
+
+    A class declares ``form`` as an attribute, so that a run can be refused before the trainee is made; a factory function
+    may have it set on it. It may have ``check_options(**options)``, which raises ``ValueError`` for wrong options.
+    """
+
+    form: Form
 
     def __call__(
         self,
         *,
-        max_size: int,  # the largest board of any stage and of the validation suite
-        max_agents: int,  # the most agents of any stage and of the validation suite
-        exclude: InstanceSet | None,  # held-out boards: never trained on, nor are their symmetric copies
+        world: World[Any],
+        room: Mapping[str, Any],  # what `world.room` says of all configs of the run
+        exclude: Sequence[Cases],  # held-out cases: never trained on
         seed: int,  # of the initial weights
         **options: Any,  # the trainee's own, from the run's file
     ) -> Trainee: ...

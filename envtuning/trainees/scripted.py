@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +28,21 @@ ITERATION = 500  # env steps
 class ScriptedTrainee:
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 
+    form = "plans"
+    reports = frozenset({"success_rate", "grad_norm"})
+
     def __init__(
         self,
         *,
-        max_size: int,
-        max_agents: int,
-        exclude: Any = None,
+        room: Mapping[str, Any],
+        world: Any = None,
+        exclude: Any = (),
         seed: int = 0,
         speed: float = 0.4,
         spill: float = 0.5,
     ) -> None:
-        self.max_size, self.speed, self.spill = max_size, speed, spill
-        self.skill = np.zeros(max_size + 1)  # float64[max_size + 1]: by board size
+        self.max_size, self.speed, self.spill = int(room["max_size"]), speed, spill
+        self.skill = np.zeros(self.max_size + 1)  # float64[max_size + 1]: by board size
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         rng = np.random.default_rng(seed)

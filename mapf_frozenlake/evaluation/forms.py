@@ -107,37 +107,45 @@ def text_answers(
 
 
 def neural_answers(
-    policy: NeuralPolicy, suite: InstanceSet, wanted: Sequence[int], config: LakeConfig | None
+    policy: NeuralPolicy, suite: InstanceSet, wanted: Sequence[int], config: LakeConfig | None, seed: int = 0
 ) -> Iterator[tuple[int, Answer]]:
-    """The actions that a network takes on each board, until its episode ends by success, a fall or the horizon."""
+    """The moves that a network makes on each board, until its episode ends by success, a fall or the horizon.
+
+    On slippery ice these are the moves that came of its actions, so that they can be judged like a plan; board ``index``
+    slips by ``seed + index``.
+    """
     for begin in range(0, len(wanted), NEURAL_BATCH):
-        chunk = wanted[begin : begin + NEURAL_BATCH]
-        yield from zip(chunk, _actions_taken(policy, suite[np.asarray(chunk)], config))
+        chunk = np.asarray(wanted[begin : begin + NEURAL_BATCH])
+        yield from zip(chunk.tolist(), _moves_made(policy, suite[chunk], config, seed + chunk))
 
 
-def _actions_taken(policy: NeuralPolicy, boards: InstanceSet, config: LakeConfig | None) -> list[Answer]:
+def _moves_made(
+    policy: NeuralPolicy, boards: InstanceSet, config: LakeConfig | None, seeds: NDArray[np.int64]
+) -> list[Answer]:
     from mapf_frozenlake.world.batch import LakeBatch
+    from mapf_frozenlake.world.move import after_slip
 
     side, agents = max(boards.holes.shape[1:]), boards.starts.shape[1]
     shapes = {"max_size": side, "max_agents": agents} | policy.env_kwargs
     rules = config if config is not None else LakeConfig.single(side, num_agents=1)
     batch = LakeBatch(rules, len(boards), **shapes | {"autoreset": "disabled"})
-    batch.seed(np.zeros(len(boards), np.int64))
+    batch.seed(seeds)
     observation = batch.reset(instances=boards)
-    taken: list[NDArray[np.int64]] = []  # per step, [n, A]
+    made: list[NDArray[np.int64]] = []  # per step, [n, A]
     lengths = np.zeros(len(boards), np.int64)  # of each episode; 0 while it goes on
     while True:
         actions = np.array(policy.act(observation), dtype=np.int64)
-        taken.append(actions)
+        episode = batch.episode
+        made.append(after_slip(actions, batch.positions, episode["key"], episode["step"] + 1, episode["ahead"]))
         result = batch.step(actions)
         over = result.terminated | result.truncated
-        lengths[over & (lengths == 0)] = len(taken)
+        lengths[over & (lengths == 0)] = len(made)
         if lengths.all():
             break
         observation = result.observation
         if over.any():  # their result stands; the batch asks that they be reset before the next step
             observation = batch.reset(over, instances=boards[np.flatnonzero(over)])
-    moves = np.stack(taken)  # [steps, n, A]
+    moves = np.stack(made)  # [steps, n, A]
     return [moves[: lengths[row], row, : boards.num_agents[row]].T.tolist() for row in range(len(boards))]
 
 

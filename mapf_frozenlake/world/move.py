@@ -33,6 +33,22 @@ def slipped(action, draw, ahead):
     return (action + 1) % 4
 
 
+@allocating
+def after_slip(actions, cells, keys, steps, ahead):
+    """Where the ice really sends every agent: int64[n, A], the actions that lead there on ice that does not slip.
+
+    actions  int64[n, A]; cells: int16[n, A, 2], row and col, -1 in empty slots; keys: uint64[n], of the episodes
+    steps    int32[n]: the step that is about to be taken, from 1; ahead: float64[n], 1 where the ice does not slip
+    """
+    sent = actions.copy()
+    for e in range(actions.shape[0]):
+        for i in range(actions.shape[1]):
+            if ahead[e] < 1.0 and actions[e, i] != _WAIT and cells[e, i, 0] >= 0:
+                draw = slip_uniform(keys[e], steps[e], cells[e, i, 0], cells[e, i, 1])
+                sent[e, i] = slipped(actions[e, i], draw, ahead[e])
+    return sent
+
+
 @part
 def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims):
     """Move the first ``num_agents`` agents at once; returns whether (a conflict happened, somebody fell).

@@ -32,7 +32,7 @@ from envtuning.show.console import ConsoleObserver
 SMALL = """
 extends: scripted
 name: small
-suites: {validation_per_size: 4, test_per_size: 4, probe_per_size: 2, failure_cases: 2}
+suites: {validation_per_slice: 4, test_per_slice: 4, probe_per_slice: 2, failure_cases: 2}
 """
 
 
@@ -408,7 +408,7 @@ def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
         (",", "", "at least one"),
         ("rules,rules", "", "none twice"),
         ("fixed,openai/gpt-5-mini", "", "OPENAI_API_KEY"),
-        ("fixed", "suites: {test_per_size: 0}\n", "test_per_size is 0"),
+        ("fixed", "suites: {test_per_slice: 0}\n", "test_per_slice is 0"),
     ],
 )
 def test_a_comparison_that_cannot_end_does_not_begin(engineers, more, said, tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
 
 @pytest.fixture(scope="module")
 def spec() -> RunSpec:
-    small = SuiteSpec(validation_per_size=6, test_per_size=10, probe_per_size=3, failure_cases=1)
+    small = SuiteSpec(validation_per_slice=6, test_per_slice=10, probe_per_slice=3, failure_cases=1)
     scripted = load_spec("scripted").with_rounds(3)
     stages = [stage.model_copy(update={"advance_when": None}) for stage in scripted.stages]
     stages[0] = stages[0].model_copy(update={"redraw": True})

@@ -27,7 +27,7 @@ trainee:
   kind: rllib
   options: {num_envs: 16, rollout: 16, minibatch: 128, hidden: [32], torch_threads: 1, pool_size: 256}
 engineer: {name: rules}
-suites: {validation_per_size: 8, test_per_size: 8, probe_per_size: 4, failure_cases: 1}
+suites: {validation_per_slice: 8, test_per_slice: 8, probe_per_slice: 4, failure_cases: 1}
 stages:
   - budget: 3000
     config: {num_agents: 2, collisions: end, reward: shaped, slices: {3: {hole_ratio: 0.1}, 4: {share: 0.2}}}

@@ -18,7 +18,7 @@ from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 
-SMALL = SuiteSpec(validation_per_size=4, test_per_size=4, probe_per_size=2, failure_cases=1)
+SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
 
 
 class Recorder(ScriptedTrainee):

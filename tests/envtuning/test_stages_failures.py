@@ -19,7 +19,7 @@ from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
 from mapf_frozenlake import GenerationError, LakeConfig
 
-SMALL = SuiteSpec(validation_per_size=4, test_per_size=0, probe_per_size=2, failure_cases=2)
+SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=0, probe_per_slice=2, failure_cases=2)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from envtuning.worlds.lakes.episodes import Episode, behaviour, letters, pooled,
 from envtuning.worlds.lakes.play import play
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
 
-SUITES = SuiteSpec(validation_per_size=20, test_per_size=25, probe_per_size=10, validate_every=2500, failure_cases=6)
+SUITES = SuiteSpec(validation_per_slice=20, test_per_slice=25, probe_per_slice=10, validate_every=2500, failure_cases=6)
 
 
 @pytest.fixture(scope="module")

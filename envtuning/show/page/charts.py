@@ -11,42 +11,56 @@ WHOLE = (0.0, 1.0)
 
 
 def progress_chart(runs: Sequence[RunView]) -> str:
-    """Valid rate on the validation suite over env steps: a line a run, with its interval; optimal rate dashed."""
+    """The objective on the validation suite over what was spent: a line a run, with its interval; other rates dashed."""
     series = []
     for number, run in enumerate(runs):
-        for metric, dashed in (("valid_rate", False), ("optimal_rate", True)):
+        for metric, word in run.about.headings.items():
+            dashed = metric != run.about.objective
             steps, rates, lows, highs = [], [], [], []
             spent = 0
             for stage in run.done:
-                spent += stage.done.env_steps if stage.done else 0
+                spent += stage.spent(run.unit)
                 measured = stage.rate(metric)
                 if measured:
                     steps.append(spent)
                     rates.append(measured[0])
                     lows.append(measured[1])
                     highs.append(measured[2])
-            name = f"{run.name}, {metric.removesuffix('_rate')}"
+            name = f"{run.name}, {word}"
             low, high = (None, None) if dashed else (lows, highs)
             series.append(Series(name, steps, rates, low, high, dashed=dashed, colour=colour(number)))
-    return draw(Chart(series, "env steps", "rate on the validation suite", y_range=WHOLE, percent=True))
+    return draw(
+        Chart(
+            series,
+            " or ".join(dict.fromkeys(run.unit_in_words for run in runs)),
+            "rate on the validation suite",
+            y_range=WHOLE,
+            percent=True,
+        )
+    )
 
 
 def slice_chart(run: RunView) -> str:
-    """Valid rate of each slice over the stages of one run."""
+    """The objective of each slice over the stages of one run."""
+    objective = run.about.objective
     series = []
     for number, name in enumerate(run.slices):
         found = [
-            (stage.number, result.metrics["valid_rate"])
+            (stage.number, result.metrics[objective])
             for stage in run.done
             for result in stage.results
-            if result.name == name and "valid_rate" in result.metrics
+            if result.name == name and objective in result.metrics
         ]
-        series.append(Series(f"slice {name}", [x for x, _ in found], [y for _, y in found], colour=colour(number)))
-    return draw(Chart(series, "stage", "valid rate", y_range=WHOLE, percent=True, whole_x=True))
+        series.append(
+            Series(
+                f"slice {run.about.label(name)}", [x for x, _ in found], [y for _, y in found], colour=colour(number)
+            )
+        )
+    return draw(Chart(series, "stage", run.about.headings[objective], y_range=WHOLE, percent=True, whole_x=True))
 
 
 def learning_chart(run: RunView, metric: str) -> str:
-    """A training metric over all env steps of the run; thin lines mark where stages begin."""
+    """A training metric over all that the run spent; thin lines mark where stages begin."""
     steps: list[float] = []
     values: list[float] = []
     borders: list[float] = []
@@ -58,13 +72,13 @@ def learning_chart(run: RunView, metric: str) -> str:
             if line.get("kind") == "iteration" and metric in line:
                 steps.append(before + spent)
                 values.append(float(line[metric]))
-        before += stage.done.env_steps if stage.done else spent
+        before += stage.spent(run.unit) if stage.done else spent
         borders.append(before)
     series = [Series(metric.replace("_", " "), steps, values, marks=False)]
     return draw(
         Chart(
             series,
-            "env steps",
+            run.unit_in_words,
             metric,
             WHOLE if metric.endswith("rate") else None,
             metric.endswith("rate"),

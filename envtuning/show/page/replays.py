@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from engineers.roles import natural_key
 from envtuning.runs.folder import RunFolder
-from envtuning.worlds.lakes.episodes import Episode
-from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.render import animated_svg, plan_frames
+from envtuning.worlds.episodes import Episode
+from envtuning.worlds.world import Film
 
 PER_KIND = 2
-LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
 
 
-@dataclass(frozen=True)
-class Replay:
-    title: str
-    svg: str
-
-
-def replays(folder: Path, episodes: list[dict]) -> list[Replay]:
-    """Up to two films of each way to fail, smallest boards first, and one success."""
+def replays(folder: Path, episodes: list[Episode]) -> list[Film]:
+    """Up to two films of each way to fail, easiest slices first, and one success; none where the world has no films."""
     if not episodes:
         return []
-    suite = InstanceSet.load(RunFolder(folder).validation_file)
-    films = []
-    for episode in _choose([Episode.from_json(one) for one in episodes]):
-        instance = suite[episode.case]
-        plan = [line[:LONGEST_FILM] for line in episode.plan]
-        outcome = (episode.failure or ("optimal" if episode.optimal else "valid")).replace("_", " ")
-        cut = f", first {LONGEST_FILM} steps" if episode.steps > LONGEST_FILM else ""
-        title = f"case {episode.case}: {outcome} after {episode.steps} steps on {instance.height}×{instance.width}{cut}"
-        films.append(Replay(title, animated_svg(plan_frames(instance, plan))))
-    return films
+    run = RunFolder(folder)
+    cases = run.world.load(run.validation_file)
+    films = [run.world.film(cases, episode) for episode in _choose(episodes)]
+    return [film for film in films if film is not None]
 
 
 def _choose(episodes: list[Episode]) -> list[Episode]:
-    ordered = sorted(episodes, key=lambda episode: (episode.size, episode.case))
+    ordered = sorted(episodes, key=lambda episode: (natural_key(episode.slice), episode.case))
     kinds = sorted({episode.failure for episode in ordered if episode.failure})
     chosen = [episode for kind in kinds for episode in [e for e in ordered if e.failure == kind][:PER_KIND]]
-    return chosen + [episode for episode in reversed(ordered) if episode.valid][:1]
+    return chosen + [episode for episode in reversed(ordered) if episode.succeeded][:1]

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from engineers.model.transcript import Exchange
+from engineers.proposal import Usage
 from engineers.report import SliceResult, StageReport, wilson
-from envtuning.runs.folder import Answer, Done, RunFolder, StageConfig
-from envtuning.worlds.lakes.episodes import pooled
+from engineers.roles import natural_key
+from envtuning.runs.folder import Answer, Done, RunFolder, StageConfig, is_planned
+from envtuning.worlds.episodes import Episode, pooled
+from envtuning.worlds.world import About
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,13 @@ class KnobRow:
 @dataclass
 class StageView:
     number: int
-    chosen: StageConfig
+    chosen: StageConfig[Any]
     done: Done | None
     report: StageReport | None
-    answer: Answer | None
+    answer: Answer[Any] | None
     lines: list[dict[str, Any]]  # metrics.jsonl
     exchanges: list[Exchange]
-    episodes: list[dict[str, Any]]
+    episodes: list[Episode]
 
     @property
     def name(self) -> str:
@@ -58,9 +61,12 @@ class StageView:
         rate = pooled(self.results, metric)
         return rate, *wilson(rate, episodes)
 
-    def slice_rate(self, name: str) -> float | None:
-        """The valid rate of one slice; None where it was not validated."""
-        return next((result.metrics.get("valid_rate") for result in self.results if result.name == name), None)
+    def slice_rate(self, name: str, metric: str) -> float | None:
+        """A metric of one slice; None where it was not validated."""
+        return next((result.metrics.get(metric) for result in self.results if result.name == name), None)
+
+    def spent(self, unit: str) -> int:
+        return self.done.spent.get(unit, 0) if self.done else 0
 
 
 @dataclass
@@ -71,8 +77,11 @@ class RunView:
     engineer: str
     seed: int
     versions: dict[str, str]
+    about: About
+    unit: str
     budget: int
-    env_steps: int
+    spent: int
+    usage: Usage
     stages: list[StageView]
     planned_stages: int
     test: dict[str, list[SliceResult]] = field(default_factory=dict)
@@ -83,36 +92,30 @@ class RunView:
         return [stage for stage in self.stages if stage.report]
 
     @property
+    def unit_in_words(self) -> str:
+        return self.unit.replace("_", " ")
+
+    @property
     def finished(self) -> bool:
         return len(self.done) == self.planned_stages
 
     @property
     def slices(self) -> list[str]:
         names = {result.name for stage in self.done for result in stage.results}
-        return sorted(names, key=_by_number)
+        return sorted(names, key=natural_key)
 
     def knobs(self) -> list[KnobRow]:
         """Every knob of the configs, one cell a stage; rows that no stage has are absent."""
         flat = [flatten(stage.chosen.config.model_dump(mode="json")) for stage in self.stages]
-        paths = sorted({path for one in flat for path in one}, key=_knob_order)
+        paths = sorted(
+            {path for one in flat for path in one}, key=lambda path: [natural_key(part) for part in path.split(".")]
+        )
         rows = []
         for path in paths:
             values = [one.get(path) for one in flat]
             changed = [number > 0 and value != values[number - 1] for number, value in enumerate(values)]
             rows.append(KnobRow(path, [KnobCell(value, change) for value, change in zip(values, changed)]))
         return rows
-
-    def usage(self) -> dict[str, float | None]:
-        """What the engineer took in all: tokens, US dollars (None where a price is unknown), seconds, questions."""
-        taken = [stage.answer.proposal.usage for stage in self.stages if stage.answer and stage.answer.proposal]
-        costs = [one.cost for one in taken]
-        return {
-            "prompt_tokens": sum(one.prompt_tokens for one in taken),
-            "completion_tokens": sum(one.completion_tokens for one in taken),
-            "cost": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
-            "seconds": sum(one.seconds for one in taken),
-            "attempts": sum(one.attempts for one in taken),
-        }
 
 
 def view_run(path: str | Path) -> RunView:
@@ -143,10 +146,13 @@ def view_run(path: str | Path) -> RunView:
         engineer=run.spec.engineer.name,
         seed=run.spec.seed,
         versions=run.record.versions,
+        about=run.world.about,
+        unit=run.spec.unit,
         budget=run.spec.budget,
-        env_steps=run.env_steps,
+        spent=run.budget_spent,
+        usage=run.usage(),
         stages=stages,
-        planned_stages=len(run.spec.stages),
+        planned_stages=max(len(run.spec.stages), len(stages) + is_planned(run, len(stages))),
         test={"first": test.first, "last": test.last} if test else {},
         incidents=run.incidents(),
     )
@@ -160,11 +166,3 @@ def flatten(config: Any, path: str = "") -> dict[str, Any]:
     for key, value in config.items():
         flat |= flatten(value, f"{path}.{key}" if path else str(key))
     return flat
-
-
-def _by_number(name: str) -> tuple[float, str]:
-    return (float(name), name) if name.replace(".", "", 1).isdigit() else (float("inf"), name)
-
-
-def _knob_order(path: str) -> list[tuple[float, str]]:
-    return [_by_number(part) for part in path.split(".")]

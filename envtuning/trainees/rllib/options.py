@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -82,7 +83,7 @@ class RLlibOptions(BaseModel):
 
 
 def algorithm_config(
-    options: RLlibOptions, env_kwargs: dict[str, Any], exclude: InstanceSet | None, seed: int
+    options: RLlibOptions, env_kwargs: dict[str, Any], exclude: Sequence[InstanceSet], seed: int
 ) -> PPOConfig:
     """The AlgorithmConfig of ``LakePPO``: RLlib's PPO over ``LakeEnvRunner`` with ``LakeNetwork``."""
     spec = network_spec(options, env_kwargs)

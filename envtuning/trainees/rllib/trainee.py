@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,12 +22,10 @@ from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, net
 from envtuning.trainees.rllib.policy import SharedPolicy
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.ray_session import start_ray
+from envtuning.worlds.world import World
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.types import MAX_SIZE
 from mapf_frozenlake.world.layout import checked_window
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
 
 _PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds of a Learner
 _LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
@@ -40,20 +38,31 @@ class RLlibTrainee:
     ``algorithm`` is the RLlib Algorithm itself, for whatever else RLlib can do with it; ``options`` are ``RLlibOptions``.
     """
 
+    form = "acts"
+    reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
+
     def __init__(
-        self, *, max_size: int, max_agents: int, exclude: InstanceSet | None = None, seed: int = 0, **options: Any
+        self,
+        *,
+        room: Mapping[str, Any],
+        world: World[Any] | None = None,
+        exclude: Sequence[Any] = (),
+        seed: int = 0,
+        **options: Any,
     ) -> None:
         self.options = RLlibOptions(**options)
+        if world is not None and world.config_type is not LakeConfig:
+            raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
         self.env_kwargs = {
             "observation": "ego",
-            "window": checked_window(self.options.window, max_size),
+            "window": checked_window(self.options.window, room["max_size"]),
             "hints": self.options.hints,
-            "max_size": max_size,
-            "max_agents": max_agents,
+            "max_size": room["max_size"],
+            "max_agents": room["max_agents"],
         }
         start_ray()
         with _process_state(seed, self.options.torch_threads):
-            self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, exclude, seed))
+            self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, list(exclude), seed))
 
     @staticmethod
     def check_options(**options: Any) -> None:

@@ -1,1 +1,1 @@
-"""Lakes: MAPF-FrozenLake as the loop sees it."""
+"""Lakes: MAPF-FrozenLake as the loop sees it. Read ``world`` first, then ``play`` and ``episodes``."""

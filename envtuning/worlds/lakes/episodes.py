@@ -1,20 +1,19 @@
-"""Episodes that were played for validation: what is kept of each, and what is counted over many."""
+"""Lakes that were played: the verdict kept with the moves, and how it was played."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from statistics import fmean
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engineers.report import SliceResult
-from mapf_frozenlake.judge import play
+from envtuning.worlds.episodes import Episode
+from mapf_frozenlake.judge import Playback, judge_and_play
 from mapf_frozenlake.solvers import distance_fields
-from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Instance, Plan
+from mapf_frozenlake.text import ParseError
+from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Instance, Plan, Verdict
 from mapf_frozenlake.world.move import joint_move
 
 LETTERS = "LDRUW"  # by action
@@ -22,94 +21,89 @@ COLLISIONS = (int(Event.VERTEX), int(Event.SWAP))
 
 
 @dataclass(frozen=True)
-class Episode:
-    """One board played once."""
+class LakeEpisode(Episode):
+    """What the judge said and saw stays with the episode as long as it is in memory; on the disk stand the moves."""
 
-    case: int  # row in the suite
-    size: int
-    moves: tuple[str, ...]  # per agent, a letter of LDRUW per step
-    steps: int  # env steps it took
-    valid: bool
-    optimal: bool | None
-    failure: str | None  # a FailureKind; None when valid
-    makespan: int | None = None
-    gap: int | None = None  # makespan over the least possible
-    note: str | None = None  # why no plan could be read from a reply
-
-    @property
-    def plan(self) -> Plan:
-        return [[LETTERS.index(letter) for letter in line] for line in self.moves]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"moves": list(self.moves)}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Episode:
-        return cls(**(data | {"moves": tuple(data["moves"])}))
+    verdict: Verdict | None = field(default=None, compare=False, repr=False)
+    playback: Playback | None = field(default=None, compare=False, repr=False)
 
 
-def letters(plan: Plan) -> tuple[str, ...]:
-    return tuple("".join(LETTERS[action] for action in line) for line in plan)
+def judged(
+    case: int, instance: Instance, plan: Plan | ParseError, *, horizon: int, slippery: bool, cost: Mapping[str, int]
+) -> LakeEpisode:
+    """One board's episode, judged once. ``cost`` is what it took besides env steps."""
+    verdict, playback = judge_and_play(instance, plan)
+    rates = {"valid_rate": float(verdict.valid)}
+    if not slippery and verdict.optimal is not None:  # on ice that slips nobody knows the optimum
+        rates["optimal_rate"] = float(verdict.optimal)
+    rates["legal_rate"] = float(verdict.failure in (None, FailureKind.GOAL_MISSED))
+    if not slippery and verdict.makespan_gap is not None:
+        rates["makespan_gap"] = float(verdict.makespan_gap)
+    moves = [] if isinstance(plan, ParseError) else letters(plan)
+    steps = _steps_charged(moves, verdict.makespan if verdict.valid else None, horizon)
+    return LakeEpisode(
+        case=case,
+        slice=str(instance.height),
+        failure=None if verdict.failure is None else verdict.failure.value,
+        metrics=rates,
+        cost={"env_steps": steps, "episodes": 1} | dict(cost),
+        trace={"moves": moves},
+        note=str(plan) if isinstance(plan, ParseError) else None,
+        verdict=verdict,
+        playback=playback,
+    )
 
 
-def by_size(episodes: Iterable[Episode]) -> dict[int, list[Episode]]:
-    """Smallest size first."""
-    grouped: dict[int, list[Episode]] = {}
-    for episode in episodes:
-        grouped.setdefault(episode.size, []).append(episode)
-    return dict(sorted(grouped.items()))
+def failed(case: int, instance: Instance, kind: str, note: str, cost: Mapping[str, int]) -> LakeEpisode:
+    """An episode that ended before there was anything to judge."""
+    return LakeEpisode(
+        case=case,
+        slice=str(instance.height),
+        failure=kind,
+        metrics={"valid_rate": 0.0, "optimal_rate": 0.0, "legal_rate": 0.0},
+        cost={"env_steps": 1, "episodes": 1} | dict(cost),
+        trace={"moves": []},
+        note=note,
+    )
 
 
-def rates(episodes: Sequence[Episode]) -> dict[str, float]:
-    """``valid_rate``, ``optimal_rate``, ``legal_rate`` (no violation, arrived or not), mean makespan over the optimum."""
-    gaps = [episode.gap for episode in episodes if episode.gap is not None]
-    found = {
-        "valid_rate": fmean(episode.valid for episode in episodes),
-        "optimal_rate": fmean(bool(episode.optimal) for episode in episodes),
-        "legal_rate": fmean(episode.failure in (None, FailureKind.GOAL_MISSED) for episode in episodes),
-    }
-    return found | ({"makespan_gap": fmean(gaps)} if gaps else {})
+def _steps_charged(moves: Sequence[str], makespan: int | None, horizon: int) -> int:
+    """Env steps: until success, else as long as the plan is; within 1 and the horizon."""
+    length = max((len(line) for line in moves), default=0)
+    if makespan is not None:
+        length = min(length, makespan)
+    return min(max(1, length), horizon)
 
 
-def slice_results(episodes: Iterable[Episode]) -> list[SliceResult]:
-    """The table of a validation: one row per map size."""
-    return [
-        SliceResult(
-            name=str(size),
-            episodes=len(group),
-            metrics=rates(group),
-            failures=dict(sorted(Counter(episode.failure for episode in group if episode.failure).items())),
-        )
-        for size, group in by_size(episodes).items()
-    ]
+def letters(plan: Plan) -> list[str]:
+    """A letter of LDRUW for every move, a text for every agent."""
+    return ["".join(LETTERS[action] for action in line) for line in plan]
 
 
-def pooled(results: Sequence[SliceResult], metric: str = "valid_rate") -> float:
-    """A rate over all episodes of a table; 0 where there are none."""
-    total = sum(row.episodes for row in results)
-    return sum(row.metrics.get(metric, 0.0) * row.episodes for row in results) / total if total else 0.0
+def plan_of(trace: Any) -> Plan:
+    return [[LETTERS.index(letter) for letter in line] for line in trace["moves"]]
 
 
-def behaviour(instance: Instance, episode: Episode) -> dict[str, float]:
+def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
     """How it was played: waits off the goal, collisions had, and collisions avoided.
 
     A collision is avoided in a step in which everybody's shortest way would have collided, and nobody did.
     """
-    playback = play(instance, episode.plan)
-    distances = distance_fields(instance)
     waits = collisions = avoided = 0
-    for step, happened in enumerate(playback.events):
-        here = playback.positions[step]
-        off_goal = (here != instance.goals).any(axis=1)
-        waiting = [step < len(line) and line[step] == "W" for line in episode.moves]
-        waits += int((off_goal & np.array(waiting)).sum())
-        if np.isin(happened, COLLISIONS).any():
-            collisions += 1
-            continue
-        greedy = np.array([downhill(field, cell) for field, cell in zip(distances, here.tolist(), strict=True)])
-        avoided += bool(np.isin(joint_move(instance.holes, here, greedy)[1], COLLISIONS).any())
+    if episode.playback is not None:
+        distances = distance_fields(instance)
+        for step, happened in enumerate(episode.playback.events):
+            here = episode.playback.positions[step]
+            off_goal = (here != instance.goals).any(axis=1)
+            waiting = [step < len(line) and line[step] == "W" for line in episode.trace["moves"]]
+            waits += int((off_goal & np.array(waiting)).sum())
+            if np.isin(happened, COLLISIONS).any():
+                collisions += 1
+                continue
+            greedy = np.array([downhill(field, cell) for field, cell in zip(distances, here.tolist(), strict=True)])
+            avoided += bool(np.isin(joint_move(instance.holes, here, greedy)[1], COLLISIONS).any())
     return {
-        "episode_length": float(episode.steps),
+        "episode_length": float(episode.cost["env_steps"]),
         "waits": waits,
         "collisions": collisions,
         "collisions_avoided": avoided,

@@ -1,39 +1,103 @@
-"""Playing a policy on a suite: ``mapf_frozenlake.evaluate`` asks and judges, and what is kept of it are episodes."""
+"""Playing a policy of any form on boards: it is asked in batches, and what it did becomes a plan for the judge."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
-from envtuning.worlds.lakes.episodes import Episode, letters
-from mapf_frozenlake import LakeConfig, evaluate
-from mapf_frozenlake.evaluation import Record
+import numpy as np
+
+from envtuning.worlds.lakes.episodes import LakeEpisode, failed, judged
+from envtuning.worlds.text_player import Conversation, Reply, ask, converse
+from mapf_frozenlake import LakeConfig
+from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
+from mapf_frozenlake.evaluation.forms import NeuralPolicy, form_of, neural_answers, solver_answers
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.text import ParseError, TextStyle, parse_plan, plan_prompt
+from mapf_frozenlake.types import Action, Instance, Plan
+
+Mode = Literal["plan", "turns"]
+Found = tuple[Plan | ParseError | str, dict[str, int]]  # a plan, no plan, or how the policy failed; and what it cost
 
 
-def play(policy: Any, suite: InstanceSet, config: LakeConfig) -> list[Episode]:
-    """One episode per board, in the suite's order, under the config's rules; any form of policy that ``evaluate`` takes."""
-    table = evaluate(policy, suite, name="trainee", config=config)
-    return [_episode(record, int(suite.heights[record.index]), config) for record in table.per_instance]
+def play_lakes(
+    policy: Any, boards: InstanceSet, config: LakeConfig, *, seed: int, mode: Mode, style: TextStyle
+) -> list[LakeEpisode]:
+    """One episode per board, in order."""
+    return [
+        _episode(case, boards[case], found, cost, config)
+        for case, (found, cost) in enumerate(_asked(policy, boards, config, seed, mode, style))
+    ]
 
 
-def _episode(record: Record, size: int, config: LakeConfig) -> Episode:
-    return Episode(
-        case=record.index,
-        size=size,
-        moves=letters(record.plan or []),
-        steps=_steps(record, size, config),
-        valid=record.valid,
-        optimal=record.optimal,
-        failure=record.failure,
-        makespan=record.makespan,
-        gap=record.regret,
-        note=record.parse_error,
-    )
+def _episode(
+    case: int, instance: Instance, found: Plan | ParseError | str, cost: dict[str, int], config: LakeConfig
+) -> LakeEpisode:
+    if isinstance(found, str):
+        kind, _, note = found.partition(": ")
+        return failed(case, instance, kind, note, cost)
+    horizon = config.horizon_for(instance.height, instance.width)
+    return judged(case, instance, found, horizon=horizon, slippery=config.is_slippery, cost=cost)
 
 
-def _steps(record: Record, size: int, config: LakeConfig) -> int:
-    """Env steps that the episode is charged: until success, else as long as the plan is; within 1 and the horizon."""
-    length = max((len(line) for line in record.plan or []), default=0)
-    if record.makespan is not None:
-        length = min(length, record.makespan)
-    return min(max(1, length), config.horizon_for(size, size))
+def _asked(
+    policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, mode: Mode, style: TextStyle
+) -> Iterator[Found]:
+    if isinstance(policy, NeuralPolicy):
+        answers = dict(neural_answers(policy, boards, range(len(boards)), config, seed))
+        return ((answers[case], {}) for case in range(len(boards)))  # type: ignore[misc]  # all of them are plans
+    if hasattr(policy, "reply") or form_of(policy) == "text":
+        replies = _turns if mode == "turns" else _plans_in_words
+        return iter(replies(policy, boards, config, seed, style))
+    return (_plan_of(policy, boards, case) for case in range(len(boards)))
+
+
+def _plan_of(solver: Callable[[Instance], Any], boards: InstanceSet, case: int) -> Found:
+    try:
+        plan = next(solver_answers(solver, boards, [case], 1))[1]
+    except Exception as error:  # whatever a third party's policy raises fails this board, and no other
+        return f"policy_error: {type(error).__name__}: {error}", {}
+    return (plan if plan is not None else [[] for _ in range(boards[case].num_agents)]), {}
+
+
+def _plans_in_words(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
+    """Every board at once: one question, one reply with the whole plan."""
+    questions = [[{"role": "user", "content": plan_prompt(board, style)}] for board in boards]
+    return [_read(reply, board) for reply, board in zip(ask(policy, questions, seed=seed), boards, strict=True)]
+
+
+def _read(reply: Reply, board: Instance) -> Found:
+    cost = {"samples": 1, "tokens": reply.tokens}
+    if reply.error is not None:
+        return f"policy_error: {reply.error}", cost
+    plan = parse_plan(reply.text, board.num_agents)
+    if reply.truncated and isinstance(plan, ParseError):
+        return f"truncated: {plan}", cost
+    return plan, cost
+
+
+def _turns(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
+    """All boards in step, a move of every agent in each reply; a reply that cannot be read is a turn of waiting."""
+    envs = [MAPFFrozenLakeTextEnv(mode="turns", style=style, config=_alone(config, board)) for board in boards]
+    begun = [{"instance": board} for board in boards]
+    talks = converse(envs, policy, seeds=[seed + case for case in range(len(envs))], options=begun)
+    return [_moves_of(talk, board) for talk, board in zip(talks, boards, strict=True)]
+
+
+def _alone(config: LakeConfig, board: Instance) -> LakeConfig:
+    """The config's rules with room for this board."""
+    shape = {"slices": {max(board.height, board.width): {}}, "num_agents": board.num_agents}
+    return LakeConfig.model_validate(config.model_dump() | shape)
+
+
+def _moves_of(talk: Conversation, board: Instance) -> Found:
+    cost = {"samples": talk.turns, "tokens": talk.tokens}
+    if talk.error is not None:
+        return f"policy_error: {talk.error}", cost
+    unread = next((info["parse_error"] for info in talk.infos if info.get("parse_error")), None)
+    if unread is not None and talk.truncated_reply:
+        return f"truncated: {unread}", cost
+    if unread is not None:
+        return f"parse_error: {unread}", cost
+    columns = np.array([info["actions"] for info in talk.infos], dtype=np.int64).reshape(-1, board.num_agents)
+    return columns.T.tolist() or [[int(Action.WAIT)]] * board.num_agents, cost

@@ -1,0 +1,83 @@
+"""What a trainee may get wrong, and how it is said: every mistake is a sentence, none makes a run loop or crash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+from envtuning.runs.atomic import StorageError
+from envtuning.runs.spec import Unit
+from envtuning.trainees.base import Metrics, TrainingDiverged, WorkerLost
+from envtuning.worlds.episodes import Amounts
+from envtuning.worlds.world import InfeasibleConfig
+
+UNITS: tuple[str, ...] = get_args(Unit)
+MOST = 10**15  # of anything that one call may report as spent
+
+
+class TraineeFailed(RuntimeError):
+    """The trainee broke its contract, or raised what it should not; the message says how."""
+
+
+PASSED_ON = (TrainingDiverged, WorkerLost, InfeasibleConfig, StorageError, TraineeFailed)
+
+
+@contextmanager
+def held_to(method: str) -> Iterator[None]:
+    """What one of the trainee's methods raises beyond its contract becomes ``TraineeFailed``."""
+    try:
+        yield
+    except PASSED_ON:
+        raise
+    except Exception as error:
+        raise TraineeFailed(f"{method} raised {type(error).__name__}: {error}") from error
+
+
+def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
+    """The numbers among a trainee's metrics, and a sentence for each that is none. Infinite ones and NaN are numbers."""
+    if not isinstance(given, Mapping):
+        raise TraineeFailed(f"{method} gave {type(given).__name__} as metrics: give a dict of names and numbers")
+    numbers: Metrics = {}
+    odd: list[str] = []
+    for name, value in given.items():
+        try:
+            if isinstance(value, str | bytes):
+                raise TypeError
+            numbers[str(name)] = float(value)
+        except (TypeError, ValueError, OverflowError):
+            odd.append(f"{method} gave {name}={value!r:.60}, which is no number: left out")
+    return numbers, odd
+
+
+def amounts_in(metrics: Metrics, method: str) -> Amounts:
+    """What the metrics say was spent, by unit. Raises ``TraineeFailed`` for what cannot be an amount."""
+    found: Amounts = {}
+    for unit in UNITS:
+        value = metrics.get(unit, 0.0)
+        if not math.isfinite(value) or not 0 <= value <= MOST:
+            raise TraineeFailed(f"{method} reported {unit}={value}: report what was spent, from 0 to {MOST:.0e}")
+        if value:
+            found[unit] = round(value)
+    return found
+
+
+def raise_unless_spent(trained: Amounts, unit: str, asked: int) -> None:
+    """A call that spends nothing would be repeated for ever."""
+    if trained.get(unit, 0) > 0:
+        return
+    other = ", ".join(f"{amount:,} {name}" for name, amount in trained.items() if amount)
+    raise TraineeFailed(
+        f"train was given {asked:,} {unit} to spend and reported {other or 'nothing'} spent: report {unit!r} in the metrics "
+        "that it returns or gives to on_iteration, or set the run's `unit` to one that it reports"
+    )
+
+
+def save_checkpoint(save: Callable[[Path], None], draft: Path) -> None:
+    """Let the trainee write into the draft. Raises ``TraineeFailed`` where nothing was written."""
+    with held_to("save"):
+        save(draft)
+    if not any(path.is_file() for path in draft.rglob("*")):
+        raise TraineeFailed("save wrote nothing into its folder: write all that load needs there")

@@ -1,0 +1,97 @@
+"""Played cases: what is kept of each, and what is counted over many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from engineers.report import SliceResult
+from engineers.roles import natural_key
+
+Amounts = dict[str, int]  # by unit: env_steps, episodes, samples, tokens
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One case played once, judged once. A world may derive its own class with what it wants to remember in memory."""
+
+    case: int  # its place among the cases
+    slice: str
+    failure: str | None  # the kind of failure; None where it succeeded
+    metrics: Mapping[
+        str, float
+    ]  # by the names that the table shows: a rate's 0 or 1, or a number; absent where unknown
+    cost: Mapping[str, int] = field(default_factory=dict)  # what it took, by unit
+    trace: Any = None  # JSON: what a replay needs
+    note: str | None = None  # why it failed, where the trace does not tell
+
+    @property
+    def succeeded(self) -> bool:
+        return self.failure is None
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("case", "slice", "failure", "trace", "note")} | {
+            "metrics": dict(self.metrics),
+            "cost": dict(self.cost),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Episode:
+        return cls(**data)
+
+
+def by_slice(episodes: Iterable[Episode]) -> dict[str, list[Episode]]:
+    """In the natural order of the slices' names: 9 before 10."""
+    grouped: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        grouped.setdefault(episode.slice, []).append(episode)
+    return dict(sorted(grouped.items(), key=lambda item: natural_key(item[0])))
+
+
+def rates(episodes: Sequence[Episode]) -> dict[str, float]:
+    """The mean of every metric over the episodes in which it is known."""
+    names = dict.fromkeys(name for episode in episodes for name in episode.metrics)
+    return {name: fmean(episode.metrics[name] for episode in episodes if name in episode.metrics) for name in names}
+
+
+def slice_results(episodes: Iterable[Episode]) -> list[SliceResult]:
+    """The table of a validation: one row per slice."""
+    return [
+        SliceResult(
+            name=name,
+            episodes=len(group),
+            metrics=rates(group),
+            failures=dict(sorted(Counter(episode.failure for episode in group if episode.failure).items())),
+        )
+        for name, group in by_slice(episodes).items()
+    ]
+
+
+def pooled(results: Sequence[SliceResult], metric: str) -> float:
+    """A rate over all episodes of a table; 0 where there are none."""
+    total = sum(row.episodes for row in results)
+    return sum(row.metrics.get(metric, 0.0) * row.episodes for row in results) / total if total else 0.0
+
+
+def total_cost(episodes: Iterable[Episode]) -> Amounts:
+    """What all of them took, by unit."""
+    spent: Counter[str] = Counter()
+    for episode in episodes:
+        spent.update(episode.cost)
+    return dict(spent)
+
+
+def spread(episodes: Iterable[Episode], count: int) -> list[Episode]:
+    """At most ``count`` failures: one of each slice and kind in turn, so that a few show all there is."""
+    queues: dict[tuple[str, str], list[Episode]] = {}
+    for episode in episodes:
+        if episode.failure is not None:
+            queues.setdefault((episode.slice, episode.failure), []).append(episode)
+    ordered = [queues[key] for key in sorted(queues, key=lambda key: (natural_key(key[0]), key[1]))]
+    picked: list[Episode] = []
+    while len(picked) < count and any(ordered):
+        picked += [queue.pop(0) for queue in ordered if queue]
+    return picked[:count]

@@ -1,0 +1,192 @@
+"""``LakeWorld``: MAPF-FrozenLake for the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from engineers.report import FailureCase
+from envtuning.worlds.episodes import Episode, by_slice
+from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, plan_of
+from envtuning.worlds.lakes.play import Mode, play_lakes
+from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Purpose, World
+from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite
+from mapf_frozenlake.feedback import explain
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.text import TextStyle
+
+LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
+
+ABOUT = About(
+    name="lakes",
+    environment=(
+        "A multi-agent FrozenLake: agents on a square grid of ice and holes move at once, one cell a step or not at all, "
+        "each from its start to its own goal. Leaving the board, stepping into a hole, two agents on one cell and two agents "
+        "exchanging cells are violations. An episode is valid when all agents stand on their goals at once and no violation "
+        "happened; it is optimal when, besides, no plan could have taken fewer steps. Following an agent into the cell that it "
+        "leaves in the same step is allowed; an agent on its goal stays on the board and blocks it."
+    ),
+    objective="valid_rate",
+    rates={"valid_rate": "valid", "optimal_rate": "optimal"},
+    legend="Valid: all agents on their goals, no violation on the way. Optimal: valid in the fewest steps possible.",
+    failures={
+        "parse_error": "no plan could be read from the reply",
+        "truncated": "the reply was cut off at its length limit before it held a plan",
+        "illegal_move": "the first violation was a move off the board",
+        "hole": "the first violation was a step into a hole, which ends the episode",
+        "conflict": "the first violation was two agents on one cell, or two agents exchanging cells",
+        "goal_missed": "no violation, but at the episode's end not all agents stood on their goals: they ran out of time, "
+        "wandered, or blocked each other",
+        "policy_error": "the policy raised an error",
+    },
+    slice_label="{0}×{0}",
+    case="board",
+)
+
+
+class LakeWorld(World[LakeConfig]):
+    """Boards of ``LakeConfig``. Language models write a whole plan (``mode="plan"``) or move by move (``"turns"``)."""
+
+    config_type = LakeConfig
+    about = ABOUT
+    forms = frozenset({"acts", "replies", "plans"})
+
+    def __init__(self, *, mode: Mode = "plan", style: TextStyle = "paper") -> None:
+        self.mode, self.style = mode, style
+
+    def check(self, config: LakeConfig) -> None:
+        try:
+            check_config(config)
+        except GenerationError as error:
+            raise InfeasibleConfig(str(error)) from error
+
+    def check_target(self, config: LakeConfig, form: Form) -> None:
+        if config.is_slippery and form != "acts":
+            raise InfeasibleConfig(
+                "the target is slippery, and on ice that slips a plan written beforehand has no fixed outcome: validate on "
+                "a target with is_slippery false, or train a policy that acts on observations"
+            )
+
+    def draw(
+        self, config: LakeConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
+    ) -> InstanceSet:
+        count = per_slice * len(self.slices(config))
+        try:
+            if purpose == "probe":  # as the stage's own config deals them, shares included
+                return generate(config, n=count, seed=seed, exclude=exclude)
+            return validation_suite(even_shares(config), count, seed, exclude=exclude)
+        except GenerationError as error:
+            raise InfeasibleConfig(str(error)) from error
+
+    def load(self, path: Path) -> InstanceSet:
+        return InstanceSet.load(path)
+
+    def play(self, policy: Any, cases: InstanceSet, config: LakeConfig, *, seed: int) -> list[LakeEpisode]:
+        return play_lakes(policy, cases, config, seed=seed, mode=self.mode, style=self.style)
+
+    def explain(self, cases: InstanceSet, episode: LakeEpisode) -> FailureCase:
+        """The board drawn, and what went wrong on it."""
+        instance = cases[episode.case]
+        return FailureCase(
+            slice=episode.slice,
+            kind=str(episode.failure),
+            picture=to_text(instance),
+            explanation=episode.note or explain(instance, plan_of(episode.trace), episode.verdict),
+            case_id=str(episode.case),
+        )
+
+    def behaviour(self, cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {}
+        for size, group in by_slice(episodes).items():
+            rows = [behaviour(cases[episode.case], episode) for episode in group]  # type: ignore[arg-type]
+            found[size] = {name: round(fmean(row[name] for row in rows), 3) for name in rows[0]}
+        return found
+
+    def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
+        """Per size what the generator dealt: shares, holes, waits, distances, least makespans."""
+        return {name: _drawn(cases, int(name)) for name in self.slices(config)}
+
+    def film(self, cases: InstanceSet, episode: Episode) -> Film:
+        from mapf_frozenlake.render import animated_svg, ansi, plan_frames, save_animation
+
+        instance, plan = cases[episode.case], plan_of(episode.trace)
+        steps = episode.cost["env_steps"]
+        optimal = episode.metrics.get("optimal_rate")
+        outcome = (episode.failure or ("optimal" if optimal else "valid")).replace("_", " ")
+        cut = f", first {LONGEST_FILM} steps" if steps > LONGEST_FILM else ""
+        frames = plan_frames(instance, plan)
+        return Film(
+            title=f"case {episode.case}: {outcome} after {steps} steps on {instance.height}×{instance.width}{cut}",
+            svg=animated_svg(frames[: LONGEST_FILM + 1]),
+            frames=[ansi(frame) for frame in frames],
+            save=lambda path, seconds: save_animation(path, frames, seconds_per_step=seconds),
+        )
+
+    def validated_as(self, target: LakeConfig, config: LakeConfig) -> LakeConfig:
+        """While a stage shows hints, its validation shows them as well."""
+        return target.model_copy(update={"hint_strength": config.hint_strength})
+
+    def room(self, configs: Sequence[LakeConfig]) -> dict[str, Any]:
+        return {
+            "max_size": max(config.max_size for config in configs),
+            "max_agents": max(config.max_agents for config in configs),
+        }
+
+    def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
+        import gymnasium as gym
+
+        import mapf_frozenlake  # noqa: F401  # registers the ids
+
+        env = gym.make("MAPFFrozenLake-v0", config=config, exclude=list(exclude), **room)
+        env.reset(seed=seed)
+        return env
+
+    def summary(self, config: Mapping[str, Any]) -> list[str]:
+        """'4×4 80 %, holes .10' is 80 % of the data at a hole ratio of 0.10."""
+        slices = config["slices"]
+        total = sum(piece["share"] for piece in slices.values()) or 1.0
+        dealt = sorted(
+            ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
+        )
+        return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+
+
+def even_shares(config: LakeConfig) -> LakeConfig:
+    slices = {
+        size: piece.model_copy(update={"share": 1.0 if piece.share > 0 else 0.0})
+        for size, piece in config.slices.items()
+    }
+    return config.model_copy(update={"slices": slices})
+
+
+def _drawn(cases: InstanceSet, size: int) -> dict[str, float]:
+    boards = cases[np.flatnonzero(cases.heights == size)]
+    if not len(boards):
+        return {"share": 0.0}
+    agents = boards.num_agents.astype(int)
+    board_holes = [int(instance.holes.sum()) for instance in boards]
+    distances = [np.abs(one.starts.astype(int) - one.goals).sum(axis=1).mean() for one in boards]
+    row = {
+        "share": len(boards) / len(cases),
+        "hole_ratio": fmean(holes / max(1, size * size - 2 * n) for holes, n in zip(board_holes, agents, strict=True)),
+        "distance": fmean(distances),
+        "agents": fmean(agents.tolist()),
+    }
+    if (boards.needs_wait >= 0).any():
+        row["wait_ratio"] = float((boards.needs_wait[boards.needs_wait >= 0] == 1).mean())
+    if (boards.makespan >= 0).any():
+        row["least_makespan"] = float(boards.makespan[boards.makespan >= 0].mean())
+    return {name: round(float(value), 3) for name, value in row.items()}
+
+
+def _knobs(piece: Mapping[str, Any]) -> str:
+    waits = "" if piece["wait_ratio"] is None else f", waits {_ratio(piece['wait_ratio'])}"
+    return f"holes {_ratio(piece['hole_ratio'])}{waits}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}".removeprefix("0")

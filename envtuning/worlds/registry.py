@@ -1,0 +1,47 @@
+"""Worlds by name; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+from envtuning.worlds.world import World
+
+WORLDS: dict[str, str] = {
+    "lakes": "envtuning.worlds.lakes.world:LakeWorld",
+}
+
+
+class UnknownWorld(ValueError):
+    """No world of this name, or not with these options."""
+
+
+def make_world(name: str, **options: Any) -> World[Any]:
+    """A world in ``WORLDS``, or the ``World`` (a class, a function that makes one, or the object) at ``package.module:object``."""
+    place = WORLDS.get(name, name)
+    module_name, _, attribute = place.partition(":")
+    if not attribute:
+        raise UnknownWorld(
+            f"no world {name!r}: there are {', '.join(WORLDS)}, or name your own as 'package.module:object'"
+        )
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise UnknownWorld(f"world {name!r}: {module_name} cannot be imported ({error})") from error
+    if not hasattr(module, attribute):
+        raise UnknownWorld(f"world {name!r}: {module_name} has no {attribute}")
+    found = getattr(module, attribute)
+    if not isinstance(found, World):
+        try:
+            signature(found).bind(**options)
+            found = found(**options)
+        except (TypeError, ValueError) as error:
+            raise UnknownWorld(f"world {name!r} cannot be made with these options: {error}") from error
+    elif options:
+        raise UnknownWorld(f"world {name!r} is made already and takes no options, not {', '.join(options)}")
+    if not isinstance(found, World):
+        raise UnknownWorld(
+            f"world {name!r} is a {type(found).__name__}, no World: derive from envtuning.worlds.world.World"
+        )
+    return found

@@ -1,0 +1,131 @@
+"""Many conversations at once: a text policy played on Gymnasium text environments in step, one question per turn for all.
+
+A text environment's observations and actions are strings. A policy that replies to texts has
+
+    reply(conversations, *, seed) -> one str or ``Reply`` for each conversation
+
+where a conversation is a list of ``{"role": "user" | "assistant", "content": …}`` that ends with the user. A plain function
+from a string to a string will do as well: it is shown the last message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Message = dict[str, str]
+Messages = list[Message]
+MOST_TURNS = 1_000  # of one conversation; environments end their episodes long before
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a policy said."""
+
+    text: str
+    tokens: int = 0  # of prompt and reply together
+    truncated: bool = False  # whether it was cut off at the limit of its length
+    error: str | None = None  # what the policy raised instead
+
+
+class TextPolicy(Protocol):
+    """Replies to many conversations at once."""
+
+    def reply(self, conversations: Sequence[Messages], *, seed: int) -> Sequence[str | Reply]: ...
+
+
+@dataclass
+class Conversation:
+    """One episode in words."""
+
+    messages: Messages = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)  # per turn
+    infos: list[dict[str, Any]] = field(default_factory=list)  # per turn, as the environment gave them
+    replies: list[Reply] = field(default_factory=list)
+    terminated: bool = False
+    truncated: bool = False  # by the environment
+
+    @property
+    def over(self) -> bool:
+        return self.terminated or self.truncated or self.error is not None
+
+    @property
+    def turns(self) -> int:
+        return len(self.replies)
+
+    @property
+    def tokens(self) -> int:
+        return sum(reply.tokens for reply in self.replies)
+
+    @property
+    def truncated_reply(self) -> bool:
+        return any(reply.truncated for reply in self.replies)
+
+    @property
+    def error(self) -> str | None:
+        return next((reply.error for reply in self.replies if reply.error is not None), None)
+
+
+def ask(policy: Any, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
+    """A reply to each, asked at once. Where that raises they are asked one by one, so that one bad case fails alone."""
+    if not conversations:
+        return []
+    try:
+        return _replies(policy, conversations, seed)
+    except Exception as error:
+        if len(conversations) == 1:
+            return [Reply("", error=f"{type(error).__name__}: {error}")]
+    return [reply for one in conversations for reply in ask(policy, [one], seed=seed)]
+
+
+def _replies(policy: Any, conversations: Sequence[Messages], seed: int) -> list[Reply]:
+    if hasattr(policy, "reply"):
+        said = list(policy.reply(conversations, seed=seed))
+    else:
+        said = [policy(messages[-1]["content"]) for messages in conversations]
+    if len(said) != len(conversations):
+        raise ValueError(
+            f"the policy gave {len(said)} replies to {len(conversations)} conversations: give one for each"
+        )
+    for one in said:
+        if not isinstance(one, str | Reply | None):
+            raise TypeError(f"the policy replied with {type(one).__name__}: give a str or a Reply")
+    return [one if isinstance(one, Reply) else Reply(one or "") for one in said]
+
+
+def converse(
+    envs: Sequence[Any],
+    policy: Any,
+    *,
+    seeds: Sequence[int],
+    options: Sequence[Mapping[str, Any] | None] | None = None,
+    seed: int = 0,
+    system: str | None = None,
+) -> list[Conversation]:
+    """Play every environment to the end of one episode, all in step; the environments are reset and left open."""
+    talks = [Conversation([{"role": "system", "content": system}] if system else []) for _ in envs]
+    for index, (env, talk) in enumerate(zip(envs, talks, strict=True)):
+        observation, _ = env.reset(seed=seeds[index], options=options[index] if options is not None else None)
+        talk.messages.append({"role": "user", "content": observation})
+    for turn in range(MOST_TURNS):
+        going = [index for index, talk in enumerate(talks) if not talk.over]
+        if not going:
+            break
+        replies = ask(policy, [talks[index].messages for index in going], seed=seed + turn)
+        for index, reply in zip(going, replies, strict=True):
+            _take(envs[index], talks[index], reply)
+    return talks
+
+
+def _take(env: Any, talk: Conversation, reply: Reply) -> None:
+    """One turn: the reply goes to the environment, and what it says becomes the next question."""
+    talk.replies.append(reply)
+    if reply.error is not None:
+        return
+    talk.messages.append({"role": "assistant", "content": reply.text})
+    observation, reward, terminated, truncated, info = env.step(reply.text)
+    talk.rewards.append(float(reward))
+    talk.infos.append(info)
+    talk.terminated, talk.truncated = bool(terminated), bool(truncated)
+    talk.messages.append({"role": "user", "content": observation})

@@ -1,0 +1,177 @@
+"""``World``: all that the loop knows of an environment. The loop trains, validates and reports; a world draws, plays and judges."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from engineers.knobs import dump, find_knobs
+from engineers.report import FailureCase
+from engineers.roles import find_slices, shares_of
+from envtuning.worlds.episodes import Episode
+
+C = TypeVar("C", bound=BaseModel)
+
+Form = Literal["acts", "replies", "plans"]
+FORMS: dict[Form, str] = {
+    "acts": "acts on observations",
+    "replies": "replies to texts",
+    "plans": "returns a plan for a whole case",
+}
+Purpose = Literal["validation", "test", "probe"]
+ONE_SLICE = "all"  # the name of the only slice of a config without slices
+
+
+class InfeasibleConfig(ValueError):
+    """Nothing can be drawn from this config; the message is one sentence with the remedy."""
+
+
+class TooFewCases(ValueError):
+    """The world has fewer different cases than the held-out sets need; the message has the count."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a world is, in words: for prompts, tables and pages."""
+
+    name: str
+    environment: str  # what it is and what is to be done in it, in a few sentences
+    objective: str = "success_rate"  # the metric that a run wants to raise
+    rates: Mapping[str, str] = field(
+        default_factory=lambda: {"success_rate": "success"}
+    )  # metric -> heading; all in 0…1
+    legend: str = "Success: the task was done before the episode ended."  # what the headings mean
+    failures: Mapping[str, str] = field(default_factory=dict)  # failure kind -> what it means
+    slice_label: str = "{}"  # how a slice is written: "{0}×{0}" for boards
+    case: str = "case"  # what one case is called: board, task, episode
+    unit: str = "env_steps"  # of budgets, unless the run's file says otherwise
+
+    @property
+    def headings(self) -> dict[str, str]:
+        """The rates, the objective first."""
+        return {self.objective: self.rates[self.objective]} | dict(self.rates)
+
+    def label(self, name: str) -> str:
+        return self.slice_label.format(name)
+
+
+class Cases(Protocol):
+    """Held-out or probed cases, in a fixed order."""
+
+    def __len__(self) -> int: ...
+
+    def save(self, path: Path) -> Any:
+        """Write them to this very path."""
+        ...
+
+    def fingerprints(self) -> frozenset[Any]:
+        """What must not occur in two of training, validation and test: equal for cases that are the same to a learner."""
+        ...
+
+
+class World(ABC, Generic[C]):
+    """One kind of environment, with configs of one pydantic model. Keeps no state: a run may make it anew at any time."""
+
+    config_type: ClassVar[type[BaseModel]]
+    about: About
+    forms: frozenset[Form] = frozenset({"acts"})  # the policies that it can play
+
+    def check(self, config: C) -> None:
+        """Raises ``InfeasibleConfig`` where nothing could be drawn from the config."""
+
+    def check_target(self, config: C, form: Form) -> None:
+        """Raises ``InfeasibleConfig`` where policies of this form cannot be judged on the config."""
+
+    @abstractmethod
+    def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> Cases:
+        """``per_slice`` cases for every slice in use: as many of each to validate and test on, by their shares to probe.
+
+        A function of the arguments alone. No case has a fingerprint of those in ``exclude``. Raises ``InfeasibleConfig``
+        or ``TooFewCases``.
+        """
+
+    @abstractmethod
+    def load(self, path: Path) -> Cases:
+        """The cases that were saved there."""
+
+    @abstractmethod
+    def play(self, policy: Any, cases: Any, config: C, *, seed: int) -> Sequence[Episode]:
+        """One judged episode per case, in order, by the config's rules; ``seed`` is what chance in the world goes by.
+
+        Asks in batches. A policy that raises on one case fails that case, as ``policy_error``, with the error as its note.
+        """
+
+    def explain(self, cases: Any, episode: Any) -> FailureCase:
+        """One failed episode that ``play`` has just returned, so that a reader can see what went wrong."""
+        kind = str(episode.failure)
+        said = episode.note or self.about.failures.get(kind, kind.replace("_", " "))
+        return FailureCase(slice=episode.slice, kind=kind, picture="", explanation=said, case_id=str(episode.case))
+
+    def behaviour(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, float]]:
+        """Per slice, how the episodes were played: means per episode. None by default."""
+        return {}
+
+    def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:
+        """Per slice, what the probed cases really are: shares, sizes, distances. None by default."""
+        return {}
+
+    def film(self, cases: Any, episode: Episode) -> Any | None:
+        """The episode as a ``Film``; None where the world has no pictures."""
+        return None
+
+    def validated_as(self, target: C, config: C) -> C:
+        """The target as it is validated on while a stage trains on ``config``: hints, say, are shown there as well."""
+        return target
+
+    def room(self, configs: Sequence[C]) -> dict[str, Any]:
+        """What a trainee must know before it is made to be able to learn on all of these configs."""
+        return {}
+
+    def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
+        """A Gymnasium environment to train in, with ``set_config``, that never deals an excluded case."""
+        raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
+
+    def slices(self, config: C) -> dict[str, float]:
+        """The slices in use, in natural order, and their part of the data; a config without slices is one."""
+        found = find_slices(find_knobs(config, ("*",)))
+        if not found:
+            return {ONE_SLICE: 1.0}
+        return {name: share for name, share in shares_of(dump(config), found).items() if share > 0}
+
+    def summary(self, config: Mapping[str, Any]) -> list[str]:
+        """A config as JSON, in a line per slice in use, for a narrow table."""
+        return summary_of(self.config_type.model_validate(dict(config)), self.about)
+
+
+@dataclass(frozen=True)
+class Film:
+    """A played episode to look at."""
+
+    title: str
+    svg: str  # animated, self-contained
+    frames: Sequence[str] = ()  # for a terminal, a text per step
+    save: Any = None  # callable(path, seconds per step) for other formats
+
+
+def summary_of(config: BaseModel, about: About) -> list[str]:
+    """'4×4 80 %, hole ratio 0.1': the share of each slice in use and its other numbers that have bounds."""
+    knobs = find_knobs(config, ("*",))
+    slices = find_slices(knobs)
+    shares = shares_of(dump(config), slices)
+    lines = []
+    for piece in slices:
+        if shares[piece.name] > 0:
+            said = [
+                f"{knob.field.replace('_', ' ')} {knob.value:.3g}"
+                for knob in piece.difficulties
+                if knob.value is not None
+            ]
+            lines.append(", ".join([f"{about.label(piece.name)} {shares[piece.name]:.0%}", *said]))
+    if slices:
+        return lines
+    return [f"{knob.name} {knob.value:.3g}" for knob in knobs if knob.bounds and knob.value is not None]
