@@ -147,7 +147,7 @@ class Attempt:
         again = ("worker_lost", "trainee_failed", "policy_failed", "odd_metrics")
         self.draw = sum(incident.kind not in again for incident in runner.incidents)
         self.closing_cost = closing_cost(runner.run, runner.folder.number)
-        self.history = History(objective=self.world.about.objective)
+        self.history = History(unit=self.unit, objective=self.world.about.objective)
         self.trained: Counter[str] = Counter()
         self.validated: Counter[str] = Counter()
         self.episodes: Sequence[Episode] = []

@@ -20,6 +20,7 @@ class History:
     iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
     validations: list[dict[str, float]] = field(default_factory=list)  # e.g. valid_rate, optimal_rate
     spent: int = 0  # in this stage, in the budget's unit, validation included
+    unit: str = "env_steps"  # of the budget
     objective: str = "valid_rate"  # the metric that rules without one of their own look at
 
 
@@ -117,7 +118,9 @@ class Spent(_Rule):
     amount: int = Field(ge=1, validation_alias=AliasChoices("amount", "env_steps"))
 
     def decide(self, history: History) -> Decision:
-        return Decision(history.spent >= self.amount, f"{history.spent:,} of {self.amount:,} spent")
+        return Decision(
+            history.spent >= self.amount, f"{history.spent:,} of {self.amount:,} {history.unit.replace('_', ' ')} spent"
+        )
 
 
 class All(_Rule):

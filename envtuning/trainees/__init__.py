@@ -79,7 +79,7 @@ def _factory(kind: str) -> Any:
     module_name, _, class_name = place.partition(":")
     if not class_name:
         raise UnknownTrainee(
-            f"no trainee of kind {kind!r}: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
+            f"trainee kind {kind!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
         )
     try:
         module = import_module(module_name)

@@ -151,12 +151,12 @@ def test_folders_without_a_run_are_an_error(runs):
 
 
 def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
-    failed = next(episode for episode in RunFolder(run).stage(0).episodes() if not episode["valid"])
+    failed = next(episode for episode in RunFolder(run).stage(0).episodes() if episode.failure)
     code, output = envtuning("replay", run, "--stage", 0)
     assert code == 0
-    assert f"case {failed['case']}: failed: {failed['failure']}" in output
+    assert f"case {failed.case}: {failed.failure.replace('_', ' ')} after" in output
     assert "step 1" in output
-    code, output = envtuning("replay", run, "--stage", 0, "--case", failed["case"], "--out", tmp_path / "film.svg")
+    code, output = envtuning("replay", run, "--stage", 0, "--case", failed.case, "--out", tmp_path / "film.svg")
     assert code == 0
     assert (tmp_path / "film.svg").read_text().startswith("<svg")
 
@@ -197,7 +197,7 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
     assert set(base.config.slices) < set(everything.config.slices)
     assert everything.config.slices == bare.config.slices
     assert (base.config.hint_strength, everything.config.hint_strength, bare.config.hint_strength) == (1.0, 1.0, 0.0)
-    assert bare.fade_hints > 0
+    assert bare.fade.knob == "hint_strength"
     assert load_spec("environment-tuning").target.hint_strength == 0.0
     early, published = legal.advance_when.rules
     assert (early.rule, early.metric) == ("reached", "legal_rate")
@@ -232,7 +232,8 @@ def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, t
         ("stages: []", "stages: Tuple should have at least 1 item"),
         ("stages: [{budget: 0}]", "stages.0.budget: Input should be greater than or equal to 1"),
         ("stages: [{budget: 5}]", "there is no report yet"),
-        ("target: {is_slippery: true}", "a plan has no fixed outcome"),
+        ("target: {slices: {3: {holes: 0.2}}}", "target.slices.3.holes: Extra inputs are not permitted"),
+        ("world: nowhere", "no world 'nowhere': there are lakes"),
         ("target: {num_agents: 9, slices: {3: {}}}", "num_agents=9 on a 3×3 lake needs 18 cells"),
         ("engineer: {name: rules, timeout: 0}", "engineer.timeout"),
         ("extends: nobody", "extends 'nobody': the presets are"),
@@ -313,7 +314,7 @@ def test_no_text_makes_the_reader_of_run_files_fail_in_any_other_way_than_a_spec
     [
         ("import envtuning.loop.run", "yaml", "a run"),
         ("from envtuning import RLlibCurriculumCallback", "ray", "RLlibCurriculumCallback"),
-        ("from envtuning.trainees import make_trainee; make_trainee('rllib')", "torch", "trainee 'rllib'"),
+        ("from envtuning.trainees import make_trainee; make_trainee('rllib', room={})", "torch", "trainee 'rllib'"),
     ],
 )
 def test_a_missing_extra_is_one_sentence_with_the_command(statement, missing, what):

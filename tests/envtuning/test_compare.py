@@ -52,7 +52,7 @@ def test_the_first_stage_is_shared_within_a_seed_and_drawn_anew_for_the_next(don
 def test_every_engineer_has_spent_the_same_budget_to_within_an_iteration(done, spec):
     result, _ = done
     for one in result.runs:
-        assert abs(one.env_steps - spec.budget) < 500
+        assert abs(one.spent["env_steps"] - spec.budget) < 500
 
 
 def test_all_are_judged_on_the_same_boards_and_start_from_the_same_rate(done):
@@ -60,23 +60,23 @@ def test_all_are_judged_on_the_same_boards_and_start_from_the_same_rate(done):
     suites = {run.test_suite_file.read_bytes() for run in folders(out).values()}
     assert len(suites) == 1
     for seed in SEEDS:
-        assert len({one.valid_first for one in result.runs if one.seed == seed}) == 1
+        assert len({one.success_first for one in result.runs if one.seed == seed}) == 1
 
 
 def test_the_rows_are_means_and_paired_differences_of_the_runs(done):
     result, _ = done
-    valid = {(one.engineer, one.seed): one.valid for one in result.runs}
+    valid = {(one.engineer, one.seed): one.success for one in result.runs}
     by_name = {row.engineer: row for row in result.rows}
     assert list(by_name) == NAMES
     rules = by_name["rules"]
-    assert rules.valid.mean == pytest.approx(np.mean([valid["rules", seed] for seed in SEEDS]))
+    assert rules.success.mean == pytest.approx(np.mean([valid["rules", seed] for seed in SEEDS]))
     for base in ("fixed", "uniform"):
         differences = [valid["rules", seed] - valid[base, seed] for seed in SEEDS]
         assert rules.against[base].mean == pytest.approx(np.mean(differences))
     assert set(by_name["fixed"].against) == {"uniform"}
     console = Console(width=200, record=True)
     console.print(table(result))
-    assert f"{100 * rules.valid.mean:.1f} ±" in console.export_text()
+    assert f"{100 * rules.success.mean:.1f} ±" in console.export_text()
 
 
 def test_a_comparison_that_is_repeated_trains_nothing_and_one_more_engineer_only_its_own(done, spec):
@@ -101,7 +101,7 @@ def test_the_figures_are_stored_beside_the_runs(done):
 
 
 def figures(engineer: str, seed: int, valid: float) -> RunFigures:
-    return RunFigures(engineer, seed, valid, valid / 2, 0.1, 1000, 0, 0.0, 0)
+    return RunFigures(engineer, seed, valid, {"optimal_rate": valid / 2}, 0.1, {"env_steps": 1000}, 0, 0.0, 0)
 
 
 def test_pairing_takes_the_seeds_luck_out():
@@ -110,7 +110,7 @@ def test_pairing_takes_the_seeds_luck_out():
     runs = [figures("fixed", seed, rate) for seed, rate in enumerate(luck)]
     runs += [figures("rules", seed, rate + 0.05) for seed, rate in enumerate(luck)]
     row = rows(runs, ["fixed", "rules"])[1]
-    assert row.valid.high - row.valid.low > 0.5
+    assert row.success.high - row.success.low > 0.5
     assert row.against["fixed"].low == pytest.approx(0.05)
     assert row.against["fixed"].high == pytest.approx(0.05)
 

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.ray
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, reward="shaped")
 HARD = mfl.LakeConfig.single(5, num_agents=2, reward="progress", collisions="end")
-SMALL = {"max_size": 5, "max_agents": 2, "num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,), "window": 5}
+ROOM = {"max_size": 5, "max_agents": 2}
+SMALL = {"room": ROOM, "num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,), "window": 5}
 REMOTE = SMALL | {"num_env_runners": 2, "cpus_per_env_runner": 0.5}
 
 
@@ -31,7 +32,7 @@ def make(ray_session):
     made = []
 
     def build(**options):
-        made.append(make_trainee("rllib", **{"exclude": None, "seed": 0} | options))
+        made.append(make_trainee("rllib", **{"seed": 0} | options))
         return made[-1]
 
     yield build
@@ -41,7 +42,7 @@ def make(ray_session):
 
 @pytest.fixture(scope="module")
 def remote(ray_session):
-    trainee = make_trainee("rllib", exclude=None, seed=0, **REMOTE)
+    trainee = make_trainee("rllib", seed=0, **REMOTE)
     yield trainee
     trainee.close()
 
@@ -226,7 +227,7 @@ def test_config_beyond_the_room_is_refused(make):
 
 def test_unknown_option_is_refused(ray_session):
     with pytest.raises(ValueError, match="num_workers"):
-        make_trainee("rllib", seed=0, exclude=None, **SMALL, num_workers=3)
+        make_trainee("rllib", seed=0, **SMALL, num_workers=3)
 
 
 def boards_at_reset(trainee, config):
@@ -247,7 +248,7 @@ def test_held_out_boards_are_not_trained_on(make):
     held_out = mfl.generate(EASY, n=20, seed=0)
     keys = {held_out[j].key() for j in range(len(held_out))}
     assert boards_at_reset(make(**SMALL), EASY) & keys
-    assert not boards_at_reset(make(**SMALL | {"exclude": held_out}), EASY) & keys
+    assert not boards_at_reset(make(**SMALL | {"exclude": (held_out,)}), EASY) & keys
 
 
 @pytest.mark.slow
@@ -266,6 +267,6 @@ def test_two_remote_learners_stay_in_step(make):
 
 @pytest.mark.slow
 def test_learns_two_agents_on_5x5_in_seconds(make):
-    trainee = make(max_size=5, max_agents=2)
+    trainee = make(room=ROOM)
     config = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")
     assert trainee.train(config, 100_000, seed=0)["success_rate"] >= 0.8

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import envtuning.loop.run
-import envtuning.loop.stage
 from envtuning.loop import run as loop
-from envtuning.loop.transitions import Reached, StepsSpent
+from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.folder import Choose, RunFolder, Test, Train, next_task
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
 from envtuning.trainees.scripted import ScriptedTrainee
+from envtuning.worlds.lakes.world import LakeWorld
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
 
@@ -48,7 +48,8 @@ def recorder(monkeypatch):
 def spec_of(*stages: dict, **changes: object) -> RunSpec:
     base = load_spec("scripted")
     first = base.stages[0].model_dump() | {"advance_when": None}
-    made = [type(base.stages[0]).model_validate(first | stage) for stage in stages]
+    parsed = RunSpec.model_validate({"target": base.target, "stages": [first | stage for stage in stages]})
+    made = parsed.stages
     return base.model_copy(update={"stages": tuple(made), "suites": SMALL, **changes})
 
 
@@ -70,7 +71,7 @@ def test_without_a_rule_a_stage_is_trained_in_one_stretch_of_its_whole_budget(re
 
 def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_path):
     suites = SMALL.model_copy(update={"validate_every": 500})
-    spec = spec_of({"budget": 9000, "advance_when": StepsSpent(env_steps=1400)}, suites=suites)
+    spec = spec_of({"budget": 9000, "advance_when": Spent(env_steps=1400)}, suites=suites)
     run = loop.start(spec, tmp_path / "run")
     kinds = [line["kind"] for line in run.stage(0).metrics()]
     assert kinds[-1] == "end"
@@ -90,7 +91,9 @@ def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(
 
 def test_hints_fade_in_steps_from_full_to_the_configs_strength_and_stay_there(recorder, tmp_path):
     dark = load_spec("scripted").stages[0].config.model_copy(update={"hint_strength": 0.2})
-    run = loop.start(spec_of({"budget": 10_000, "config": dark, "fade_hints": 0.5}), tmp_path / "run")
+    run = loop.start(
+        spec_of({"budget": 10_000, "config": dark, "fade": {"knob": "hint_strength", "over": 0.5}}), tmp_path / "run"
+    )
     strengths = [call[1].hint_strength for call in trained(recorder)]
     budgets = [call[2] for call in trained(recorder)]
     assert strengths[0] == 1.0
@@ -134,13 +137,13 @@ def test_what_is_next_depends_on_the_files_alone(recorder, tmp_path):
 
 def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(recorder, tmp_path, monkeypatch):
     played: list[str] = []
-    real = envtuning.loop.stage.play
+    real = LakeWorld.play
 
-    def watch(policy, suite, config):
+    def watch(world, policy, suite, config, *, seed):
         run = RunFolder(tmp_path / "run")
         kind = "test" if run.test_suite_file.exists() and len(suite) == 12 and suite == loop_suites.test else "other"
         played.append(kind if kind == "other" else f"test after {len(run.done_stages)} stages")
-        return real(policy, suite, config)
+        return real(world, policy, suite, config, seed=seed)
 
     real_open = envtuning.loop.run.open_suites
 
@@ -151,8 +154,7 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
 
     loop_suites = None
     monkeypatch.setattr(envtuning.loop.run, "open_suites", remember)
-    monkeypatch.setattr(envtuning.loop.stage, "play", watch)
-    monkeypatch.setattr(envtuning.loop.run, "play", watch)
+    monkeypatch.setattr(LakeWorld, "play", watch)
     loop.start(spec_of({}, {"config": "engineer"}), tmp_path / "run")
     assert played.count("other") == 4  # a validation and a probe in each stage
     assert [kind for kind in played if kind != "other"] == ["test after 2 stages"] * 2  # first and last trainee
@@ -172,7 +174,7 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
 
 
 def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
-    here = {"max_size": 4, "max_agents": 2, "exclude": None, "seed": 0}
+    here = {"room": {"max_size": 4, "max_agents": 2}, "seed": 0}
     assert isinstance(make_trainee("scripted", **here, speed=1.0), ScriptedTrainee)
     assert isinstance(make_trainee("envtuning.trainees.scripted:ScriptedTrainee", **here), Trainee)
     for kind, says in [

@@ -17,7 +17,8 @@ from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
-from mapf_frozenlake import GenerationError, LakeConfig
+from envtuning.worlds.world import InfeasibleConfig
+from mapf_frozenlake import LakeConfig
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=0, probe_per_slice=2, failure_cases=2)
 
@@ -91,7 +92,7 @@ def test_a_diverged_stage_goes_on_with_the_last_good_checkpoint_and_config(train
     assert run.stage(1).config.config != LakeConfig.model_validate(second)  # what was proposed stays on record
     done = run.stage(1).done
     assert done.attempts == 2
-    assert done.env_steps > done.train_steps + done.validation_steps  # the failed attempt is charged
+    assert done.env_steps > done.trained["env_steps"] + done.validated["env_steps"]  # the failed attempt is charged
     report = run.stage(1).report
     assert "last good" in report.incidents[0].message
     assert [line["kind"] for line in run.stage(1).metrics()].count("incident") == 1
@@ -134,14 +135,14 @@ def test_a_worker_that_was_replaced_is_recorded_and_training_goes_on(trainee, tm
 
 
 def test_a_config_that_cannot_be_drawn_falls_back_to_the_last_good_one(trainee, tmp_path):
-    run = loop.start(trainee(faulty(s2=[GenerationError("0 of 1000 boards")])), tmp_path / "run")
+    run = loop.start(trainee(faulty(s2=[InfeasibleConfig("0 of 1000 boards")])), tmp_path / "run")
     assert incidents(run) == [(2, "generation_failed")]
     assert configs(run)[2] == configs(run)[1]
 
 
 def test_a_first_config_that_cannot_be_drawn_stops_the_run_and_says_why(trainee, tmp_path):
     with pytest.raises(RunStopped, match="stage 0's config cannot be drawn: 0 of 1000 boards"):
-        loop.start(trainee(faulty(s0=[GenerationError("0 of 1000 boards")])), tmp_path / "run")
+        loop.start(trainee(faulty(s0=[InfeasibleConfig("0 of 1000 boards")])), tmp_path / "run")
 
 
 class Engineer:

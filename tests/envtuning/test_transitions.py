@@ -18,7 +18,7 @@ from envtuning.loop.transitions import (
     History,
     Reached,
     Rule,
-    StepsSpent,
+    Spent,
 )
 
 
@@ -26,7 +26,7 @@ def history(*, valid=(), norms=(), steps=0) -> History:
     return History(
         iterations=[{"grad_norm": value} for value in norms],
         validations=[{"valid_rate": value} for value in valid],
-        env_steps=steps,
+        spent=steps,
     )
 
 
@@ -100,7 +100,7 @@ def test_environment_tunings_rule_needs_both_and_names_what_holds_it_back():
 @given(st.booleans(), st.booleans())
 def test_all_and_any_are_conjunction_and_disjunction(first, second):
     entries = history(valid=[0.5], steps=100)
-    rules = (Reached(value=0.4 if first else 0.6), StepsSpent(env_steps=100 if second else 101))
+    rules = (Reached(value=0.4 if first else 0.6), Spent(amount=100 if second else 101))
     assert All(rules=rules).decide(entries).advance == (first and second)
     assert AnyOf(rules=rules).decide(entries).advance == (first or second)
 
@@ -120,7 +120,7 @@ def test_deciding_changes_nothing_and_repeats():
 
 def test_rules_survive_json_and_unknown_ones_are_refused():
     adapter = TypeAdapter(Rule)
-    rule = AnyOf(rules=(CONVERGED_AND_STABLE, Reached(metric="optimal_rate", value=0.9), StepsSpent(env_steps=10)))
+    rule = AnyOf(rules=(CONVERGED_AND_STABLE, Reached(metric="optimal_rate", value=0.9), Spent(amount=10)))
     assert adapter.validate_json(adapter.dump_json(rule)) == rule
     with pytest.raises(ValidationError, match="rule"):
         adapter.validate_python({"rule": "moonphase"})

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from engineers.report import StageReport
 from envtuning.loop import run as loop
-from envtuning.loop.validation import draw_probe, draw_suite, open_suites
+from envtuning.loop.validation import draw_probe, draw_test, draw_validation, open_suites
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
-from envtuning.worlds.lakes.episodes import Episode, behaviour, letters, pooled, rates, slice_results
-from envtuning.worlds.lakes.play import play
+from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
+from envtuning.worlds.lakes.episodes import behaviour, judged, plan_of
+from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
 
 SUITES = SuiteSpec(validation_per_slice=20, test_per_slice=25, probe_per_slice=10, validate_every=2500, failure_cases=6)
@@ -55,15 +56,21 @@ def test_training_validation_and_test_share_no_board_up_to_symmetry(run, spec):
     test = {instance.key() for instance in suites.test}
     for instance in suites.test:
         assert not symmetric_copies(instance) & validation
-    probe = draw_probe(spec.target, 40, 0, suites.held_out)
+    forty = spec.model_copy(update={"suites": spec.suites.model_copy(update={"probe_per_slice": 40})})
+    probe = draw_probe(forty, spec.target, 0, suites.held_out)
     for instance in probe:
         assert not symmetric_copies(instance) & (validation | test)
 
 
 def test_suites_belong_to_the_target_and_not_to_the_runs_seed(spec, run):
     other = spec.model_copy(update={"seed": 99})
-    assert draw_suite(other, "validation") == InstanceSet.load(run.validation_file)
-    assert draw_suite(spec, "validation") != draw_suite(spec, "test")
+    assert draw_validation(other) == InstanceSet.load(run.validation_file)
+    reseeded = spec.model_copy(update={"suites": spec.suites.model_copy(update={"seed": 1})})
+    assert draw_validation(reseeded) != draw_validation(spec)
+    retested = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_seed": 1})})
+    validation = draw_validation(spec)
+    assert draw_validation(retested) == validation
+    assert draw_test(retested, validation) != draw_test(spec, validation)
 
 
 def test_every_size_of_the_target_counts_alike_whatever_its_share(spec):
@@ -72,7 +79,7 @@ def test_every_size_of_the_target_counts_alike_whatever_its_share(spec):
         for (size, piece), share in zip(spec.target.slices.items(), (0.9, 0.1, 0.0))
     }
     lopsided = spec.model_copy(update={"target": spec.target.model_copy(update={"slices": slices})})
-    heights = draw_suite(lopsided, "validation").heights
+    heights = draw_validation(lopsided).heights
     assert np.unique(heights, return_counts=True)[1].tolist() == [20, 20]
 
 
@@ -80,30 +87,31 @@ def test_the_table_is_what_a_count_by_hand_gives(run):
     for stage in run.done_stages:
         episodes = stage.episodes()
         for row in stage.report.results:
-            own = [episode for episode in episodes if episode["size"] == int(row.name)]
+            own = [episode for episode in episodes if episode.slice == row.name]
             assert row.episodes == len(own) == 20
-            assert row.metrics["valid_rate"] == pytest.approx(sum(e["valid"] for e in own) / len(own))
-            assert row.metrics["optimal_rate"] == pytest.approx(sum(e["optimal"] for e in own) / len(own))
-            assert sum(row.failures.values()) == sum(not e["valid"] for e in own)
-        assert stage.done.metrics["valid_rate"] == pytest.approx(pooled(stage.report.results))
+            assert row.metrics["valid_rate"] == pytest.approx(sum(e.succeeded for e in own) / len(own))
+            assert row.metrics["optimal_rate"] == pytest.approx(sum(e.metrics["optimal_rate"] for e in own) / len(own))
+            assert sum(row.failures.values()) == sum(not e.succeeded for e in own)
+        assert stage.done.metrics["valid_rate"] == pytest.approx(pooled(stage.report.results, "valid_rate"))
 
 
 def test_recorded_moves_judge_to_what_was_recorded(run):
     suite = InstanceSet.load(run.validation_file)
-    for data in run.stage(2).episodes():
-        episode = Episode.from_json(data)
-        verdict = judge(suite[episode.case], episode.plan)
-        assert (verdict.valid, verdict.optimal) == (episode.valid, episode.optimal)
+    for episode in run.stage(2).episodes():
+        verdict = judge(suite[episode.case], plan_of(episode.trace))
+        assert (verdict.valid, verdict.optimal) == (episode.succeeded, bool(episode.metrics["optimal_rate"]))
         assert verdict.failure == episode.failure
 
 
 def test_what_is_spent_is_training_and_every_validation_and_probe(run):
     for stage in run.done_stages:
         trained = sum(line["env_steps"] for line in stage.metrics() if line["kind"] == "iteration")
-        assert stage.done.train_steps == trained
-        assert stage.done.env_steps == stage.done.train_steps + stage.done.validation_steps
-        played = sum(episode["steps"] for episode in stage.episodes())
-        assert stage.done.validation_steps > played  # the closing validation is only a part of it
+        done = stage.done
+        assert done.trained == {"env_steps": trained}
+        assert done.spent["env_steps"] == trained + done.validated["env_steps"]
+        assert done.spent["episodes"] == done.validated["episodes"]
+        played = sum(episode.cost["env_steps"] for episode in stage.episodes())
+        assert done.validated["env_steps"] > played  # the closing validation is only a part of it
     spent = [stage.done.env_steps for stage in run.done_stages]
     allowed = [stage.budget for stage in run.spec.stages]
     assert abs(sum(spent[:2]) - sum(allowed[:2])) < 500  # what the first stage overspends, the second goes without
@@ -124,29 +132,27 @@ def test_a_report_holds_every_section_and_survives_json(run):
     assert set(report.environment_stats) == {str(size) for size in LakeConfig(**report.config).slices}
     assert report.training["why_it_ended"] == run.stage(2).done.reason
     assert len(report.training["grad_norm_curve"]) == min(20, report.training["iterations"])
-    assert report.training["train_steps"] == run.stage(2).done.train_steps
+    assert report.training["trained_env_steps"] == run.stage(2).done.trained["env_steps"]
 
 
 def test_failure_cases_are_failures_drawn_and_explained_and_take_sizes_by_turns(run):
     report = run.stage(0).report
-    recorded = {str(episode["case"]): episode for episode in run.stage(0).episodes()}
+    recorded = {str(episode.case): episode for episode in run.stage(0).episodes()}
     assert len(report.failure_cases) == 6
     assert len({case.slice for case in report.failure_cases}) == 3
     for case in report.failure_cases:
         episode = recorded[case.case_id]
-        assert (episode["size"], episode["failure"]) == (int(case.slice), case.kind)
+        assert (episode.slice, episode.failure) == (case.slice, case.kind)
         assert case.picture.count("\n") >= int(case.slice) - 1
         assert len(case.explanation) > 20
 
 
 def test_what_the_generator_drew_is_measured_on_the_boards_and_not_copied_from_the_config():
-    from envtuning.loop.report import drawn
-
     config = LakeConfig(
         num_agents=2, slices={4: {"share": 3.0 / 4, "hole_ratio": 0.25, "wait_ratio": 0.5}, 5: {"share": 0.25}}
     )
     probe = generate(config, 40, seed=1)
-    stats = drawn(config, probe)
+    stats = LakeWorld().drawn(config, probe)
     assert stats["4"]["share"] == pytest.approx(0.75, abs=1 / 40)
     assert stats["4"]["hole_ratio"] == 0.25
     assert stats["4"]["wait_ratio"] == pytest.approx(0.5, abs=1 / 20)
@@ -172,19 +178,21 @@ CORRIDOR = Instance(np.zeros((2, 6), bool), starts=[(0, 1), (0, 4)], goals=[(0, 
     ],
 )
 def test_a_collision_is_avoided_where_the_shortest_ways_would_have_collided(plan, expected):
-    verdict = judge(CORRIDOR, plan)
-    episode = Episode(0, 6, letters(plan), max(map(len, plan)), verdict.valid, verdict.optimal, None)
-    assert behaviour(CORRIDOR, episode) == expected | {"episode_length": float(episode.steps)}
+    episode = judged(0, CORRIDOR, plan, horizon=100, slippery=False, cost={})
+    found = behaviour(CORRIDOR, episode)
+    assert found.pop("episode_length") == episode.cost["env_steps"]
+    assert found == expected
 
 
 @given(st.lists(st.tuples(st.sampled_from([3, 4, 10]), st.booleans()), min_size=1, max_size=30))
 def test_pooling_a_table_is_the_rate_over_all_episodes(drawn):
     episodes = [
-        Episode(case, size, (), 1, valid, valid, None if valid else "hole") for case, (size, valid) in enumerate(drawn)
+        Episode(case, str(size), None if valid else "hole", {"valid_rate": float(valid), "legal_rate": float(valid)})
+        for case, (size, valid) in enumerate(drawn)
     ]
     table = slice_results(episodes)
     assert [int(row.name) for row in table] == sorted({size for size, _ in drawn})
-    assert pooled(table) == pytest.approx(sum(valid for _, valid in drawn) / len(drawn))
+    assert pooled(table, "valid_rate") == pytest.approx(sum(valid for _, valid in drawn) / len(drawn))
     assert rates(episodes)["legal_rate"] == rates(episodes)["valid_rate"]
 
 
@@ -193,21 +201,23 @@ def test_pooling_a_table_is_the_rate_over_all_episodes(drawn):
 def test_a_scripted_trainee_is_what_it_saved(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("trainee")
     config = LakeConfig(num_agents=2, slices={3: {}, 4: {}})
-    one = ScriptedTrainee(max_size=4, max_agents=2, seed=seed)
+    one = ScriptedTrainee(room={"max_size": 4, "max_agents": 2}, seed=seed)
     one.train(config, 1700, seed=seed)
     one.save(folder)
-    two = ScriptedTrainee(max_size=4, max_agents=2, seed=seed + 1)
+    two = ScriptedTrainee(room={"max_size": 4, "max_agents": 2}, seed=seed + 1)
     two.load(folder)
     seen: list[dict] = []
     assert two.train(config, 1700, seed=3, on_iteration=seen.append) == one.train(config, 1700, seed=3)
     assert [entry["env_steps"] for entry in seen] == [500, 500, 500, 200]
     boards = generate(config, 10, seed=seed)
-    assert play(two.policy(), boards, config) == play(one.policy(), boards, config)
+    assert LakeWorld().play(two.policy(), boards, config, seed=0) == LakeWorld().play(
+        one.policy(), boards, config, seed=0
+    )
 
 
 def test_a_scripted_trainee_learns_what_is_at_its_frontier_and_nothing_from_the_impossible():
     def skill_after(hole_ratio: float) -> float:
-        trainee = ScriptedTrainee(max_size=4, max_agents=2)
+        trainee = ScriptedTrainee(room={"max_size": 4, "max_agents": 2})
         trainee.train(LakeConfig.single(4, hole_ratio=hole_ratio), 5000, seed=0)
         return float(trainee.skill[4])
 

@@ -22,8 +22,8 @@ from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, net
 from envtuning.trainees.rllib.policy import SharedPolicy
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.ray_session import start_ray
-from envtuning.worlds.world import World
-from mapf_frozenlake import LakeConfig
+from envtuning.worlds.world import InfeasibleConfig, World
+from mapf_frozenlake import GenerationError, LakeConfig
 from mapf_frozenlake.types import MAX_SIZE
 from mapf_frozenlake.world.layout import checked_window
 
@@ -71,7 +71,8 @@ class RLlibTrainee:
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         RLlibCurriculumCallback.swap(self.algorithm, config)
-        self.algorithm.env_runner_group.foreach_env_runner(partial(_begin, seed=seed))
+        with _infeasible():
+            self.algorithm.env_runner_group.foreach_env_runner(partial(_begin, seed=seed))
         history: list[Metrics] = []
         with _process_state(seed, self.options.torch_threads):
             self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
@@ -142,6 +143,15 @@ class RLlibTrainee:
         self.algorithm.stop()
         with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays where somebody wrote into it
             Path(self.algorithm.logdir).rmdir()
+
+
+@contextmanager
+def _infeasible() -> Iterator[None]:
+    """What the generator cannot draw, in the loop's terms; a remote runner's error comes wrapped in Ray's."""
+    try:
+        yield
+    except GenerationError as error:
+        raise InfeasibleConfig(str(error)) from error
 
 
 def _as_metrics(learned: dict[str, Any], outcomes: dict[str, float]) -> Metrics:

@@ -1,0 +1,70 @@
+"""Runs of the `scripted` preset end as they did before the loop knew other worlds than lakes: compared number by number."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from envtuning import loop
+from envtuning.loop.transitions import Reached, Spent
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.spec import EngineerSpec, Fade, RunSpec, load_spec
+from envtuning.worlds.episodes import Episode
+
+RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "fixtures" / "scripted.json.gz").read_bytes()))
+SAME = ("config", "results", "training_results", "failure_cases", "behaviour", "environment_stats", "incidents")
+
+
+def spec_of(name: str) -> RunSpec:
+    base = load_spec("scripted")
+    if name == "rules-and-hints":
+        stages = (
+            base.stages[0].model_copy(update={"fade": Fade(knob="hint_strength", over=0.5), "redraw": True}),
+            base.stages[1].model_copy(update={"advance_when": Reached(value=0.3)}),
+            base.stages[2].model_copy(update={"advance_when": Spent(amount=3000)}),
+        )
+        return base.model_copy(update={"seed": 3, "stages": stages})
+    engineer, _, seed = name.rpartition("-")
+    return base.model_copy(update={"seed": int(seed), "engineer": EngineerSpec(name=engineer)})
+
+
+def as_then(episode: Episode) -> dict:
+    """An episode in the form of that time."""
+    optimal, gap = episode.metrics.get("optimal_rate"), episode.metrics.get("makespan_gap")
+    return {
+        "case": episode.case,
+        "size": int(episode.slice),
+        "moves": episode.trace["moves"],
+        "steps": episode.cost["env_steps"],
+        "valid": bool(episode.metrics["valid_rate"]),
+        "optimal": None if optimal is None else bool(optimal),
+        "failure": episode.failure,
+        "gap": None if gap is None else int(gap),
+        "note": episode.note,
+    }
+
+
+def compare(run: RunFolder, then: dict) -> None:
+    for stage, old in zip(run.done_stages, then["stages"], strict=True):
+        done, report = stage.done, stage.report.model_dump(mode="json")
+        assert json.loads(stage.config_file.read_text()) == old["config"]
+        assert {name: report[name] for name in SAME} == {name: old["report"][name] for name in SAME}
+        assert done.reason == old["done"]["reason"]
+        assert done.metrics == old["done"]["metrics"]
+        assert (done.spent["env_steps"], done.trained["env_steps"], done.validated["env_steps"], done.attempts) == (
+            old["done"]["env_steps"], old["done"]["train_steps"], old["done"]["validation_steps"], old["done"]["attempts"]
+        )  # fmt: skip
+        assert stage.metrics() == old["metrics"]
+        without_makespan = [{key: value for key, value in one.items() if key != "makespan"} for one in old["episodes"]]
+        assert [as_then(episode) for episode in stage.episodes()] == without_makespan
+        answer = stage.answer and stage.answer.model_dump(mode="json", exclude={"proposal": {"usage"}})
+        assert answer == old["answer"]
+    assert run.test.model_dump(mode="json") == then["test"]
+
+
+@pytest.mark.parametrize("name", sorted(RECORDED))
+def test_a_run_ends_as_it_did(name, tmp_path):
+    compare(loop.start(spec_of(name), tmp_path / "run"), RECORDED[name])
