@@ -22,8 +22,38 @@ _LOOKS_LIKE_A_KEY = re.compile(
 _FILE_PATH = re.compile(r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|(?:[A-Za-z]:)?(?:[\\/][\w.@+\-]+){2,})[\\/]?")
 # Where paths of a machine begin. A report may be about paths of its own, of files that an environment only plays.
 _MACHINE = frozenset(
-    "Applications Library System Users Volumes bin boot data dev etc home lib lib64 lost+found media mnt nix opt private proc "
-    "root run sbin scratch snap srv sys tmp usr var".split()
+    [
+        "Applications",
+        "Library",
+        "System",
+        "Users",
+        "Volumes",
+        "bin",
+        "boot",
+        "data",
+        "dev",
+        "etc",
+        "home",
+        "lib",
+        "lib64",
+        "lost+found",
+        "media",
+        "mnt",
+        "nix",
+        "opt",
+        "private",
+        "proc",
+        "root",
+        "run",
+        "sbin",
+        "scratch",
+        "snap",
+        "srv",
+        "sys",
+        "tmp",
+        "usr",
+        "var",
+    ]
 )
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Z_]{3,}%")
 

@@ -9,9 +9,10 @@ import time
 from typing import Any
 from unittest import mock
 
+from envtuning.worlds.bfcl.calls import as_reply
+from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, load
-from envtuning.worlds.bfcl.scripted import as_reply, random_call
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 SLOWEST = 1.0  # CPU seconds that one reply may take

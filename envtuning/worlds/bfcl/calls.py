@@ -11,6 +11,7 @@ import ast
 import json
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,3 +234,8 @@ def _raise_if_deep(body: str) -> None:
             depth -= 1
     if deepest > MAX_DEPTH:
         raise CallError(f"brackets nested {deepest} deep: at most {MAX_DEPTH}")
+
+
+def as_reply(calls: Sequence[Call | str]) -> str:
+    """Calls as an agent writes them, in the benchmark's syntax."""
+    return f"[{', '.join(map(str, calls))}]"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from envtuning.worlds.bfcl import rewards
+from envtuning.worlds.bfcl import menu, rewards
 from envtuning.worlds.bfcl.calls import Answer, Call, Calls, Unreadable, read_action
 from envtuning.worlds.bfcl.check import GroundTruth, Trajectory, TurnCheck
 from envtuning.worlds.bfcl.events import CallEvent
 from envtuning.worlds.bfcl.package import Package
-from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message
+from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message, next_message
 from envtuning.worlds.bfcl.rewards import Reward, TurnRecord
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Result, Toolbox
@@ -32,7 +32,7 @@ class _Turn:
 class Conversation:
     """A task from its first question to its last answer.
 
-    ``said`` is what the agent reads next, ``over`` whether there is anything left to say.
+    ``said`` is what the agent reads next; when the conversation is ``over`` there is nothing left to say.
     """
 
     def __init__(
@@ -56,11 +56,24 @@ class Conversation:
         self.unlisted_calls = 0  # of tools that were held back or are excluded
         self.hints = 0
         self.over = False
+        self._spoken = 0  # replies of the whole episode
+        self._turn_began = 0  # among the episode's calls
         self._truth = GroundTruth(package, task)
         self._now = _Turn()
         self.tools = task.tools(package, 0)
         self._offered = by_name(self.tools)
-        self.said = first_message(self.tools, task.questions[0], tool_style)
+        self._heard = first_message(self.tools, task.questions[0], tool_style)
+
+    @property
+    def said(self) -> str:
+        """What the agent reads next; empty when all is over."""
+        if self.tool_style != "menu" or self.over:
+            return self._heard
+        return f"{self._heard}\n{menu.shown(self.menu())}"
+
+    def menu(self) -> list[str]:
+        """What could be said next, the right thing among it."""
+        return menu.choices(self.package, self.task, self.turn, self.earlier[self._turn_began :], self._spoken)
 
     def act(self, text: str) -> float:
         """Take the agent's reply; returns what it is paid. Raises ``RuntimeError`` when the conversation is over."""
@@ -68,13 +81,14 @@ class Conversation:
             raise RuntimeError("the conversation is over: begin another")
         action = read_action(text)
         self._now.replies += 1
+        self._spoken += 1
         if isinstance(action, Answer) or (isinstance(action, Calls) and not action.calls):
             return self._end_turn()
         if isinstance(action, Unreadable):
             self._now.unreadable += 1
-            self.said = f"Error: {action.reason}"
+            self._heard = f"Error: {action.reason}"
         else:
-            self.said = "\n".join(self._run(call) for call in action.calls)
+            self._heard = "\n".join(self._run(call) for call in action.calls)
             self._now.steps.append(tuple(str(call) for call in action.calls))
         if len(self._now.steps) + self._now.unreadable > self.package.step_limit:
             return self._cut_off()
@@ -140,11 +154,11 @@ class Conversation:
     def _end_turn(self) -> float:
         paid = self._pay(self._record(ended=True))
         self.turn += 1
-        self._now = _Turn()
+        self._now, self._turn_began = _Turn(), len(self.earlier)
         if self.turn == self.task.turns:
-            self.over, self.said = True, ""
+            self.over, self._heard = True, ""
         else:
-            self.said = self._next_question()
+            self._heard = self._next_question()
         return paid
 
     def _cut_off(self) -> float:
@@ -164,7 +178,7 @@ class Conversation:
         if self.turn in self.task.held_back:
             new = self.task.new_tools(self.package, self.turn)
             return added_tools(new, self.package.added_tools_sentence, self.tool_style)
-        return self.task.questions[self.turn]
+        return next_message(self.task.questions[self.turn], self.tool_style)
 
     def state(self) -> dict[str, Any]:
         """The tools' public state, for reports: class -> attribute -> text."""

@@ -22,7 +22,21 @@ from typing import Any, Literal, get_args
 Version = Literal["v4", "v3-paper"]
 VERSIONS: tuple[Version, ...] = get_args(Version)
 
-SPLITS = ("base", "miss_func", "miss_param", "long_context")
+Split = Literal["base", "miss_func", "miss_param", "long_context"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+# The classes of the multi-turn part; the package has others, which need the network or a vector store.
+ToolClass = Literal[
+    "GorillaFileSystem",
+    "MathAPI",
+    "MessageAPI",
+    "TwitterAPI",
+    "TicketAPI",
+    "TradingBot",
+    "TravelAPI",
+    "VehicleControlAPI",
+]
+TOOL_CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
+
 INSTALL = "python -m envtuning.worlds.bfcl install"
 
 
@@ -223,16 +237,3 @@ def _import(version: Version, root: Path) -> Package:
     finally:
         sys.path.remove(str(root))
     return package
-
-
-# The classes of the multi-turn part; the package has others, which need the network or a vector store.
-TOOL_CLASSES = (
-    "GorillaFileSystem",
-    "MathAPI",
-    "MessageAPI",
-    "TwitterAPI",
-    "TicketAPI",
-    "TradingBot",
-    "TravelAPI",
-    "VehicleControlAPI",
-)

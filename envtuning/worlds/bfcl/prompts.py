@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-ToolStyle = Literal["json", "short", "none"]
+ToolStyle = Literal["json", "short", "none", "menu"]
 TOOL_STYLES: tuple[ToolStyle, ...] = get_args(ToolStyle)
 
+USER = "User: "
 INSTRUCTIONS = (
     "You fulfil a user's requests by calling tools. Reply with calls only, as [tool(argument=value), other_tool(argument=value)] "
     'or as JSON, [{"name": "tool", "arguments": {"argument": "value"}}]; you are then shown their results. '
@@ -21,12 +22,21 @@ INSTRUCTIONS = (
 def first_message(tools: Sequence[dict[str, Any]], question: str, style: ToolStyle) -> str:
     if style == "none":
         return question
-    return f"{INSTRUCTIONS}\n\nTools:\n{show_tools(tools, style)}\n\nUser: {question}"
+    if style == "menu":
+        return f"{USER}{question}"
+    return f"{INSTRUCTIONS}\n\nTools:\n{show_tools(tools, style)}\n\n{USER}{question}"
 
 
 def added_tools(tools: Sequence[dict[str, Any]], sentence: str, style: ToolStyle) -> str:
     """What the user says when held-back tools appear: the official sentence, below the new tools."""
+    if style == "menu":
+        return f"{USER}{sentence}"
     return sentence if style == "none" else f"{show_tools(tools, style)}\n{sentence}"
+
+
+def next_message(question: str, style: ToolStyle) -> str:
+    """A later question of the user's. With a menu it is marked, so that a policy can tell it from results."""
+    return f"{USER}{question}" if style == "menu" else question
 
 
 def show_tools(tools: Sequence[dict[str, Any]], style: ToolStyle) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.calls import as_reply, read_call
+from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.tasks import Task
@@ -30,10 +30,6 @@ def play(conversation: Conversation, script: Script) -> Conversation:
                 return conversation
         conversation.act(DONE)
     return conversation
-
-
-def as_reply(calls: Sequence[Call | str]) -> str:
-    return f"[{', '.join(map(str, calls))}]"
 
 
 def no_op(package: Package, task: Task, generator: random.Random) -> Script:
@@ -89,29 +85,6 @@ POLICIES: dict[str, Writer] = {
 }
 
 
-def random_call(document: dict[str, Any], generator: random.Random) -> Call:
-    """A call that its document allows, whatever it means."""
-    parameters = document["parameters"]
-    required = parameters.get("required", [])
-    wanted = [name for name in parameters["properties"] if name in required or generator.random() < 0.3]
-    return Call(document["name"], (), {name: _any_value(parameters["properties"][name], generator) for name in wanted})
-
-
-def _any_value(schema: dict[str, Any], generator: random.Random) -> Any:
-    if "enum" in schema:
-        return generator.choice(schema["enum"])
-    kind = schema.get("type")
-    if kind in ("integer", "float", "number"):
-        return generator.choice([0, 1, 2, 5, 10, 100]) if kind == "integer" else generator.choice([0.0, 0.5, 1.0, 50.0])
-    if kind == "boolean":
-        return generator.random() < 0.5
-    if kind in ("array", "tuple"):
-        return [_any_value(schema.get("items", {"type": "string"}), generator) for _ in range(generator.randint(0, 2))]
-    if kind == "dict":
-        return {}
-    return generator.choice(["", ".", "..", "report.txt", "documents", "AAPL", "USR001", "1", "economy", "2024-05-01"])
-
-
 def _script(turns: Sequence[Sequence[str]]) -> Script:
     return [[as_reply(calls)] if calls else [] for calls in turns]
 
@@ -141,8 +114,6 @@ def perturbed(package: Package, task: Task, generator: random.Random) -> Script:
 
 
 def _as_json(calls: Sequence[str]) -> str:
-    from envtuning.worlds.bfcl.calls import read_call
-
     read = [read_call(call) for call in calls]
     if any(call.positional for call in read):
         return as_reply(calls)

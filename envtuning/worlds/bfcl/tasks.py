@@ -9,20 +9,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from envtuning.worlds.bfcl.calls import Call, read_call
-from envtuning.worlds.bfcl.package import SPLITS, Package
+from envtuning.worlds.bfcl.package import SPLITS, Package, Split, ToolClass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # there is one of each
 class Task:
     """A conversation: what the user says turn by turn, the tools' first state, and the ground truth's calls."""
 
     id: str  # "multi_turn_miss_func_17"
-    split: str
+    split: Split
     scenario: int
-    classes: tuple[str, ...]  # tool classes, in the order in which the benchmark resolves a tool's name
+    classes: tuple[ToolClass, ...]  # tool classes, in the order in which the benchmark resolves a tool's name
     questions: tuple[str, ...]  # one per turn; "" where held-back tools appear
     ground_truth: tuple[tuple[str, ...], ...]  # one tuple of calls per turn; empty: nothing can be done in this turn
     state_json: dict[str, str]  # tool class -> its first state
@@ -66,7 +67,7 @@ def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
     """The 200 tasks of a split, by scenario. Raises ``ValueError`` for a split that there is not."""
     if split not in SPLITS:
         raise ValueError(f"split={split!r}: there are {', '.join(SPLITS)}")
-    return _load_tasks(package.data_file(split), package.data_file(split, answers=True), split)
+    return _load_tasks(package.data_file(split), package.data_file(split, answers=True), cast(Split, split))
 
 
 def find_task(package: Package, task_id: str) -> Task:
@@ -78,7 +79,7 @@ def find_task(package: Package, task_id: str) -> Task:
 
 
 @cache
-def _load_tasks(questions_file: Any, answers_file: Any, split: str) -> tuple[Task, ...]:
+def _load_tasks(questions_file: Path, answers_file: Path, split: Split) -> tuple[Task, ...]:
     entries, answers = _lines(questions_file), _lines(answers_file)
     tasks = tuple(_task(entry, answer, split) for entry, answer in zip(entries, answers, strict=True))
     assert [task.scenario for task in tasks] == list(range(len(tasks))), "a task's number is its place in the file"
@@ -89,7 +90,7 @@ def _lines(file: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _task(entry: dict[str, Any], answer: dict[str, Any], split: str) -> Task:
+def _task(entry: dict[str, Any], answer: dict[str, Any], split: Split) -> Task:
     assert entry["id"] == answer["id"], "questions and answers are in the same order"
     return Task(
         id=entry["id"],

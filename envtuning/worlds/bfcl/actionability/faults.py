@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from envtuning.worlds.bfcl.calls import Call
@@ -46,7 +47,8 @@ class NotHere(Exception):
     """This variant cannot be put into this call."""
 
 
-def named_plan(package: Package, task: Task) -> list[list[Call]]:
+@lru_cache(maxsize=2048)
+def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
     """The ground truth with every argument named."""
     order: dict[str, list[str]] = {}
     for class_name in task.classes:
@@ -54,7 +56,7 @@ def named_plan(package: Package, task: Task) -> list[list[Call]]:
         for name in dir(tool_class):
             if not name.startswith("_") and callable(getattr(tool_class, name)):
                 order[name] = parameters_of(tool_class, name)
-    return [[call.with_named(order[call.name]) for call in turn] for turn in task.plan]
+    return tuple(tuple(call.with_named(order[call.name]) for call in turn) for turn in task.plan)
 
 
 def places(package: Package, task: Task) -> list[Place]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, Fault, draw, named_plan
 from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, Repair, complains
-from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.calls import Call, as_reply
 from envtuning.worlds.bfcl.documents import required
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
-from envtuning.worlds.bfcl.scripted import DONE, as_reply
+from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.statistics import scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.feedback import Augmenter
@@ -71,7 +71,7 @@ def carry_out(
         complained = 0
         if len(calls) > LONG_TURN:
             talk.act(as_reply(calls))
-            calls = []
+            calls = ()
         for index, meant in enumerate(calls):
             written = meant
             if fault is not None and (turn, index) == (fault.turn, fault.index):

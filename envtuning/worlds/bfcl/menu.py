@@ -1,0 +1,84 @@
+"""``choices``: what an agent may say next, as a short menu: the right thing among decoys.
+
+For policies that cannot write calls. With a menu the benchmark is another, much easier task, multiple choice with the answer on the
+list: it proves that training, stages and reports work, and its figures are no figures of the benchmark.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from envtuning.worlds.bfcl.actionability.faults import VARIANTS, NotHere, Place, named_plan
+from envtuning.worlds.bfcl.calls import Call, as_reply
+from envtuning.worlds.bfcl.documents import random_call
+from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.tasks import Task
+from envtuning.worlds.bfcl.tools import Result
+
+DONE = "That is all I can do here."
+HEADING = "You can say:"
+WRONG = 3  # decoys that are the right call with a fault in it
+OTHERS = 2  # decoys that are other calls
+
+
+def choices(
+    package: Package, task: Task, turn: int, made: Sequence[tuple[Call, Result]], spoken: int, seed: int = 0
+) -> list[str]:
+    """The menu of one moment, in a drawn order: the next call of the turn's ground truth (or the end of the turn, where none is
+    left), the same with faults, other calls, and the end of the turn.
+
+    ``made`` are the turn's calls so far, ``spoken`` the number of replies in the episode. A function of its arguments alone.
+    """
+    generator = random.Random(f"{seed} {task.id} {turn} {spoken}")
+    plan = named_plan(package, task)
+    right = _next_call(plan[turn], made)
+    tools = task.tools(package, turn)
+    documents = {tool["name"]: tool for tool in tools}
+    offered = [right] if right is not None else []
+    near = right or next((call for calls in plan[turn:] for call in calls if call.name in documents), None)
+    if near is not None and near.name in documents:
+        offered += _with_faults(Place(turn, 0, near, documents[near.name]), tools, generator)
+    later = [call for calls in plan for call in calls if call != right]
+    offered += generator.sample(later, min(1, len(later)))
+    while tools and len(offered) < 1 + WRONG + OTHERS:
+        offered.append(random_call(generator.choice(tools), generator))
+    menu = [*dict.fromkeys(as_reply([call]) for call in offered), DONE]
+    generator.shuffle(menu)
+    return menu
+
+
+def shown(menu: Sequence[str]) -> str:
+    return "\n".join([HEADING, *(f"- {choice}" for choice in menu)])
+
+
+def read_menu(message: str) -> list[str]:
+    """The menu at the end of a message; empty where there is none."""
+    _, heading, lines = message.rpartition(f"\n{HEADING}\n")
+    return [line.removeprefix("- ") for line in lines.split("\n")] if heading else []
+
+
+def _next_call(plan: Sequence[Call], made: Sequence[tuple[Call, Result]]) -> Call | None:
+    """The first call of the turn that was not made yet."""
+    done = [call for call, _ in made]
+    for call in plan:
+        if call in done:
+            done.remove(call)
+        else:
+            return call
+    return None
+
+
+def _with_faults(place: Place, tools: Sequence[dict[str, Any]], generator: random.Random) -> list[Call]:
+    found: list[Call] = []
+    for variant in generator.sample(sorted(VARIANTS), len(VARIANTS)):
+        if len(found) == WRONG:
+            break
+        try:
+            wrong = VARIANTS[variant](place, tools, generator)
+        except NotHere:
+            continue
+        if wrong is not None and wrong != place.call and len(str(wrong)) < 2_000:
+            found.append(wrong)
+    return found

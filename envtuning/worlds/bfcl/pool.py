@@ -1,0 +1,74 @@
+"""``TaskPool``: the tasks that a stage trains on, dealt in passes over a pool."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from itertools import accumulate
+
+from envtuning.worlds.bfcl.config import BFCLConfig
+from envtuning.worlds.bfcl.package import SPLITS, Package
+from envtuning.worlds.bfcl.splits import Cut, Part
+from envtuning.worlds.bfcl.tasks import Task
+
+
+class EmptyPool(ValueError):
+    """No task fits the config; the message says what to change."""
+
+
+def fitting(package: Package, cut: Cut, part: Part, config: BFCLConfig, excluded: Collection[int] = ()) -> list[Task]:
+    """The part's tasks that the config allows, by split and scenario."""
+    splits = [split for split in SPLITS if split in config.slices and config.slices[split].share > 0]
+    return [
+        task
+        for task in cut.tasks(package, part, splits)
+        if task.scenario not in excluded
+        and config.min_turns <= task.turns <= config.max_turns
+        and weight_of(task, config) > 0
+    ]
+
+
+def weight_of(task: Task, config: BFCLConfig) -> float:
+    """By its tool classes: a class that is not named weighs 1."""
+    return min(config.tools.get(name, 1.0) for name in task.classes)
+
+
+class TaskPool:
+    """Deals training tasks for ever. Two pools with the same arguments deal the same tasks."""
+
+    def __init__(
+        self, package: Package, cut: Cut, config: BFCLConfig, *, seed: int, excluded: Collection[int] = ()
+    ) -> None:
+        self.config = config
+        self._random = random.Random(f"pool {seed}")
+        self._tasks = fitting(package, cut, "train", config, excluded)
+        if not self._tasks:
+            raise EmptyPool(
+                f"no training task has {config.min_turns} to {config.max_turns} turns, a split with a share and tools with a weight: "
+                "widen the turns, or give more splits and tools weight"
+            )
+        by_split: dict[str, float] = {}
+        for task in self._tasks:
+            by_split[task.split] = by_split.get(task.split, 0.0) + weight_of(task, config)
+        # A split's share is its part of the draws, however many of its tasks fit.
+        self._weights = [
+            config.slices[task.split].share * weight_of(task, config) / by_split[task.split] for task in self._tasks
+        ]
+        self._queue: list[Task] = []
+        self.pool: list[Task] = []
+        self._passes = 0
+
+    def deal(self) -> Task:
+        """The next task; the pool is shuffled anew for each pass, and drawn anew after so many passes."""
+        if not self._queue:
+            if self._passes % self.config.epochs == 0:
+                self.pool = self._draw()
+            self._passes += 1
+            self._queue = self._random.sample(self.pool, len(self.pool))
+        return self._queue.pop()
+
+    def _draw(self) -> list[Task]:
+        """With a size, so many draws by weight (a task may come twice); without, every task as often as its weight says."""
+        size = self.config.pool_size or len(self._tasks)
+        bounds = list(accumulate(self._weights))
+        return self._random.choices(self._tasks, cum_weights=bounds, k=size)
