@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from envtuning.worlds.bfcl.calls import Call, read_call
 from envtuning.worlds.bfcl.package import SPLITS, Package, Split, ToolClass
@@ -67,7 +67,7 @@ def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
     """The 200 tasks of a split, by scenario. Raises ``ValueError`` for a split that there is not."""
     if split not in SPLITS:
         raise ValueError(f"split={split!r}: there are {', '.join(SPLITS)}")
-    return _load_tasks(package.data_file(split), package.data_file(split, answers=True), cast(Split, split))
+    return _load_tasks(package.data_file(split), package.data_file(split, answers=True), split)
 
 
 def find_task(package: Package, task_id: str) -> Task:
