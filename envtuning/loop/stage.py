@@ -71,8 +71,8 @@ class StageRunner:
                 outcome = tried.go()
             except (TrainingDiverged, InfeasibleConfig, WorkerLost, TraineeFailed) as error:
                 config, renew = self._survive(error, config)
-                if isinstance(error, WorkerLost):
-                    self.spent = before  # the machine's fault: the stage is repeated as if nothing had been
+                if isinstance(error, WorkerLost | TraineeFailed):
+                    self.spent = before  # no fault of the config's: the stage is repeated as if nothing had been
                 continue
             self._finish(tried.trainee, outcome, attempt + 1, time.monotonic() - begin)
             return

@@ -9,7 +9,7 @@ import numpy as np
 
 from envtuning.worlds.lakes.episodes import LakeEpisode, failed, judged
 from envtuning.worlds.text_player import Conversation, Reply, ask, converse
-from mapf_frozenlake import LakeConfig
+from mapf_frozenlake import LakeConfig, LakeError
 from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
 from mapf_frozenlake.evaluation.forms import NeuralPolicy, form_of, neural_answers, solver_answers
 from mapf_frozenlake.instance_set import InstanceSet
@@ -46,10 +46,17 @@ def _asked(
     if isinstance(policy, NeuralPolicy):
         answers = dict(neural_answers(policy, boards, range(len(boards)), config, seed))
         return ((answers[case], {}) for case in range(len(boards)))  # type: ignore[misc]  # all of them are plans
-    if hasattr(policy, "reply") or form_of(policy) == "text":
+    if hasattr(policy, "reply") or _is_function_of_text(policy):
         replies = _turns if mode == "turns" else _plans_in_words
         return iter(replies(policy, boards, config, seed, style))
     return (_plan_of(policy, boards, case) for case in range(len(boards)))
+
+
+def _is_function_of_text(policy: Any) -> bool:
+    try:
+        return form_of(policy) == "text"
+    except LakeError:
+        return False  # no annotation says what it takes: an instance
 
 
 def _plan_of(solver: Callable[[Instance], Any], boards: InstanceSet, case: int) -> Found:
