@@ -18,10 +18,10 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
 from benchmarks._record import record
-from envtuning.curriculum.rllib_envs import register_lakes
 from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
 from envtuning.trainees.rllib.ray_session import start_ray
 from envtuning.trainees.rllib.trainee import RLlibTrainee
+from envtuning.worlds.lakes.rllib_envs import register_lakes
 from mapf_frozenlake import LakeConfig
 
 LAKES = LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")

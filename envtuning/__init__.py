@@ -19,7 +19,7 @@ announce(
         "envtuning.spec": "envtuning.runs.spec",
         "envtuning.trainee": "envtuning.trainees.base",
         "envtuning.wrappers": "envtuning.curriculum.wrappers",
-        "envtuning.rllib_envs": "envtuning.curriculum.rllib_envs",
+        "envtuning.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
         "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",
         "envtuning.tensorboard": "envtuning.show.tensorboard",
         "envtuning.compare": "envtuning.studies.compare",

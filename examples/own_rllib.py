@@ -10,7 +10,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 
 import mapf_frozenlake as mfl
 from envtuning import RLlibCurriculumCallback  # ←
-from envtuning.curriculum.rllib_envs import register_lakes
+from envtuning.worlds.lakes.rllib_envs import register_lakes
 
 STAGES = [mfl.LakeConfig.single(size, num_agents=2, reward="shaped") for size in (3, 4, 5)]  # ←
 

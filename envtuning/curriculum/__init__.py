@@ -1,1 +1,1 @@
-"""A curriculum for training of your own: wrappers for Gymnasium and PettingZoo, a callback and environments for RLlib."""
+"""A curriculum for training of your own: wrappers for Gymnasium and PettingZoo, a callback for RLlib."""

@@ -9,14 +9,11 @@ the trainer has seen, so its weights and its optimiser stay too. Who decides on 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 from pettingzoo.utils import BaseParallelWrapper
-
-from mapf_frozenlake.envs.options import as_config
-from mapf_frozenlake.world.batch import LakeBatch
 
 Config = Any  # a LakeConfig, or whatever your environment's configs are
 Curriculum = Callable[[bool], Config | None]  # told each episode's success; returns the config to go on with, or None
@@ -97,13 +94,16 @@ def config_below(env: Any) -> Config:
 
 
 def raise_unless_fits(env: Any, config: Config) -> None:
-    """Raises ``LakeError``, which names the argument, for a config that is beyond the room of a lake under ``env``.
+    """Raises the environment's own error for a config that it has no room for, where it has ``raise_unless_fits`` (lakes do).
 
-    Of environments that are no lakes, or live in other processes, nothing is known before the config is applied.
+    Of other environments, and of those that live in other processes, nothing is known before the config is applied.
     """
     for layer in _layers(env):
-        if isinstance(batch := getattr(layer, "batch", None), LakeBatch):
-            batch.raise_unless_fits(as_config(config))
+        room = getattr(layer, "batch", layer)  # lakes keep what they have room for in their batch
+        if hasattr(type(room), "raise_unless_fits"):
+            room.raise_unless_fits(
+                type(room.get_config()).model_validate(config) if isinstance(config, Mapping) else config
+            )
             return
         for copy in getattr(layer, "envs", None) or ():
             raise_unless_fits(copy, config)

@@ -201,7 +201,9 @@ class Talker(ScriptedTrainee):
 def test_a_rule_that_needs_a_metric_nobody_reports_is_refused_before_anything_is_made(spec, tmp_path):
     stages = (spec.stages[0].model_copy(update={"advance_when": GradNormStable()}), spec.stages[1])
     mute = spec.model_copy(update={"stages": stages, "trainee": TraineeSpec(kind=f"{__name__}:Mute")})
-    with pytest.raises(SpecError, match=r"stages\.0\.advance_when needs grad_norm, and trainee .*Mute.* reports only success"):
+    with pytest.raises(
+        SpecError, match=r"stages\.0\.advance_when needs grad_norm, and trainee .*Mute.* reports only success"
+    ):
         loop.start(mute, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -231,7 +233,11 @@ def test_plans_are_not_judged_on_a_target_that_slips(spec, tmp_path):
 
 
 def test_a_fade_of_what_is_no_number_is_refused(spec, tmp_path):
-    for knob, says in (("hints", "is no number"), ("reward", "is no number"), ("slices.3.hole_ratio", "less than or equal")):
+    for knob, says in (
+        ("hints", "is no number"),
+        ("reward", "is no number"),
+        ("slices.3.hole_ratio", "less than or equal"),
+    ):
         stage = spec.stages[0].model_dump() | {"fade": {"knob": knob, "start": 2.0}}
         stages = RunSpec.model_validate({"target": spec.target, "stages": [stage]}).stages
         with pytest.raises(SpecError, match=says):

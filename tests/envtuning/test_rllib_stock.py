@@ -16,8 +16,8 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
 import mapf_frozenlake as mfl
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
-from envtuning.curriculum.rllib_envs import LakeMultiAgentEnv, register_lakes
 from envtuning.curriculum.wrappers import config_below
+from envtuning.worlds.lakes.rllib_envs import LakeMultiAgentEnv, register_lakes
 
 pytestmark = pytest.mark.ray
 
