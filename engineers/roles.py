@@ -2,7 +2,8 @@
 
 A field may say so itself, ``Field(…, json_schema_extra={"role": "share"})`` or ``"difficulty"`` or ``"none"``. Otherwise
 the field called ``share`` is the share, and every other number with two bounds in the same slice is a difficulty, harder
-upwards. A slice is a group of knobs that has a share; its name is its key in the config, as in the report's results.
+upwards. A slice is a group of knobs that has a share; its name is its key in the config, as in the report's results. A
+config without any share is one slice, called ``WHOLE``, which holds all its difficulties.
 """
 
 from __future__ import annotations
@@ -14,18 +15,24 @@ from typing import Any
 
 from engineers.knobs import Knob, get
 
+WHOLE = "all"  # the name of the one slice of a config without shares
+
 
 @dataclass(frozen=True)
 class SliceKnobs:
     """One slice's knobs by role."""
 
     name: str
-    share: Knob
+    share: Knob | None  # None: the whole config is one slice
     difficulties: tuple[Knob, ...]
 
 
 def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
-    """The slices in natural order of their names ("9" before "10"); empty where the config has no shares."""
+    """The slices in natural order of their names ("9" before "10"); one slice, ``WHOLE``, where the config has no shares.
+
+    Empty only where there is neither a share nor a difficulty.
+    """
+    knobs = tuple(knobs)
     groups: dict[tuple[str, ...], list[Knob]] = {}
     for knob in knobs:
         groups.setdefault(knob.group, []).append(knob)
@@ -35,6 +42,9 @@ def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
         if share is not None and group:
             difficulties = tuple(knob for knob in members if role_of(knob) == "difficulty")
             slices.append(SliceKnobs(group[-1], share, difficulties))
+    if not slices:
+        difficulties = tuple(knob for knob in knobs if role_of(knob) == "difficulty")
+        return (SliceKnobs(WHOLE, None, difficulties),) if difficulties else ()
     return tuple(sorted(slices, key=lambda piece: natural_key(piece.name)))
 
 
@@ -49,8 +59,8 @@ def role_of(knob: Knob) -> str:
 
 
 def shares_of(data: dict[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, float]:
-    """Each slice's part of the data, summing to 1 (all zero if no slice has a share), from a config's JSON."""
-    raw = {piece.name: float(get(data, piece.share.path) or 0.0) for piece in slices}
+    """Each slice's part of the data, summing to 1 (all zero if every share is 0), from a config's JSON."""
+    raw = {piece.name: 1.0 if piece.share is None else float(get(data, piece.share.path) or 0.0) for piece in slices}
     total = sum(raw.values())
     return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}
 

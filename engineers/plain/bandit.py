@@ -1,4 +1,9 @@
-"""``bandit``: slices as arms, learning progress as reward (Teacher–Student curriculum learning). Other knobs stay."""
+"""``bandit``: slices as arms, learning progress as reward (Teacher–Student curriculum learning).
+
+The target's slices share the data by how fast their success changes, up or down (forgetting asks for practice, too). Where
+nothing moves, all get the same. A bandit over shares says nothing about difficulties: they go to the target evenly with the
+rounds.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +14,43 @@ from itertools import pairwise
 from pydantic import BaseModel
 
 from engineers.guard import Feasible
-from engineers.knobs import Knob
-from engineers.plain.base import Design, PlainEngineer
+from engineers.knobs import Knob, dump
+from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.plain.learnability import mixed_with_uniform
+from engineers.plain.rules import even_pace
+from engineers.plain.signals import signals
+from engineers.plain.way import Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices
 
 UNIFORM_PART = 0.3  # exploration
 SMOOTHING = 0.5  # weight of the newest change; older ones fade
+SETTLED = 0.5  # part of the rounds that is spent on the target's own difficulties
 
 
 class BanditEngineer(PlainEngineer):
-    """Progress is the change of a slice's validation rate between stages, up or down (forgetting asks for practice, too).
+    """Progress is the change of a slice's validation rate between stages; only what exceeds one standard error counts.
 
-    Only what exceeds one standard error counts. Read from the report's history alone; with one stage all shares are equal.
+    Read from the report's history alone. Told no target, it leaves difficulties alone.
     """
 
     name = "bandit"
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        slices, records = find_slices(knobs), report.records()
-        design = Design()
-        progress = {piece.name: learning_progress(records, piece.name, report.objective) for piece in slices}
+        slices, records, design = find_slices(knobs), report.records(), Design()
+        way = Way(slices, dump(current), report.target, self.range_of)
+        names = way.aims([piece.name for piece in slices])
+        progress = {name: learning_progress(records, name, report.objective) for name in names}
         shares = mixed_with_uniform(progress, UNIFORM_PART)
-        for piece in slices:
-            reason = f"learning progress {progress[piece.name]:.3f} over {len(records)} stages"
-            design.turn(piece.share, piece.share.fit(shares[piece.name]), reason)
+        part = even_pace(report, SETTLED) if way.is_known else 1.0
+        seen = signals(report, report.objective, slices)
+        told = ", ".join(f"{name}: {value:.3f}" for name, value in progress.items())
+        way.turn_shares(
+            design, shares, shares_ahead(part, seen.there()), f"learning progress over {len(records)} stages: {told}"
+        )
+        if way.is_known:
+            for piece in slices:
+                way.turn_dials(design, piece, part, f"evenly towards the target, {part:.0%} of the way")
         return design
 
 
@@ -60,5 +76,11 @@ def _variance(rate: float, n: int) -> float:
     return smoothed * (1 - smoothed) / n
 
 
-def make(_model: str = "", *, feasible: Feasible | None = None, max_drop: float | None = None) -> BanditEngineer:
-    return BanditEngineer(feasible=feasible, max_drop=max_drop)
+def make(
+    _model: str = "",
+    *,
+    space: Space | None = None,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+) -> BanditEngineer:
+    return BanditEngineer(space=space, feasible=feasible, max_drop=max_drop)

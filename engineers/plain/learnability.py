@@ -1,4 +1,7 @@
-"""``learnability``: each slice's share in proportion to p(1 − p), as in sampling for learnability. Other knobs stay."""
+"""``learnability``: train where success is a coin's toss. Variance p(1 − p) says how much is to be learnt (sampling for
+learnability): the data goes along the way to the target up to where half of the episodes should succeed, and the target's
+slices weigh in proportion to their own p(1 − p).
+"""
 
 from __future__ import annotations
 
@@ -7,30 +10,42 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from engineers.guard import Feasible
-from engineers.knobs import Knob
-from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.signals import Reading, learnability, readings
+from engineers.knobs import Knob, dump
+from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.signals import learnability, signals
+from engineers.plain.way import Way, part_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices
 
-UNIFORM_PART = 0.2  # of the data goes to all slices alike, so that none is never seen again
+UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so that none is never seen again
+COIN = 0.5  # the success at which p(1 − p) is greatest
 
 
 class LearnabilityEngineer(PlainEngineer):
-    """p is the success rate on the training draw, on validation where a slice was not trained. Uniform if p(1−p)=0 all over."""
+    """Told no target, it leaves difficulties alone and weighs the slices by their success in training."""
 
     name = "learnability"
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        slices, seen = find_slices(knobs), readings(report)
-        design = Design()
-        scores = {piece.name: learnability(seen.get(piece.name, Reading()).rate) for piece in slices}
-        for name, share in mixed_with_uniform(scores, UNIFORM_PART).items():
-            piece = next(piece for piece in slices if piece.name == name)
-            rate = seen.get(name, Reading()).rate
-            design.turn(
-                piece.share, piece.share.fit(share), f"p(1−p) = {scores[name]:.3f} at a success rate of {rate:.2f}"
-            )
+        slices, design = find_slices(knobs), Design()
+        seen = signals(report, report.objective, slices)
+        if seen.here is None:
+            return design
+        way = Way(slices, dump(current), report.target, self.range_of)
+        rates = (seen.validated if way.is_known else seen.here) or seen.here
+        aims = way.aims([piece.name for piece in slices])
+        shares = mixed_with_uniform({name: learnability(rates[name]) for name in aims}, UNIFORM_PART)
+        if not way.is_known:
+            way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
+            return design
+        part = part_with(COIN, seen.here.pooled, seen.there())
+        why = (
+            f"success {seen.here.pooled:.2f} in training, {seen.there():.2f} on the target: {part:.0%} of the way to it"
+        )
+        way.turn_shares(design, shares, shares_ahead(part, seen.there()), why)
+        for piece in slices:
+            part = part_with(COIN, seen.here[piece.name], seen.there(piece.name))
+            way.turn_dials(design, piece, part, f"half succeed after {part:.0%} of the way")
         return design
 
 
@@ -42,5 +57,11 @@ def mixed_with_uniform(scores: dict[str, float], uniform_part: float) -> dict[st
     return {name: uniform_part / len(scores) + (1 - uniform_part) * score / total for name, score in scores.items()}
 
 
-def make(_model: str = "", *, feasible: Feasible | None = None, max_drop: float | None = None) -> LearnabilityEngineer:
-    return LearnabilityEngineer(feasible=feasible, max_drop=max_drop)
+def make(
+    _model: str = "",
+    *,
+    space: Space | None = None,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+) -> LearnabilityEngineer:
+    return LearnabilityEngineer(space=space, feasible=feasible, max_drop=max_drop)

@@ -1,7 +1,13 @@
-"""``rules``: the strong baseline without a model. A hand-written engineer that reads rates and turns knobs.
+"""``rules``: the strong engineer without a model. It walks from what works to the target, as fast as success allows.
 
-It keeps what works, moves share to the slices near the frontier, opens a harder knob where training is mastered and the
-target is not (one at a time, the least opened), eases all where the signal dies, and takes back what made a slice worse.
+One stage's step is a part of what is left of the way. On what it trains on, the trainee succeeds at the rate p; on the target,
+at the end of the way, at the rate v; in between, success is taken to lie on the line from p to v. A step goes
+
+- to where ``frontier`` of the episodes would succeed, from which most is learnt;
+- further where the rounds that are left run short of an even walk that ends on the target with rounds to spare;
+- but never to where fewer than ``alive`` would succeed: from there nothing comes back.
+
+Where nothing succeeds any more, or the target does clearly worse than it did, the last step is taken back by half.
 """
 
 from __future__ import annotations
@@ -15,26 +21,27 @@ from pydantic import BaseModel
 from engineers.guard import Feasible
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer, Space
-from engineers.plain.signals import Reading, readings
-from engineers.report import SliceResult, StageRecord, StageReport
-from engineers.roles import SliceKnobs, find_slices, shares_of
+from engineers.plain.signals import Rates, Signals, learnability, signals
+from engineers.plain.way import ALIVE, Way, part_with, shares_ahead
+from engineers.report import StageRecord, StageReport, wilson
+from engineers.roles import SliceKnobs, find_slices
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When a slice counts as mastered or dead, and how far one stage's step goes."""
+    """What counts as learnable and as dead, and how the rounds are shared out."""
 
-    mastered: float = 0.75  # success rate from which harder knobs are opened
-    dead: float = 0.08  # success rate below which there is next to nothing to learn from
-    headroom: float = 0.05  # a target at most this much below training is no reason to open harder knobs
-    opening: float = 0.15  # of a knob's range, upwards
-    easing: float = 0.25  # of a knob's range, downwards
-    inertia: float = 0.4  # part of the old share that stays: what works is changed slowly
-    practice: float = 0.03  # least share of a slice that was ever alive: against forgetting
+    frontier: float = 0.5  # the success that a step aims at: p(1 − p) is greatest there
+    alive: float = ALIVE  # no step goes to where less is to be expected
+    dead: float = 0.08  # success below which there is next to nothing to learn from
+    settled: float = 0.5  # part of the rounds that is spent on the target itself
+    easing: float = 0.25  # of a knob's range, downwards, where nothing succeeds and no better stage is remembered
+    floor: float = 0.25  # least weight of a slice of the target, where one at the frontier has 1 + floor
 
 
 class RulesEngineer(PlainEngineer):
-    """Generic over configs that have slices with shares (see ``engineers.roles``); other configs, and nulls, stay."""
+    """Generic over configs with slices and without (see ``engineers.roles``). Told no target, it walks half as fast, towards
+    the far end of every difficulty's range, and only while training does better than validation."""
 
     name = "rules"
 
@@ -43,143 +50,106 @@ class RulesEngineer(PlainEngineer):
         self.thresholds = thresholds or Thresholds()
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        slices = find_slices(knobs)
-        seen = readings(report)
-        design = Design()
-        self._turn_shares(design, slices, seen, shares_of(dump(current), slices))
+        slices, design = find_slices(knobs), Design()
+        seen = signals(report, report.objective, slices)
+        if not slices or seen.here is None:
+            return design
+        better = better_stage(report, slices, self.thresholds)
+        if better is not None:
+            self._take_back(design, slices, current, *better)
+            return design
+        way = Way(slices, dump(current), report.target, self.range_of)
+        wanted = self._wanted_shares(way, slices, seen)
+        part, why = self.step(report, seen, way)
+        if part < 0:
+            first = next(piece.name for piece in slices)
+            way.turn_shares(design, {first: 1.0}, -part, why)
+        else:
+            ahead = shares_ahead(part, seen.there()) if way.is_known else max(part, 0.5)
+            way.turn_shares(design, wanted, ahead, why)
         for piece in slices:
-            self._turn_difficulties(design, piece, seen.get(piece.name, Reading()), report)
+            way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
         return design
 
-    # Shares
+    def step(self, report: StageReport, seen: Signals, way: Way, name: str | None = None) -> tuple[float, str]:
+        """The part of the way that is left to go now, and why: for one slice's dials, or for all the data together."""
+        limits, here = self.thresholds, seen.here
+        assert here is not None, "a step is taken from where something was measured"
+        p = here.pooled if name is None else here[name]
+        v = seen.there(name)
+        if p <= limits.dead and v <= limits.dead:
+            return -limits.easing, f"success {p:.2f}: too hard to learn from, eased"
+        if way.is_known:
+            part = max(part_with(limits.frontier, p, v), even_pace(report, limits.settled))
+            part = min(part, part_with(limits.alive, p, v))
+        else:
+            part = part_with(limits.frontier, p, v) / 2 if v < p else 0.0
+        left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
+        return part, f"success {p:.2f} in training, {v:.2f} on the target{left}: {part:.0%} of the way to it"
 
-    def _turn_shares(
-        self, design: Design, slices: Sequence[SliceKnobs], seen: dict[str, Reading], old: dict[str, float]
-    ) -> None:
-        wanted, reasons = self._wanted_shares(slices, seen)
-        total = sum(wanted.values())
-        if total <= 0:
-            return
-        keep = self.thresholds.inertia if sum(old.values()) > 0 else 0.0
-        for piece in slices:
-            share = keep * old[piece.name] + (1 - keep) * wanted[piece.name] / total
-            design.turn(piece.share, piece.share.fit(share), reasons[piece.name])
-
-    def _wanted_shares(
-        self, slices: Sequence[SliceKnobs], seen: dict[str, Reading]
-    ) -> tuple[dict[str, float], dict[str, str]]:
-        """Weights by learnability; a slice without signal gets some once the one before it is alive."""
-        limits = self.thresholds
-        wanted: dict[str, float] = {}
-        reasons: dict[str, str] = {}
-        before_is_alive = True  # the easiest slice is always worth a try
-        for rank, piece in enumerate(slices):
-            reading = seen.get(piece.name, Reading())
-            alive = max(reading.rate, reading.goal) > limits.dead
-            if alive:
-                weight = max(4 * reading.learnability, limits.practice)
-                mastered = min(reading.rate, reading.goal) >= limits.mastered
-                where = "mastered, kept in practice" if mastered else "near the frontier"
-                why = f"success {reading.rate:.2f} in training, {reading.goal:.2f} on the target: {where}"
-            elif before_is_alive:
-                weight, why = 0.5, "no signal yet, but the slice before it is alive: next to be opened"
-            else:
-                weight, why = 0.05 * 0.5**rank, "no signal, nor in the slice before it: not yet"
-            wanted[piece.name], reasons[piece.name] = weight, why
-            before_is_alive = alive
-        return wanted, reasons
-
-    # Difficulties
-
-    def _turn_difficulties(self, design: Design, piece: SliceKnobs, reading: Reading, report: StageReport) -> None:
-        """Take back, else ease all, else open one: the signal matters at once, harder settings can wait."""
-        dials = [
-            _Dial(knob, *bounds)
-            for knob in piece.difficulties
-            if knob.value is not None and (bounds := self.range_of(knob)) is not None
-        ]
-        if self._take_back(design, piece, dials, reading, report):
-            return
-        if reading.rate <= self.thresholds.dead:
-            for dial in dials:
-                if dial.turned > 0:
-                    said = f"success {reading.rate:.2f}: too hard to learn from, eased"
-                    design.turn(dial.knob, dial.at(dial.turned - self.thresholds.easing), said)
-        elif dials and self._may_open(reading):
-            least = min(dials, key=lambda dial: dial.turned)
-            if least.turned < 1:
-                said = f"success {reading.rate:.2f} in training: mastered, made harder"
-                design.turn(least.knob, least.at(least.turned + self.thresholds.opening), said)
+    def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals) -> dict[str, float]:
+        """The target's slices, those near the frontier first; where it was not told, the validated ones, else all."""
+        known = seen.validated or seen.here
+        assert known is not None
+        names = [piece.name for piece in slices]
+        default = [name for name in names if name in known.per_slice] or names
+        base = way.wanted or dict.fromkeys(default, 1.0)
+        return {
+            name: share * (self.thresholds.floor + 4 * learnability(known[name]))
+            for name, share in base.items()
+            if share
+        }
 
     def _take_back(
-        self, design: Design, piece: SliceKnobs, dials: Sequence[_Dial], reading: Reading, report: StageReport
-    ) -> bool:
-        """Whether a knob was opened since this slice did clearly better; such knobs go back to where they were."""
-        better = _clearly_better_before(report, piece.name)
-        if better is None:
-            return False
-        record, rate = better
-        taken_back = False
-        for dial in dials:
-            earlier = _earlier_value(record, dial.knob)
-            if earlier is not None and earlier < dial.value:
-                said = f"{rate:.2f} at stage {record.stage} with {earlier:g}, {reading.goal:.2f} now: taken back"
-                design.turn(dial.knob, dial.knob.fit(earlier), said)
-                taken_back = True
-        return taken_back
-
-    def _may_open(self, reading: Reading) -> bool:
-        """Mastered in training, and the target is harder still (or was not measured apart from it)."""
-        if reading.rate < self.thresholds.mastered:
-            return False
-        apart = reading.trained is not None and reading.validated is not None
-        return not apart or reading.goal < reading.rate - self.thresholds.headroom
+        self, design: Design, slices: Sequence[SliceKnobs], current: BaseModel, record: StageRecord, why: str
+    ) -> None:
+        """Half of the way back to the config of a stage that did better."""
+        back = Way(slices, dump(current), record.config, self.range_of)
+        if back.wanted is None:
+            return
+        back.turn_shares(design, back.wanted, 0.5, why)
+        for piece in slices:
+            back.turn_dials(design, piece, 0.5, why)
 
 
-@dataclass(frozen=True)
-class _Dial:
-    """A difficulty as a dial from 0 (easiest) to 1 (hardest)."""
-
-    knob: Knob
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        return float(self.knob.value)
-
-    @property
-    def turned(self) -> float:
-        return (self.value - self.low) / (self.high - self.low) if self.high > self.low else 1.0
-
-    def at(self, turned: float) -> float:
-        """The knob's value there; the ends are as far as it goes."""
-        return self.knob.fit(self.low + min(max(turned, 0.0), 1.0) * (self.high - self.low))
+def even_pace(report: StageReport, settled: float) -> float:
+    """The part that reaches the target in even steps with the last ``settled`` part of all rounds still to come."""
+    if report.rounds_left is None:
+        return 0.0
+    rounds = report.stage + 1 + report.rounds_left
+    return 1.0 / max(1, report.rounds_left - round(settled * rounds))
 
 
-def _clearly_better_before(report: StageReport, name: str) -> tuple[StageRecord, float] | None:
-    """The earlier stage in which this slice did best, if its interval lies above the present one."""
-    now = _result(report.results, name, report.objective)
-    if now is None:
+def better_stage(
+    report: StageReport, slices: Sequence[SliceKnobs], limits: Thresholds
+) -> tuple[StageRecord, str] | None:
+    """The latest earlier stage to go back towards, and why; None as long as training is alive and the target no worse."""
+    now = signals(report, report.objective, slices)
+    here = now.here
+    if here is None:
         return None
-    past = [(record, _result(record.results, name, report.objective)) for record in report.history]
-    measured = [(record, result) for record, result in past if result is not None]
-    if not measured:
-        return None
-    record, best = max(measured, key=lambda pair: pair[1].metrics[report.objective])
-    clearly = best.interval(report.objective)[0] > now.interval(report.objective)[1]
-    return (record, best.metrics[report.objective]) if clearly else None
+    for record in reversed(report.history):
+        before = signals(record, report.objective, slices)
+        if before.here is None or record.config == report.config:
+            continue
+        if here.pooled <= limits.dead and before.here.pooled > limits.alive:
+            return (
+                record,
+                f"success fell from {before.here.pooled:.2f} at stage {record.stage} to {here.pooled:.2f}: half taken back",
+            )
+        if _clearly_below(now.validated, before.validated):
+            assert now.validated is not None
+            assert before.validated is not None
+            was, is_now = before.validated.pooled, now.validated.pooled
+            return record, f"the target fell from {was:.2f} at stage {record.stage} to {is_now:.2f}: half taken back"
+    return None
 
 
-def _result(results: Sequence[SliceResult], name: str, objective: str) -> SliceResult | None:
-    return next((r for r in results if r.name == name and r.episodes and objective in r.metrics), None)
-
-
-def _earlier_value(record: StageRecord, knob: Knob) -> float | None:
-    value: Any = record.config
-    for key in knob.path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return float(value) if isinstance(value, int | float) else None
+def _clearly_below(now: Rates | None, before: Rates | None) -> bool:
+    """Whether the two intervals of 95 % are apart."""
+    if now is None or before is None:
+        return False
+    return wilson(now.pooled, now.episodes)[1] < wilson(before.pooled, before.episodes)[0]
 
 
 def make(

@@ -1,55 +1,76 @@
-"""What a report says about each slice, in the three numbers that curricula without a model go by."""
+"""What a report says about each slice, as rates that are not taken in by few episodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engineers.report import SliceResult, StageReport
+from engineers.report import SliceResult, StageRecord, StageReport
+from engineers.roles import WHOLE, SliceKnobs
+
+LENT = 10.0  # a slice's rate is drawn towards that of all slices as if so many episodes had gone like theirs
+DOUBT = 2.0  # the rate of all slices is drawn towards 1/2 as if so many episodes had
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Success rates on one slice; None where nothing was measured."""
+class Rates:
+    """Success rates, each shrunken by how few episodes it stands on: of everything together, and per slice."""
 
-    trained: float | None = None  # on what it trained on
-    validated: float | None = None  # on the target
+    pooled: float
+    episodes: int
+    per_slice: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> float:
+        """The slice's rate; where it was not measured, that of all slices."""
+        return self.per_slice.get(name, self.pooled)
+
+
+@dataclass(frozen=True)
+class Signals:
+    """How the trainee does on what it trains on and on the target; None where nothing was measured."""
+
+    trained: Rates | None
+    validated: Rates | None
 
     @property
-    def rate(self) -> float:
-        """How it does on what it trains on; where that was not measured, on the target; 0 if neither was."""
-        measured = self.trained if self.trained is not None else self.validated
-        return 0.0 if measured is None else measured
+    def here(self) -> Rates | None:
+        """On what it trains on; where that was not measured apart, on the target."""
+        return self.trained or self.validated
 
-    @property
-    def goal(self) -> float:
-        """How it does on the target; where that was not measured, on what it trains on."""
-        return self.rate if self.validated is None else self.validated
+    def there(self, name: str | None = None) -> float:
+        """Success on the target, all together or in a slice. 0 where it was not told apart from training: then nothing is
+        known of it.
+        """
+        if self.trained is None or self.validated is None:
+            return 0.0
+        return self.validated.pooled if name is None else self.validated[name]
 
-    @property
-    def learnability(self) -> float:
-        """p(1 − p), 0 to 1/4, at whichever of the two rates is nearer the frontier."""
-        return max(learnability(self.rate), learnability(self.goal))
+
+def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
+    """The rates of one stage, under the names that the config's slices have."""
+    flat = [piece.name for piece in slices] == [WHOLE]
+    return Signals(rates(report.training_results, objective, flat=flat), rates(report.results, objective, flat=flat))
+
+
+def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False) -> Rates | None:
+    """Shrunken rates of the objective; training draws may know it only as ``success_rate``. None without episodes.
+
+    ``flat``: the config is one slice, whatever the results' slices are called.
+    """
+    counted = {}
+    for result in results:
+        value = result.metrics.get(objective, result.metrics.get("success_rate"))
+        if result.episodes and value is not None:
+            counted[result.name] = (min(max(value, 0.0), 1.0) * result.episodes, result.episodes)
+    if not counted:
+        return None
+    successes = sum(won for won, _ in counted.values())
+    episodes = sum(played for _, played in counted.values())
+    pooled = (successes + DOUBT / 2) / (episodes + DOUBT)
+    per_slice = {name: (won + LENT * pooled) / (played + LENT) for name, (won, played) in counted.items()}
+    return Rates(pooled, episodes, {WHOLE: pooled} if flat else per_slice)
 
 
 def learnability(rate: float) -> float:
     """Variance of one success or failure: nothing is learnt where all succeed or all fail."""
     return rate * (1.0 - rate)
-
-
-def readings(report: StageReport) -> dict[str, Reading]:
-    """A reading for every slice that was trained or validated in the stage just finished."""
-    trained = rates(report.training_results, report.objective)
-    validated = rates(report.results, report.objective)
-    names = dict.fromkeys([*validated, *trained])
-    return {name: Reading(trained.get(name), validated.get(name)) for name in names}
-
-
-def rates(results: Iterable[SliceResult], objective: str) -> dict[str, float]:
-    """The objective per slice; training draws may know it only as ``success_rate``. Slices without episodes are left out."""
-    found = {}
-    for result in results:
-        value = result.metrics.get(objective, result.metrics.get("success_rate"))
-        if result.episodes and value is not None:
-            found[result.name] = min(max(value, 0.0), 1.0)
-    return found

@@ -17,6 +17,7 @@ from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
 KINDS: dict[str, str] = {
+    "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }

@@ -133,22 +133,57 @@ def test_uniform_covers_the_space_evenly(example_report):
     assert all(len(values) == 8 for values in seen.values()), "over the stages every size gets every part"
 
 
+def shrunken(won, episodes, pooled):
+    return (won + 10 * pooled) / (episodes + 10)
+
+
 def test_learnability_follows_p_times_one_minus_p(results, report, kitchen):
+    """Of the rates as shrunken as 100 episodes each allow: the pooled one is 141/202."""
     report = report.model_copy(update={"results": results(soup=0.5, stew=0.9)})
     config = engineers.make("learnability").propose(report, kitchen).config
-    expected = 0.1 + 0.8 * 0.25 / (0.25 + 0.09)
+    soup, stew = (shrunken(won, 100, 141 / 202) for won in (50, 90))
+    expected = 0.1 + 0.8 * soup * (1 - soup) / (soup * (1 - soup) + stew * (1 - stew))
     assert config.menu["soup"].share == pytest.approx(expected, abs=1e-4)
-    assert config.menu["stew"].share == pytest.approx(1 - expected, abs=1e-4)
-    report = report.model_copy(update={"results": results(soup=1.0, stew=0.0)})
-    assert engineers.make("learnability").propose(report, kitchen).config == kitchen, "no signal: all shares equal"
 
 
-def test_learnability_prefers_the_rate_on_what_was_trained(results, report, kitchen):
+def test_few_episodes_are_not_believed(results, report, kitchen):
+    """A slice that failed 3 times of 3 is hardly known; one that failed 300 times of 300 is."""
+    shares = []
+    for episodes in (3, 300):
+        told = report.model_copy(
+            update={"results": [*results(episodes=episodes, soup=0.0), *results(episodes=300, stew=0.5)]}
+        )
+        shares.append(engineers.make("learnability").propose(told, kitchen).config.menu["soup"].share)
+    assert shares[0] > 0.4
+    assert shares[1] < 0.2
+
+
+def test_learnability_without_a_target_prefers_the_rate_on_what_was_trained(results, report, kitchen):
     report = report.model_copy(
         update={"results": results(soup=0.0, stew=0.0), "training_results": results(soup=1.0, stew=0.5)}
     )
     config = engineers.make("learnability").propose(report, kitchen).config
-    assert config.menu["stew"].share > 0.85
+    assert config.menu["stew"].share > 0.8
+
+
+def test_learnability_goes_to_where_half_succeed(results, report, kitchen):
+    """Stew is the target, hotter; success falls from .8 to .05 on the way there. The data goes twice as far as the heat."""
+    target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
+    told = report.model_copy(
+        update={"target": target, "results": results(stew=0.05), "training_results": results(soup=0.8, stew=0.8)}
+    )
+    menu = engineers.make("learnability").propose(told, kitchen).config.menu
+    assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 0.8, abs=0.02)
+    assert menu["stew"].heat == pytest.approx(150 + 100 * 0.4, abs=3)
+
+
+def test_bandit_goes_to_the_target_evenly_with_the_rounds(results, report, kitchen):
+    """Seven rounds of nine are left after the second, four of them to be spent on the target: a third of the way."""
+    target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
+    told = report.model_copy(update={"target": target, "rounds_left": 7, "results": results(stew=0.1)})
+    menu = engineers.make("bandit").propose(told, kitchen).config.menu
+    assert menu["stew"].heat == pytest.approx(150 + 100 / 3, abs=1e-3)
+    assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 2 / 3, abs=1e-3)
 
 
 def test_bandit_follows_progress_up_or_down(results, report, kitchen):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from envtuning.trainees.rllib.network import LakeNetwork
 from envtuning.trainees.rllib.rollout import draw_actions
 from mapf_frozenlake.types import Action
+
+
+class Network(Protocol):
+    """What the policy needs of a PyTorch module."""
+
+    def policy_and_value(self, rows: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def eval(self) -> Any: ...
 
 
 class SharedPolicy:
@@ -20,7 +28,7 @@ class SharedPolicy:
     """
 
     def __init__(
-        self, network: LakeNetwork, env_kwargs: dict[str, Any], *, temperature: float = 0.0, seed: int = 0
+        self, network: Network, env_kwargs: dict[str, Any], *, temperature: float = 0.0, seed: int = 0
     ) -> None:
         self.network = network.eval()
         self.env_kwargs = env_kwargs  # of environments whose observations it understands

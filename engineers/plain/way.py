@@ -1,0 +1,148 @@
+"""``Way``: the straight way from the current config to the target, which every step of an engineer goes along.
+
+All difficulties move together, each by the same part of what it still has to go. Shares move along the slices' order: the
+data is thought of as a heap on a line of slices, and each grain goes its part of the way to where the target has it, so
+that on its way from the smallest slice to the largest it passes through those between (the shortest transport of one heap
+into the other). Slices that are neither in the heap nor on its way get nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from engineers.knobs import Knob, get
+from engineers.plain.base import Design
+from engineers.roles import SliceKnobs, shares_of
+
+Range = Callable[[Knob], tuple[float, float] | None]
+
+
+class Way:
+    """From the current config's slices towards the target's; without a target, towards the far end of every range."""
+
+    def __init__(
+        self, slices: Sequence[SliceKnobs], current: Mapping[str, Any], target: Mapping[str, Any], range_of: Range
+    ) -> None:
+        self.slices, self.target, self.range_of = slices, target, range_of
+        self.shares = shares_of(dict(current), slices)
+        weights = {piece.name: self._weight_in_target(piece) for piece in slices}
+        total = sum(weights.values())
+        self.wanted = {name: weight / total for name, weight in weights.items()} if total > 0 else None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the target was told, in terms of this config."""
+        return self.wanted is not None
+
+    def aims(self, default: Sequence[str]) -> list[str]:
+        """The slices that the target has; where it was not told, the default."""
+        if self.wanted is None:
+            return list(default)
+        return [name for name, share in self.wanted.items() if share > 0]
+
+    def turn_shares(self, design: Design, wanted: Mapping[str, float], part: float, why: str) -> None:
+        """Move the data that part of the way to the wanted shares (weights by slice name)."""
+        names = [piece.name for piece in self.slices]
+        total = sum(wanted.get(name, 0.0) for name in names)
+        if total <= 0:
+            return
+        goal = [wanted.get(name, 0.0) / total for name in names]
+        start = [self.shares[name] for name in names] if sum(self.shares.values()) > 0 else goal
+        for piece, share in zip(self.slices, transported(start, goal, part), strict=True):
+            if piece.share is not None:
+                design.turn(piece.share, piece.share.fit(share), why)
+
+    def turn_dials(self, design: Design, piece: SliceKnobs, part: float, why: str) -> None:
+        """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead."""
+        for knob in piece.difficulties:
+            bounds = self.range_of(knob)
+            if bounds is None:
+                continue
+            end = bounds[0] if part < 0 else self.aim_of(piece, knob, bounds)
+            if end is None:
+                continue  # the target leaves it open: so do we
+            start = bounds[0] if knob.value is None and self.is_known else knob.value
+            if start is not None:
+                design.turn(knob, knob.fit(_step(start, end, abs(part), "number" not in knob.types)), why)
+
+    def aim_of(self, piece: SliceKnobs, knob: Knob, bounds: tuple[float, float]) -> float | None:
+        """Where the target has this knob: in the slice itself, else in the nearest slice that the target has."""
+        if self.wanted is None:
+            return bounds[1]
+        nearest = self._nearest_in_target(piece)
+        value = _get(self.target, (*nearest.share.path[:-1], knob.field) if nearest.share else knob.path)
+        return None if value is None else min(max(float(value), bounds[0]), bounds[1])
+
+    def _nearest_in_target(self, piece: SliceKnobs) -> SliceKnobs:
+        place = self.slices.index(piece)
+        there = [other for other in self.slices if self.wanted and self.wanted[other.name] > 0]
+        return min(there, key=lambda other: abs(self.slices.index(other) - place))
+
+    def _weight_in_target(self, piece: SliceKnobs) -> float:
+        if piece.share is None:
+            return 1.0 if self.target else 0.0
+        return max(float(_get(self.target, piece.share.path) or 0.0), 0.0)
+
+
+def part_with(success: float, here: float, there: float) -> float:
+    """The part of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there."""
+    if there >= min(here, success):
+        return 1.0
+    return min(max((here - success) / (here - there), 0.0), 1.0)
+
+
+ALIVE = 0.2  # success from which a trainee learns from a distribution by itself
+
+
+def shares_ahead(part: float, there: float) -> float:
+    """How far the data goes when difficulties go that part of the way: twice as far, and all of it once the target is alive.
+
+    A slice of the target at an easy setting teaches more about the target than another slice at a harder one: with shares and
+    difficulties in step, the ladders that this was measured against were 5 points better.
+    """
+    return 1.0 if part > 0 and there >= ALIVE else min(1.0, 2 * part)
+
+
+def transported(start: Sequence[float], goal: Sequence[float], part: float) -> list[float]:
+    """The heap ``start`` moved that part of the way to ``goal``: equal masses, every grain on the shortest way.
+
+    A grain that stands between two slices is split between them.
+    """
+    moved = [0.0] * len(start)
+    source, sink = 0, 0
+    left, room = start[0], goal[0]
+    while True:
+        mass = min(left, room)
+        place = source + part * (sink - source)
+        below = min(math.floor(place), len(start) - 1)
+        moved[below] += mass * (1 - (place - below))
+        if place > below:
+            moved[below + 1] += mass * (place - below)
+        left, room = left - mass, room - mass
+        if left <= room:
+            source += 1
+            if source == len(start):
+                return moved
+            left = start[source]
+        else:
+            sink += 1
+            if sink == len(goal):
+                return moved
+            room = goal[sink]
+
+
+def _step(start: float, end: float, part: float, whole: bool) -> float:
+    """That part of the way; a whole number goes at least one step, so that small parts do not stand still for ever."""
+    way = part * (end - start)
+    if whole and 0 < abs(way) < 1:
+        way = math.copysign(1.0, way)
+    return start + way
+
+
+def _get(data: Mapping[str, Any], path: Sequence[str]) -> Any:
+    try:
+        return get(data, path)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None

@@ -1,0 +1,4 @@
+"""PPO in one process: PyTorch and the native batch, without Ray. The same algorithm as ``trainees.rllib``, twice as fast.
+
+Read in this order: ``options``, ``network``, ``learner``, ``trainee``. Sampling's arrays are ``trainees.rllib.rollout``.
+"""

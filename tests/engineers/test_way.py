@@ -1,0 +1,146 @@
+"""The way to the target: shares are transported along the slices, difficulties go straight, and nothing else moves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from engineers.knobs import dump, find_knobs, with_values
+from engineers.plain.base import Design
+from engineers.plain.way import Way, part_with, transported
+from engineers.roles import WHOLE, find_slices
+from mapf_frozenlake import LakeConfig
+
+GRAINS = 20_000
+
+
+@st.composite
+def heaps(draw, length=None):
+    """Two heaps of one mass over the same slices, in whole grains."""
+    length = length or draw(st.integers(1, 6))
+    weights = st.lists(st.integers(0, 5), min_size=length, max_size=length).filter(any)
+    return [[weight / sum(heap) for weight in heap] for heap in (draw(weights), draw(weights))]
+
+
+@given(heaps(), st.floats(0, 1))
+def test_nothing_is_lost_on_the_way_and_the_centre_goes_straight(pair, part):
+    start, goal = pair
+    moved = transported(start, goal, part)
+    assert sum(moved) == pytest.approx(1)
+    assert min(moved) >= 0
+
+    def centre(heap):
+        return sum(place * mass for place, mass in enumerate(heap))
+
+    assert centre(moved) == pytest.approx((1 - part) * centre(start) + part * centre(goal))
+
+
+@given(heaps())
+def test_the_ends_of_the_way_are_the_heaps_themselves(pair):
+    start, goal = pair
+    assert transported(start, goal, 0.0) == pytest.approx(start)
+    assert transported(start, goal, 1.0) == pytest.approx(goal)
+
+
+@settings(deadline=None, max_examples=30)
+@given(heaps(), st.floats(0, 1))
+def test_each_grain_goes_its_own_part(pair, part):
+    """Against an oracle that moves the k-th grain of one sorted heap to the k-th grain of the other."""
+
+    def grains(heap):
+        ends, places = 0.0, []
+        for place, mass in enumerate(heap):
+            ends += mass
+            places += [place] * (round(ends * GRAINS) - len(places))
+        return places
+
+    expected = [0.0] * len(pair[0])
+    for source, sink in zip(*map(grains, pair), strict=True):
+        place = source + part * (sink - source)
+        below = int(place)
+        expected[below] += (1 - (place - below)) / GRAINS
+        if place > below:
+            expected[below + 1] += (place - below) / GRAINS
+    assert transported(*pair, part) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("success", "here", "there", "part"),
+    [
+        (0.5, 0.8, 0.2, 0.5),  # half way down the line from .8 to .2
+        (0.5, 0.9, 0.6, 1.0),  # the target itself is above it
+        (0.5, 0.4, 0.1, 0.0),  # already below it
+        (0.2, 0.4, 0.0, 0.5),
+        (0.5, 0.3, 0.4, 1.0),  # the target is the easier one
+    ],
+)
+def test_success_lies_on_the_line_from_here_to_there(success, here, there, part):
+    assert part_with(success, here, there) == pytest.approx(part)
+
+
+def walk(current, target, part, space=None):
+    """The config that far on the way."""
+    knobs = find_knobs(current, ("*",) if not isinstance(current, LakeConfig) else ("slices",))
+    slices, design = find_slices(knobs), Design()
+    way = Way(slices, dump(current), dump(target), lambda knob: (space or {}).get(knob.field, knob.bounds))
+    way.turn_shares(design, way.wanted, part, "")
+    for piece in slices:
+        way.turn_dials(design, piece, part, "")
+    return with_values(current, design.values)
+
+
+def lakes(**slices):
+    return LakeConfig(slices={int(size[1:]): piece for size, piece in slices.items()})
+
+
+EASY = lakes(
+    s4={"share": 1.0, "hole_ratio": 0.1, "wait_ratio": 0.0},
+    s5={"share": 0.0, "hole_ratio": 0.1, "wait_ratio": None},
+    s6={"share": 0.0, "hole_ratio": 0.1, "wait_ratio": 0.5},
+)
+TARGET = lakes(s6={"share": 0.4, "hole_ratio": 0.5, "wait_ratio": 1.0, "min_distance": 5})
+
+
+def test_half_way_the_data_lies_on_the_stepping_stone_and_its_knobs_are_half_turned():
+    half = walk(EASY, TARGET, 0.5).slices
+    assert [half[size].share for size in (4, 5, 6)] == [0.0, 1.0, 0.0]
+    assert [half[size].hole_ratio for size in (4, 5, 6)] == [0.3] * 3
+    assert [half[size].wait_ratio for size in (4, 5, 6)] == [0.5, 0.5, 0.75]  # nothing said is the least of the range
+    assert [half[size].min_distance for size in (4, 5, 6)] == [3] * 3
+
+
+def test_at_its_end_every_slice_of_the_target_is_as_the_target_has_it():
+    end = walk(EASY, TARGET, 1.0).slices
+    assert end[6] == TARGET.slices[6].model_copy(update={"share": 1.0})
+    assert end[4].share == end[5].share == 0.0
+
+
+def test_small_parts_still_turn_whole_numbers():
+    config = EASY
+    for _ in range(4):
+        config = walk(config, TARGET, 0.1)
+    assert config.slices[6].min_distance == 5
+
+
+def test_what_the_target_leaves_open_stays_as_it_is():
+    target = lakes(s6={"share": 1.0, "wait_ratio": None})
+    assert [piece.wait_ratio for piece in walk(EASY, target, 0.5).slices.values()] == [0.0, None, 0.5]
+
+
+def test_the_space_bounds_the_way():
+    end = walk(EASY, TARGET, 1.0, space={"hole_ratio": (0.0, 0.4)})
+    assert end.slices[6].hole_ratio == 0.4
+
+
+class Hill(BaseModel):
+    slope: float = Field(0.1, ge=0, le=0.9)
+    length: int = Field(10, ge=1, le=100)
+
+
+def test_a_config_without_slices_is_one_slice():
+    knobs = find_knobs(Hill())
+    (piece,) = find_slices(knobs)
+    assert (piece.name, piece.share, [knob.field for knob in piece.difficulties]) == (WHOLE, None, ["slope", "length"])
+    assert walk(Hill(), Hill(slope=0.5, length=50), 0.5) == Hill(slope=0.3, length=30)

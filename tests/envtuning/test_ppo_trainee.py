@@ -1,0 +1,136 @@
+"""``PPOTrainee`` keeps the promises of ``Trainee``, and its update is PPO's."""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+
+import mapf_frozenlake as mfl
+from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees.base import Trainee, TrainingDiverged
+from envtuning.trainees.ppo.learner import PPOLearner
+from envtuning.trainees.ppo.network import AgentNetwork
+from envtuning.trainees.ppo.options import PPOOptions
+from mapf_frozenlake.world.layout import EgoLayout
+
+EASY = mfl.LakeConfig.single(3, num_agents=1, reward="shaped")
+HARD = mfl.LakeConfig.single(5, num_agents=2, reward="progress", collisions="end")
+SMALL = {"max_size": 5, "max_agents": 2, "num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,)}
+
+
+def make(**options):
+    return make_trainee("ppo", **{"exclude": None, "seed": 0} | SMALL | options)
+
+
+def weights(trainee):
+    return torch.cat([weight.detach().flatten() for weight in trainee.network.parameters()])
+
+
+def test_is_a_trainee():
+    trainee, seen = make(), []
+    assert isinstance(trainee, Trainee)
+    metrics = trainee.train(EASY, 500, seed=0, on_iteration=seen.append)
+    assert metrics["env_steps"] == sum(done["env_steps"] for done in seen) >= 500
+    assert metrics["episodes"] == sum(done["episodes"] for done in seen) > 0
+    assert all({"env_steps", "success_rate", "valid_rate", "grad_norm", "entropy"} <= done.keys() for done in seen)
+    policy = trainee.policy()
+    lakes = mfl.LakeBatch(HARD, 8, **policy.env_kwargs)
+    actions = policy.act(lakes.reset())
+    assert lakes.action_masks()[np.arange(8)[:, None], np.arange(2), actions].all()
+
+
+def test_what_it_becomes_depends_on_the_folder_the_config_the_budget_and_the_seed_alone(tmp_path):
+    first = make()
+    first.train(EASY, 500, seed=0)
+    first.save(tmp_path)
+    history, again = [], []
+    first.train(HARD, 1000, seed=1, on_iteration=history.append)
+    other = make(seed=5)
+    other.train(HARD, 300, seed=9)  # another past
+    other.load(tmp_path)
+    other.train(HARD, 1000, seed=1, on_iteration=again.append)
+    assert history == again
+    assert torch.equal(weights(first), weights(other))
+    other.load(tmp_path)
+    other.train(HARD, 1000, seed=2)
+    assert not torch.equal(weights(first), weights(other))
+
+
+def test_the_process_s_random_state_is_left_alone():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    make().train(EASY, 300, seed=1)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_it_learns():
+    trainee = make(num_envs=64, rollout=32, hidden=(64,))
+    untrained = trainee.train(EASY, 1, seed=0)["success_rate"]
+    assert trainee.train(EASY, 40_000, seed=1)["success_rate"] > max(0.9, untrained + 0.2)
+
+
+def test_numbers_that_are_not_finite_are_a_divergence_and_their_steps_are_charged():
+    trainee, seen = make(lr=1e30), []
+    with pytest.raises(TrainingDiverged, match="lower learning rate"):
+        trainee.train(HARD, 5000, seed=0, on_iteration=seen.append)
+    assert seen
+
+
+def test_a_wrong_option_is_found_before_there_is_a_run():
+    with pytest.raises(UnknownTrainee, match="leraning"):
+        raise_unless_makeable("ppo", {"leraning": 1})
+    with pytest.raises(UnknownTrainee, match="minibatch"):
+        raise_unless_makeable("ppo", {"minibatch": 0})
+
+
+def test_the_update_is_the_gradient_of_the_clipped_surrogate():
+    """One step of plain gradient descent against finite differences of the loss as written down in the paper."""
+    options = PPOOptions(hidden=(8,), epochs=1, minibatch=10_000, grad_clip=1e9, entropy=0.02)
+    torch.manual_seed(0)
+    network = AgentNetwork(EgoLayout(5, False), options.hidden).double()
+    rng, n = np.random.default_rng(0), 64
+    rows = rng.normal(size=(n, EgoLayout(5, False).size))
+    rows[:, network._mask_at : network._mask_at + 5] = rng.random((n, 5)) < 0.7
+    rows[:, network._mask_at + 4] = 1  # waiting is always legal
+    experience = {
+        "obs": rows,
+        "actions": np.full(n, 4),
+        "action_logp": rng.normal(-1.5, 0.5, n),
+        "action_dist_inputs": np.zeros((n, 5)),
+        "advantages": rng.normal(size=n),
+        "value_targets": rng.normal(size=n),
+    }
+
+    def loss():
+        with torch.no_grad():
+            logits, values = (out.numpy() for out in network.policy_and_value(torch.from_numpy(rows)))
+        legal = rows[:, network._mask_at : network._mask_at + 5] > 0
+        chances = np.where(legal, np.exp(logits), 0)
+        chances /= chances.sum(axis=1, keepdims=True)
+        ratio = chances[:, 4] / np.exp(experience["action_logp"])
+        advantages = experience["advantages"]
+        advantages = (advantages - advantages.mean()) / advantages.std()
+        surrogate = np.minimum(ratio * advantages, np.clip(ratio, 0.8, 1.2) * advantages).mean()
+        entropy = -np.where(legal, chances * np.log(np.where(legal, chances, 1)), 0).sum(axis=1).mean()
+        return -surrogate + 0.5 * ((values - experience["value_targets"]) ** 2).mean() - 0.02 * entropy
+
+    learner = PPOLearner(network, options)
+    learner.optimiser = torch.optim.SGD(network.parameters(), lr=0.0)
+    seen = learner.learn(experience, torch.Generator().manual_seed(0))
+    assert seen["loss"] == pytest.approx(loss())
+    norm = 0.0
+    for weight in network.parameters():
+        for index in range(min(weight.numel(), 5)):
+            flat, step = weight.data.view(-1), 1e-6
+            old = flat[index].item()
+            flat[index] = old + step
+            above = loss()
+            flat[index] = old - step
+            below = loss()
+            flat[index] = old
+            assert weight.grad.view(-1)[index].item() == pytest.approx((above - below) / (2 * step), abs=1e-6)
+        norm += float((weight.grad**2).sum())
+    assert seen["grad_norm"] == pytest.approx(norm**0.5)
