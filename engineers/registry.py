@@ -25,6 +25,7 @@ BACKENDS: dict[str, str] = {
     "rules": "engineers.plain.rules:make",
     "learnability": "engineers.plain.learnability:make",
     "bandit": "engineers.plain.bandit:make",
+    "schedule": "engineers.plain.schedule:make",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -43,7 +44,7 @@ NEEDS_MODEL = {
     "replay": "replay/transcript.jsonl",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that has no use for one is made without it.
 COMMON_OPTIONS = (

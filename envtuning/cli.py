@@ -26,6 +26,7 @@ from envtuning.show.console import ConsoleObserver, in_words, make_console, prin
 from envtuning.show.page import write_page
 from envtuning.show.tensorboard import EventFiles
 from envtuning.studies import compare as comparing
+from envtuning.studies.study import run_folders
 from envtuning.trainees import UnknownTrainee
 from envtuning.worlds.registry import UnknownWorld
 from envtuning.worlds.world import Film, InfeasibleConfig, TooFewCases
@@ -167,13 +168,14 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
         "runs/compare"
     ),
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
     settings: Settings = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
     with told():
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
-        result = comparing.compare(spec, names, parse_seeds(seeds), out, ConsoleObserver(console))
+        result = comparing.compare(spec, names, parse_seeds(seeds), out, ConsoleObserver(console), jobs)
         console.print(comparing.table(result))
         console.print(f"figures: {comparing.write(result, out)}", highlight=False)
 
@@ -242,7 +244,7 @@ def opened(folders: list[Path]) -> list[RunFolder]:
     """The runs that these folders are or, as a comparison does, hold; of several, those that are neither are passed over."""
     found: list[RunFolder] = []
     for folder in folders:
-        here = [folder] if (folder / "run.json").is_file() else comparing.run_folders(folder)
+        here = [folder] if (folder / "run.json").is_file() else run_folders(folder)
         if not here and len(folders) > 1:
             console.print(f"{folder} is no run: passed over")
         elif not here:

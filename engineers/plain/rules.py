@@ -40,8 +40,8 @@ class Thresholds:
 
 
 class RulesEngineer(PlainEngineer):
-    """Generic over configs with slices and without (see ``engineers.roles``). Told no target, it walks half as fast, towards
-    the far end of every difficulty's range, and only while training does better than validation."""
+    """Generic over configs with slices and without (see ``engineers.roles``). Told no target, it walks towards the far
+    end of every difficulty's range, by half of what training does better than validation."""
 
     name = "rules"
 
@@ -83,7 +83,7 @@ class RulesEngineer(PlainEngineer):
             part = max(part_with(limits.frontier, p, v), even_pace(report, limits.settled))
             part = min(part, part_with(limits.alive, p, v))
         else:
-            part = part_with(limits.frontier, p, v) / 2 if v < p else 0.0
+            part = min(part_with(limits.frontier, p, v), max(p - v, 0.0)) / 2  # how far the target is, nobody knows
         left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
         return part, f"success {p:.2f} in training, {v:.2f} on the target{left}: {part:.0%} of the way to it"
 

@@ -192,7 +192,9 @@ def redraw(spec: RunSpec, config: Any) -> Any:
     """The config with its editable knobs drawn from the run's seed, the first draw that the generator can meet."""
     refusals: list[str] = []
     for draw in range(REDRAWS):
-        engineer = engineers.make("random", seed=derive(spec.seed, "first config", draw))
+        engineer = engineers.make(
+            "random", seed=derive(spec.seed, "first config", draw), space=spec.engineer.options.get("space")
+        )
         blank = StageReport(stage=0, config=config.model_dump(mode="json"))
         drawn = engineer.propose(blank, current=config, editable=spec.editable).config
         refusals = check(drawn, config, editable=spec.editable, feasible=spec.world.made.check)

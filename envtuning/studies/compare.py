@@ -1,32 +1,30 @@
 """Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
 
-The budget has validation and probes charged. The first stage is trained once per seed and copied into every
-engineer's run, where it is charged in full; its config is drawn anew for every seed where the spec redraws it. The guard
-lets working slices be dropped: else baselines that redraw everything would be refused.
+The budget has validation and probes charged. The guard lets working slices be dropped: else baselines that redraw everything
+would be refused. How the runs are done, and what they share, is told in ``studies.study``.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.table import Table
 
-from envtuning.loop import run as loop
+from engineers.registry import COMMON_OPTIONS
 from envtuning.loop.ask import raise_unless_askable
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.show.console import counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.study import Arms, execute, folder_name
 from envtuning.trainees import raise_unless_makeable
 from envtuning.worlds.episodes import pooled
 
 BASELINES = ("fixed", "uniform")
-FIRST_STAGE = "first-stage"  # the folder of what is shared; beside it one for each engineer
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 
 
@@ -73,17 +71,24 @@ class Comparison:
 
 
 def compare(
-    spec: RunSpec, engineers: Sequence[str], seeds: Sequence[int], out: Path, observer: Observer | None = None
+    spec: RunSpec,
+    engineers: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+    observer: Observer | None = None,
+    jobs: int = 1,
 ) -> Comparison:
-    """Run whatever is not finished yet, then draw up the table. Interrupted, it goes on where it was."""
-    observer = observer or Observer()
+    """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it goes on where it was."""
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
     raise_unless_comparable(spec, engineers)
-    figures = []
-    for seed in seeds:  # seed by seed, so that an interrupted comparison is still a paired one
-        shared = first_stage(spec.model_copy(update={"seed": seed}), out, observer)
-        for engineer in engineers:
-            figures.append(figures_of(contest(spec, engineer, seed, shared, out, observer), engineer))
+    arms = {name: written_by(spec, name) for name in engineers}
+    execute(arms, seeds, out, jobs=jobs, observer=observer)
+    return tabulated(spec, arms, seeds, out)
+
+
+def tabulated(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Comparison:
+    """The figures of finished runs, of arms of any kind; the spec's name and budget head the table."""
+    figures = [figures_of(RunFolder(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
     about = spec.world.made.about
     return Comparison(
         preset=spec.name,
@@ -92,7 +97,7 @@ def compare(
         unit=spec.unit,
         headings=about.headings,
         runs=figures,
-        rows=rows(figures, engineers),
+        rows=rows(figures, list(arms)),
     )
 
 
@@ -108,51 +113,15 @@ def raise_unless_comparable(spec: RunSpec, engineers: Sequence[str]) -> None:
 
 
 def written_by(spec: RunSpec, engineer: str) -> RunSpec:
-    """The spec with another engineer; the options in it are the spec's own engineer's."""
-    options = spec.engineer.options if engineer == spec.engineer.name else {}
+    """The spec with another engineer. Of the options in it all engineers get those that concern all, ``space`` for one; the
+    others are the spec's own engineer's.
+    """
+    options = {
+        name: value
+        for name, value in spec.engineer.options.items()
+        if name in COMMON_OPTIONS or engineer == spec.engineer.name
+    }
     return spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": engineer, "options": options})})
-
-
-def first_stage(spec: RunSpec, out: Path, observer: Observer) -> RunFolder:
-    """The stage before any engineer has spoken: trained once per seed."""
-    run = RunFolder.create(out / FIRST_STAGE / f"seed{spec.seed}", spec)
-    loop.go(run, observer, stages=1)
-    return run
-
-
-def contest(spec: RunSpec, engineer: str, seed: int, shared: RunFolder, out: Path, observer: Observer) -> RunFolder:
-    """One engineer's run on one seed, begun with a copy of the shared first stage."""
-    own = written_by(spec, engineer).model_copy(update={"seed": seed})
-    run = RunFolder.create(out / folder_name(engineer) / f"seed{seed}", own)
-    if next_task(run) is not None:
-        copy_first_stage(shared, run)
-        loop.go(run, observer)
-    return run
-
-
-def copy_first_stage(source: RunFolder, run: RunFolder) -> None:
-    """Whatever the first stage needed and left, suites and untrained trainee included."""
-    for original in (source.start, source.stage(0).path):
-        copy = run.path / original.relative_to(source.path)
-        atomic.make_folder(copy.parent)
-        if not copy.exists():
-            with atomic.new_folder(copy) as draft:
-                shutil.copytree(original, draft, dirs_exist_ok=True)
-    for original in (source.validation_file, source.test_suite_file):
-        copy = run.path / original.name
-        if original.exists() and not copy.exists():
-            with atomic.new_file(copy) as draft:
-                shutil.copyfile(original, draft)
-
-
-def folder_name(engineer: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in engineer)
-
-
-def run_folders(out: Path) -> list[Path]:
-    """The engineers' runs in a comparison's folder; empty for any other folder."""
-    found = sorted(record.parent for record in out.glob("*/seed*/run.json"))
-    return [path for path in found if path.parent.name != FIRST_STAGE]
 
 
 def figures_of(run: RunFolder, engineer: str) -> RunFigures:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from engineers.knobs import dump, find_knobs
 from engineers.report import FailureCase
-from engineers.roles import find_slices, shares_of
+from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
 
 C = TypeVar("C", bound=BaseModel)
@@ -24,7 +24,7 @@ FORMS: dict[Form, str] = {
     "plans": "returns a plan for a whole case",
 }
 Purpose = Literal["validation", "test", "probe"]
-ONE_SLICE = "all"  # the name of the only slice of a config without slices
+ONE_SLICE = WHOLE  # the name of the only slice of a config without slices
 
 
 class InfeasibleConfig(ValueError):
@@ -161,7 +161,7 @@ class Film:
 def summary_of(config: BaseModel, about: About) -> list[str]:
     """'4×4 80 %, hole ratio 0.1': the share of each slice in use and its other numbers that have bounds."""
     knobs = find_knobs(config, ("*",))
-    slices = find_slices(knobs)
+    slices = [piece for piece in find_slices(knobs) if piece.share is not None]
     shares = shares_of(dump(config), slices)
     lines = []
     for piece in slices:

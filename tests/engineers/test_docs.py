@@ -19,7 +19,7 @@ def test_the_examples_run(monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, "docs/engineers.md", "exec"), names)
     assert len(blocks) == 4
-    assert "slices.4.wait_ratio 0.2 → 0.3125 because" in capsys.readouterr().out
+    assert "slices.4.wait_ratio 0.2 → 0.23" in capsys.readouterr().out
 
 
 def test_the_gentle_engineer_is_found_where_it_was_saved(monkeypatch, tmp_path, example_report):

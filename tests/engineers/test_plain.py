@@ -177,6 +177,21 @@ def test_learnability_goes_to_where_half_succeed(results, report, kitchen):
     assert menu["stew"].heat == pytest.approx(150 + 100 * 0.4, abs=3)
 
 
+def test_a_schedule_is_counted_from_the_first_stage_and_ends_on_the_target(results, report, kitchen):
+    """Stew had heat 150 in the first stage; wherever it is now does not matter."""
+    target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
+    now = kitchen.model_copy(
+        update={"menu": kitchen.menu | {"stew": kitchen.menu["stew"].model_copy(update={"heat": 7.0})}}
+    )
+    engineer = engineers.make("schedule", parts=[0.1, 0.4])
+    for stage, heat, share in ((1, 190.0, 0.9), (2, 250.0, 1.0), (9, 250.0, 1.0)):
+        menu = engineer.propose(report.model_copy(update={"target": target, "stage": stage}), now).config.menu
+        assert (menu["stew"].heat, menu["stew"].share) == (pytest.approx(heat), pytest.approx(share))
+    assert engineer.propose(report, kitchen).config == kitchen, "told no target"
+    with pytest.raises(ValueError, match=r"parts=\[2\]: give parts of the way, from 0 to 1"):
+        engineers.make("schedule", parts=[2])
+
+
 def test_bandit_goes_to_the_target_evenly_with_the_rounds(results, report, kitchen):
     """Seven rounds of nine are left after the second, four of them to be spent on the target: a third of the way."""
     target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}

@@ -41,7 +41,8 @@ def test_the_first_stage_is_shared_within_a_seed_and_drawn_anew_for_the_next(don
     _, out = done
     runs = folders(out)
     for seed in SEEDS:
-        shared = RunFolder(out / "first-stage" / f"seed{seed}").stage(0)
+        (begun,) = out.glob(f"first-stage-*/seed{seed}")
+        shared = RunFolder(begun).stage(0)
         for name in NAMES:
             own = runs[name, seed].stage(0)
             for file in ("config.json", "episodes.json", "metrics.jsonl", "checkpoint/skill.json"):

@@ -14,15 +14,16 @@ from envtuning.trainees.base import Trainee, TrainingDiverged
 from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.trainees.ppo.options import PPOOptions
+from envtuning.worlds.registry import make_world
 from mapf_frozenlake.world.layout import EgoLayout
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, reward="shaped")
 HARD = mfl.LakeConfig.single(5, num_agents=2, reward="progress", collisions="end")
-SMALL = {"max_size": 5, "max_agents": 2, "num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,)}
+SMALL = {"num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,)}
 
 
 def make(**options):
-    return make_trainee("ppo", **{"exclude": None, "seed": 0} | SMALL | options)
+    return make_trainee("ppo", room={"max_size": 5, "max_agents": 2}, **{"seed": 0} | SMALL | options)
 
 
 def weights(trainee):
@@ -81,9 +82,9 @@ def test_numbers_that_are_not_finite_are_a_divergence_and_their_steps_are_charge
 
 def test_a_wrong_option_is_found_before_there_is_a_run():
     with pytest.raises(UnknownTrainee, match="leraning"):
-        raise_unless_makeable("ppo", {"leraning": 1})
+        raise_unless_makeable("ppo", {"leraning": 1}, make_world("lakes"), EASY)
     with pytest.raises(UnknownTrainee, match="minibatch"):
-        raise_unless_makeable("ppo", {"minibatch": 0})
+        raise_unless_makeable("ppo", {"minibatch": 0}, make_world("lakes"), EASY)
 
 
 def test_the_update_is_the_gradient_of_the_clipped_surrogate():

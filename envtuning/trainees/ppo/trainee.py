@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,12 +19,10 @@ from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.trainees.ppo.options import PPOOptions
 from envtuning.trainees.rllib.policy import SharedPolicy
 from envtuning.trainees.rllib.rollout import Rollout, draw_actions
-from mapf_frozenlake import LakeBatch, LakeConfig
+from envtuning.worlds.world import InfeasibleConfig, World
+from mapf_frozenlake import GenerationError, LakeBatch, LakeConfig
 from mapf_frozenlake.types import MAX_SIZE, Action
 from mapf_frozenlake.world.layout import EgoLayout, checked_window
-
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
 
 LATELY = 10  # iterations over which a call's rates and its gradient's norm are smoothed
 
@@ -31,18 +30,29 @@ LATELY = 10  # iterations over which a call's rates and its gradient's norm are 
 class PPOTrainee:
     """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``PPOOptions``."""
 
+    form = "acts"
+    reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
+
     def __init__(
-        self, *, max_size: int, max_agents: int, exclude: InstanceSet | None = None, seed: int = 0, **options: Any
+        self,
+        *,
+        room: Mapping[str, Any],
+        world: World[Any] | None = None,
+        exclude: Sequence[Any] = (),
+        seed: int = 0,
+        **options: Any,
     ) -> None:
         self.options = PPOOptions(**options)
+        if world is not None and world.config_type is not LakeConfig:
+            raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
         self.env_kwargs: dict[str, Any] = {
             "observation": "ego",
-            "window": checked_window(self.options.window, max_size),
+            "window": checked_window(self.options.window, room["max_size"]),
             "hints": self.options.hints,
-            "max_size": max_size,
-            "max_agents": max_agents,
+            "max_size": room["max_size"],
+            "max_agents": room["max_agents"],
         }
-        self.exclude = exclude
+        self.exclude = list(exclude)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = AgentNetwork(EgoLayout(self.env_kwargs["window"], self.options.hints), self.options.hidden)
@@ -55,7 +65,10 @@ class PPOTrainee:
         checked_window(PPOOptions(**options).window, MAX_SIZE)
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        sampler = Sampler(self.network, self._lakes(config), self.options, seed)
+        try:
+            sampler = Sampler(self.network, self._lakes(config), self.options, seed)
+        except GenerationError as error:
+            raise InfeasibleConfig(str(error)) from error
         shuffle = torch.Generator().manual_seed(seed)
         history: list[Metrics] = []
         threads = torch.get_num_threads()

@@ -1,0 +1,62 @@
+"""``schedule``: goes the way to the target by a list written beforehand, whatever happens. The hand-made ladder, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from engineers.guard import Feasible
+from engineers.knobs import Knob, dump, find_knobs
+from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.way import Way, shares_ahead
+from engineers.report import StageReport
+from engineers.roles import find_slices
+
+
+class ScheduleEngineer(PlainEngineer):
+    """``parts[i]`` of the way from the first stage's config to the target is gone after stage i; after the last, all of it.
+
+    Told no target, it proposes the current config.
+    """
+
+    name = "schedule"
+
+    def __init__(
+        self,
+        *,
+        parts: Sequence[float] = (),
+        seed: int = 0,
+        space: Space | None = None,
+        feasible: Feasible | None = None,
+        max_drop: float | None = None,
+    ) -> None:
+        super().__init__(seed=seed, space=space, feasible=feasible, max_drop=max_drop)
+        if any(not 0 <= part <= 1 for part in parts):
+            raise ValueError(f"parts={list(parts)}: give parts of the way, from 0 to 1")
+        self.parts = tuple(parts)
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        design, turned = Design(), {knob.path for knob in knobs}
+        first = type(current).model_validate(report.records()[0].config)
+        slices = find_slices(knob for knob in find_knobs(first, ("*",)) if knob.path in turned)
+        way = Way(slices, dump(first), report.target, self.range_of)
+        if way.wanted is None:
+            return design
+        part = self.parts[report.stage] if report.stage < len(self.parts) else 1.0
+        why = f"{part:.0%} of the way, as written"
+        way.turn_shares(design, way.wanted, shares_ahead(part, 0.0), why)
+        for piece in slices:
+            way.turn_dials(design, piece, part, why)
+        return design
+
+
+def make(
+    _model: str = "",
+    *,
+    parts: Sequence[float] = (),
+    space: Space | None = None,
+    feasible: Feasible | None = None,
+    max_drop: float | None = None,
+) -> ScheduleEngineer:
+    return ScheduleEngineer(parts=parts, space=space, feasible=feasible, max_drop=max_drop)

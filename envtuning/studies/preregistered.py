@@ -1,0 +1,83 @@
+"""A study written down before it is run: target, metric, arms, seeds, and which arms are the trivial answers.
+
+The file is committed before the final runs begin, so that what is claimed was chosen before it was seen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engineers.registry import COMMON_OPTIONS
+from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, sentences
+from envtuning.studies.study import Arms
+
+
+class ArmSpec(BaseModel):
+    """One arm: an engineer, and what the run starts on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    engineer: EngineerSpec
+    start: Literal["preset", "target", "random"] = Field(
+        "preset",
+        description="The first stage's config: the preset's, the target itself, or the preset's redrawn from each seed.",
+    )
+
+
+class StudySpec(BaseModel):
+    """What is compared with what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[\w.+-]+$")
+    question: str = Field(description="What the study is to find out, in words.")
+    preset: str = Field(description="The preset or file that says target, budget, trainee, suites and first stage.")
+    metric: str = "valid_rate"
+    seeds: tuple[int, ...] = Field(min_length=1)
+    arms: dict[str, ArmSpec] = Field(min_length=1)
+    trivial: tuple[str, ...] = Field(
+        (), description="Arms that need no engineering; headroom is counted from the best."
+    )
+    searched: tuple[str, ...] = Field((), description="Arms that stand for what a search can find.")
+    margin: float = Field(0.10, description="The headroom that is expected at least.")
+
+    @model_validator(mode="after")
+    def _names_its_arms(self) -> StudySpec:
+        for name in (*self.trivial, *self.searched):
+            if name not in self.arms:
+                raise ValueError(f"{name!r} is no arm: the arms are {', '.join(self.arms)}")
+        return self
+
+    @property
+    def base(self) -> RunSpec:
+        return load_spec(self.preset)
+
+    def specs(self) -> Arms:
+        """The run of every arm, without its seed."""
+        return {name: arm_of(self.base, arm) for name, arm in self.arms.items()}
+
+
+def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
+    """The preset's run with the arm's engineer and start; options that concern every engineer reach every engineer."""
+    common = {name: value for name, value in base.engineer.options.items() if name in COMMON_OPTIONS}
+    engineer = arm.engineer.model_copy(update={"options": common | arm.engineer.options})
+    first = base.stages[0]
+    if arm.start == "target":
+        first = first.model_copy(update={"config": base.target})
+    elif arm.start == "random":
+        first = first.model_copy(update={"redraw": True})
+    return base.model_copy(update={"engineer": engineer, "stages": (first, *base.stages[1:])})
+
+
+def load_study(path: str | Path) -> StudySpec:
+    """The study that a YAML file describes; ``SpecError`` says what is wrong with it."""
+    try:
+        return StudySpec.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError) as error:
+        raise SpecError(f"{path} is no study: {error}") from error
+    except ValidationError as error:
+        raise SpecError(f"{path}: {sentences(error)}") from error

@@ -1,0 +1,147 @@
+"""A study: arms that differ in one thing, run on the same budget, seeds and boards; side by side if there are cores.
+
+An arm is a run's spec without its seed. Arms that begin alike share their first stage: it is trained once per seed and copied
+into every such arm's run, where it is charged in full. Each run is a folder of its own, ``OUT/ARM/seedN``, so the order in
+which they are done, and by how many processes, changes no figure; an interrupted study goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from envtuning.loop import run as loop
+from envtuning.loop.observer import Observer
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import RunSpec
+
+FIRST_STAGE = "first-stage"  # the folders of what is shared; beside them one for each arm
+
+Arms = Mapping[str, RunSpec]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, or one first stage that runs share."""
+
+    arm: str  # FIRST_STAGE-… for a first stage
+    spec: RunSpec
+    out: Path
+    shared: str | None = None  # the first stage that the run begins with
+
+    @property
+    def folder(self) -> Path:
+        return self.out / folder_name(self.arm) / f"seed{self.spec.seed}"
+
+    @property
+    def is_first_stage(self) -> bool:
+        return self.arm.startswith(FIRST_STAGE)
+
+    @property
+    def begun_with(self) -> Path | None:
+        return None if self.shared is None else self.out / self.shared / f"seed{self.spec.seed}"
+
+
+def execute(arms: Arms, seeds: Sequence[int], out: Path, *, jobs: int = 1, observer: Observer | None = None) -> None:
+    """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired."""
+    waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
+    if jobs == 1:
+        for job in waiting:
+            do(job, observer)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running: dict[Future[None], Job] = {}
+        try:
+            while waiting or running:
+                for job in _ready(waiting, list(running.values()), jobs):
+                    waiting.remove(job)
+                    running[pool.submit(do, job)] = job
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    running.pop(done)
+                    done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _ready(waiting: Sequence[Job], running: Sequence[Job], jobs: int) -> list[Job]:
+    """The next jobs whose first stage is there, as many as there are hands."""
+    unfinished = {job.folder for job in (*waiting, *running) if job.is_first_stage}
+    free = [job for job in waiting if job.begun_with not in unfinished]
+    return free[: jobs - len(running)]
+
+
+def plan(arms: Arms, seeds: Sequence[int], out: Path) -> Iterator[Job]:
+    """Every job of the study, a first stage before the runs that begin with it."""
+    beginnings = {name: beginning(spec) for name, spec in arms.items()}
+    often = Counter(beginnings.values())
+    for seed in seeds:
+        given: set[str] = set()
+        for name, spec in arms.items():
+            seeded, shared = spec.model_copy(update={"seed": seed}), None
+            if often[beginnings[name]] > 1:
+                shared = f"{FIRST_STAGE}-{beginnings[name]}"
+                if shared not in given:
+                    given.add(shared)
+                    yield Job(shared, seeded, out)
+            yield Job(name, seeded, out, shared)
+
+
+def beginning(spec: RunSpec) -> str:
+    """Equal for specs whose first stages are the same work: all but the engineer, the later stages and the names counts."""
+    alike = spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
+    first, count = spec.stages[0].model_dump(mode="json"), len(spec.stages)
+    room = spec.world.made.room(spec.written_configs)
+    return hashlib.sha256(repr((alike, first, count, room)).encode()).hexdigest()[:8]
+
+
+def is_done(job: Job) -> bool:
+    if not (job.folder / "run.json").exists():
+        return False
+    run = RunFolder(job.folder)
+    return run.stage(0).is_done if job.is_first_stage else next_task(run) is None
+
+
+def do(job: Job, observer: Observer | None = None) -> None:
+    """Bring one job to its end, in this process."""
+    run = RunFolder.create(job.folder, job.spec)
+    if job.is_first_stage:
+        loop.go(run, observer, stages=1)
+        return
+    if next_task(run) is None:
+        return
+    if job.begun_with is not None:
+        copy_first_stage(RunFolder(job.begun_with), run)
+    loop.go(run, observer)
+
+
+def copy_first_stage(source: RunFolder, run: RunFolder) -> None:
+    """Whatever the first stage needed and left, suites and untrained trainee included."""
+    for original in (source.start, source.stage(0).path):
+        copy = run.path / original.relative_to(source.path)
+        atomic.make_folder(copy.parent)
+        if not copy.exists():
+            with atomic.new_folder(copy) as draft:
+                shutil.copytree(original, draft, dirs_exist_ok=True)
+    for original in (source.validation_file, source.test_suite_file):
+        copy = run.path / original.name
+        if original.exists() and not copy.exists():
+            with atomic.new_file(copy) as draft:
+                shutil.copyfile(original, draft)
+
+
+def folder_name(arm: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in arm)
+
+
+def run_folders(out: Path) -> list[Path]:
+    """The arms' runs in a study's folder; empty for any other folder."""
+    found = sorted(record.parent for record in out.glob("*/seed*/run.json"))
+    return [path for path in found if not path.parent.name.startswith(FIRST_STAGE)]

@@ -1,0 +1,112 @@
+"""A study's figures do not depend on who runs which run when; what is shared is shared; the preregistration says what it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from engineers.registry import COMMON_OPTIONS
+from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
+from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
+from envtuning.studies.study import _ready, execute, plan, run_folders
+
+
+@pytest.fixture(scope="module")
+def arms():
+    suites = SuiteSpec(validation_per_slice=6, test_per_slice=10, probe_per_slice=3, failure_cases=1)
+    base = load_spec("scripted").with_rounds(3).model_copy(update={"suites": suites})
+    names = ("fixed", "uniform", "rules")
+    specs = {name: arm_of(base, ArmSpec(engineer=EngineerSpec(name=name))) for name in names}
+    return specs | {"target": arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), start="target"))}
+
+
+def outcome(out):
+    """Every file of every run that says what came of it."""
+    names = (
+        "test.json",
+        "stages/*/config.json",
+        "stages/*/report.json",
+        "stages/*/episodes.json",
+        "stages/*/metrics.jsonl",
+    )
+    return {
+        str(file.relative_to(out)): file.read_bytes()
+        for run in run_folders(out)
+        for name in names
+        for file in run.glob(name)
+    }
+
+
+def test_two_processes_write_what_one_writes(arms, tmp_path):
+    execute(arms, [0, 1], tmp_path / "one")
+    execute(arms, [1, 0], tmp_path / "two", jobs=2)
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "two")
+    assert len(run_folders(tmp_path / "one")) == 8
+    execute(arms, [0, 1], tmp_path / "one", jobs=2)  # nothing is left to do
+
+
+def test_arms_that_begin_alike_share_their_first_stage(arms, tmp_path):
+    jobs = list(plan(arms, [0, 1], tmp_path))
+    first = [job for job in jobs if job.is_first_stage]
+    assert [job.spec.seed for job in first] == [0, 1]
+    assert [job.arm for job in jobs if job.begun_with == first[0].folder] == ["fixed", "uniform", "rules"]
+    assert [job.arm for job in jobs if not job.is_first_stage and job.begun_with is None] == ["target"] * 2
+    assert not next(plan({"fixed": arms["fixed"]}, [0], tmp_path)).is_first_stage, "nobody to share it with"
+
+
+def test_nobody_starts_before_the_stage_that_it_begins_with_and_nobody_waits_for_it_idly(arms, tmp_path):
+    jobs = list(plan(arms, [0, 1], tmp_path))
+    assert [job.arm.split("-")[0] for job in _ready(jobs, [], 3)] == ["first", "target", "first"]
+    begun = jobs.pop(0)
+    assert [job.arm for job in _ready(jobs, [begun], 2)] == ["target"]
+    assert [(job.arm, job.spec.seed) for job in _ready(jobs, [], 2)] == [("fixed", 0), ("uniform", 0)]
+
+
+def test_an_arm_gets_the_options_that_concern_everybody(arms):
+    base = load_spec("corridors")
+    assert "space" in COMMON_OPTIONS
+    for name in ("uniform", "learnability"):
+        arm = arm_of(base, ArmSpec(engineer=EngineerSpec(name=name)))
+        assert arm.engineer.options["space"] == base.engineer.options["space"]
+    assert arms["target"].stages[0].config == arms["target"].target
+    assert arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), start="random")).stages[0].redraw
+
+
+def test_a_random_first_config_keeps_to_the_space(tmp_path):
+    from envtuning.loop.ask import redraw
+
+    spec = arm_of(load_spec("corridors"), ArmSpec(engineer=EngineerSpec(name="fixed"), start="random"))
+    for seed in range(3):
+        config = redraw(spec.model_copy(update={"seed": seed}), spec.stages[0].config)
+        assert all(piece.min_distance <= size for size, piece in config.slices.items())
+
+
+STUDY = """
+name: two
+question: which
+preset: scripted
+seeds: [3, 4]
+trivial: [uniform]
+arms:
+  uniform: {engineer: {name: uniform}}
+  rules: {engineer: {name: rules}}
+"""
+
+
+def test_a_study_is_read_from_its_file(tmp_path):
+    (tmp_path / "two.yaml").write_text(STUDY)
+    study = load_study(tmp_path / "two.yaml")
+    assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules"])
+    (tmp_path / "two.yaml").write_text(STUDY.replace("trivial: [uniform]", "trivial: [target]"))
+    with pytest.raises(SpecError, match="'target' is no arm: the arms are uniform, rules"):
+        load_study(tmp_path / "two.yaml")
+
+
+@pytest.mark.parametrize("name", ["corridors", "small-corridors"])
+def test_what_is_preregistered_can_be_run(name):
+    from benchmarks.study import HERE
+
+    study = load_study(HERE / f"{name}.yaml")
+    assert len(study.seeds) >= 10
+    for spec in study.specs().values():
+        assert spec.budget == study.base.budget
+        assert spec.suites.test_per_slice >= 500
