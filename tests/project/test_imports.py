@@ -62,7 +62,7 @@ def test_no_package_imports_its_users(package):
 
 
 # Where lakes are known: their world, and the trainees that learn on nothing else.
-KNOW_LAKES = ("worlds/lakes/", "trainees/scripted.py", "trainees/rllib/", "trainees/language/")
+KNOW_LAKES = ("worlds/lakes/", "trainees/scripted.py", "trainees/ppo/", "trainees/rllib/", "trainees/language/")
 
 
 def test_the_loop_knows_no_lake():
