@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from engineers.backends.making import require
+from engineers.extras import require
 
 if __name__ == "__main__":
     try:

@@ -16,8 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from engineers.backends.local import LocalChat
-from engineers.backends.making import require
 from engineers.backends.serve import serve_until_interrupted
+from engineers.extras import require
 from engineers.knobs import KnobError, validated
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, context_named

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from engineers.backends.making import engineer_on, require
+from engineers.backends.making import engineer_on
 from engineers.backends.network import THINKING_ROOM, NetworkChat, error_for_status, limit_body
+from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 

@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from engineers.backends.making import engineer_on, require
+from engineers.backends.making import engineer_on
 from engineers.backends.network import NetworkChat, error_for_status
 from engineers.backends.openai import read_chat_completion, strict_format
+from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 

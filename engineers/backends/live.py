@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from engineers.backends.making import engineer_on, require
+from engineers.backends.making import engineer_on
+from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLong
 from engineers.proposal import Engineer
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from engineers.backends.live import LiveChat
-from engineers.backends.making import engineer_on, require
+from engineers.backends.making import engineer_on
+from engineers.extras import require
 from engineers.model.chat import Completion, Message, Rejected
 from engineers.proposal import Engineer
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from engineers.backends.making import engineer_on, require
+from engineers.backends.making import engineer_on
 from engineers.backends.openai import OpenAIChat
+from engineers.extras import require
 from engineers.proposal import Engineer
 
 

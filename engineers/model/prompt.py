@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engineers.backends.making import require
+from engineers.extras import require
 from engineers.knobs import Knob
 from engineers.model.chat import Message
 from engineers.model.context import Context

@@ -42,6 +42,6 @@ def make_world(name: str, **options: Any) -> World[Any]:
         raise UnknownWorld(f"world {name!r} is made already and takes no options, not {', '.join(options)}")
     if not isinstance(found, World):
         raise UnknownWorld(
-            f"world {name!r} is a {type(found).__name__}, no World: derive from envtuning.worlds.world.World"
+            f"world {name!r} is of type {type(found).__name__}, no World: derive from envtuning.worlds.world.World"
         )
     return found

@@ -9,7 +9,7 @@ import pytest
 
 import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
-from engineers.backends.making import require
+from engineers.extras import require
 from engineers.plain.fixed import FixedEngineer
 
 
@@ -190,9 +190,9 @@ def test_several_missing_modules_are_missing():
     [("openai/m", "openai", "openai"), ("litellm/p/m", "litellm", "litellm"), ("human", "jinja2", "prompt")],
 )
 def test_a_missing_extra_names_its_install_command(monkeypatch, name, module, extra):
-    from engineers.backends import making
+    from engineers import extras
 
-    real = making._is_installed
-    monkeypatch.setattr(making, "_is_installed", lambda wanted: wanted.split(".")[0] != module and real(wanted))
+    real = extras._is_installed
+    monkeypatch.setattr(extras, "_is_installed", lambda wanted: wanted.split(".")[0] != module and real(wanted))
     with pytest.raises(ImportError, match=rf"pip install .mapf-frozenlake\[{extra}\]"):
         engineers.make(name)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from engineers.backends.making import _is_installed
+from engineers.extras import _is_installed
 
 HEAVY = ("openai", "litellm", "google.genai", "torch", "transformers", "llguidance", "httpx", "httpx2")
 BACKENDS = ("openai", "gemini", "litellm", "server", "local", "live")

@@ -1,0 +1,23 @@
+"""What to install where something is missing: one sentence, in one place."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+
+def require(*modules: str, extra: str) -> None:
+    """Raise ``ImportError`` with the command that installs ``extra`` when a module is missing. Imports nothing."""
+    missing = [name for name in modules if not _is_installed(name)]
+    if missing:
+        raise ImportError(
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: "
+            f'pip install "mapf-frozenlake[{extra}]", or in a checkout pip install ".[{extra}]"',
+            name=missing[0],
+        )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # a parent package of a dotted name is missing
+        return False

@@ -1,0 +1,157 @@
+"""The lakes' world: every form of policy on the same boards, ice that slips, and sets that are apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from envtuning.worlds import UnknownWorld, make_world
+from envtuning.worlds.lakes.episodes import plan_of
+from envtuning.worlds.lakes.world import LakeWorld
+from envtuning.worlds.text_player import Reply
+from envtuning.worlds.world import InfeasibleConfig
+from mapf_frozenlake import LakeConfig, from_text, solve
+from mapf_frozenlake.types import NUM_ACTIONS, Action
+from mapf_frozenlake.world.batch import LakeBatch
+
+TARGET = LakeConfig(num_agents=2, slices={3: {"hole_ratio": 0.2}, 4: {"hole_ratio": 0.2}})
+WORDS = {int(action): action.name for action in Action}
+
+
+@pytest.fixture(scope="module")
+def boards():
+    return LakeWorld().draw(TARGET, 10, seed=1, purpose="validation", exclude=())
+
+
+def in_words(plan) -> str:
+    return "\n".join(f"Agent {n}: {' '.join(WORDS[move] for move in moves) or 'WAIT'}" for n, moves in enumerate(plan))
+
+
+class Writer:
+    """Solves what it reads in the prompt, and writes the plan down."""
+
+    def reply(self, conversations, *, seed):
+        return [Reply(in_words(solve(from_text(m[-1]["content"])).plan), tokens=10) for m in conversations]
+
+
+def test_a_solver_and_a_model_that_writes_its_plans_are_judged_alike(boards):
+    solved = LakeWorld().play(lambda board: solve(board), boards, TARGET, seed=0)
+    written = LakeWorld().play(Writer(), boards, TARGET, seed=0)
+    assert [one.metrics for one in written] == [one.metrics for one in solved]
+    assert all(one.metrics["optimal_rate"] == 1.0 for one in solved)
+    assert written[0].cost["tokens"] == 10
+    assert written[0].cost["samples"] == written[0].cost["episodes"] == 1
+    assert [one.slice for one in solved] == [str(height) for height in boards.heights.tolist()]
+
+
+class Turner:
+    """Writes the next move of a plan that it makes at the first turn of each conversation."""
+
+    def reply(self, conversations, *, seed):
+        said = []
+        for messages in conversations:
+            plan = solve(from_text(messages[0]["content"])).plan
+            turn = len(messages) // 2
+            moves = [line[turn] if turn < len(line) else int(Action.WAIT) for line in plan]
+            said.append("\n".join(f"Agent {n}: {WORDS[move]}" for n, move in enumerate(moves)))
+        return said
+
+
+def test_move_by_move_is_judged_as_the_plan_that_it_comes_to(boards):
+    episodes = LakeWorld(mode="turns").play(Turner(), boards, TARGET, seed=0)
+    assert all(one.metrics["optimal_rate"] == 1.0 for one in episodes)
+    assert [one.cost["samples"] for one in episodes] == [board.makespan for board in boards]
+
+
+def test_a_reply_that_was_cut_off_is_another_failure_than_one_that_is_nonsense(boards):
+    class Cut:
+        def reply(self, conversations, *, seed):
+            return [Reply("Let me think", truncated=number % 2 == 0) for number in range(len(conversations))]
+
+    episodes = LakeWorld().play(Cut(), boards, TARGET, seed=0)
+    assert [one.failure for one in episodes[:4]] == ["truncated", "parse_error"] * 2
+    case = LakeWorld().explain(boards, episodes[0])
+    assert case.kind == "truncated"
+    assert case.picture
+
+
+class Straight:
+    """A neural policy that always wants to go right."""
+
+    env_kwargs = {"observation": "compact"}  # noqa: RUF012
+
+    def act(self, observation):
+        return np.full(observation.shape[:2], int(Action.RIGHT), np.int64)
+
+
+def test_on_ice_that_slips_the_moves_that_came_of_it_are_judged(boards):
+    """The judge's verdict is the environment's own, episode by episode, by the same seeds."""
+    slippery = TARGET.model_copy(update={"is_slippery": True, "success_rate": 0.5})
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, NUM_ACTIONS, size=(200, len(boards), 2))
+
+    class Random(Straight):
+        def __init__(self):
+            self.step = -1
+
+        def act(self, observation):
+            self.step += 1
+            return table[self.step]
+
+    episodes = LakeWorld().play(Random(), boards, slippery, seed=5)
+    batch = LakeBatch(slippery, len(boards), observation="compact", max_size=4, max_agents=2, autoreset="disabled")
+    batch.seed(5 + np.arange(len(boards)))
+    batch.reset(instances=boards)
+    running = np.ones(len(boards), bool)
+    violated = np.zeros(len(boards), bool)
+    for step in range(200):
+        before = batch.positions.copy()
+        result = batch.step(table[step])
+        for case in np.flatnonzero(running):
+            line = plan_of(episodes[case].trace)
+            made = [moves[step] for moves in line]
+            went = batch.positions[case] - before[case]
+            for agent, move in enumerate(made):  # who changed its cell went where the recorded move leads
+                if went[agent].any():
+                    assert {0: (0, -1), 1: (1, 0), 2: (0, 1), 3: (-1, 0)}[move] == tuple(went[agent])
+        violated |= np.isin(result.events, (1, 2, 3, 5)).any(axis=1) & running
+        ended = result.terminated | result.truncated
+        over = ended & running
+        for case in np.flatnonzero(over):
+            assert bool(episodes[case].metrics["valid_rate"]) == bool(batch.valid[case] > 0)
+            assert max(map(len, plan_of(episodes[case].trace))) == step + 1
+        running &= ~over
+        if not running.any():
+            break
+        if ended.any():
+            batch.reset(ended.copy(), instances=boards[np.flatnonzero(ended)])
+    assert not running.any()
+    assert all("optimal_rate" not in one.metrics for one in episodes)
+
+
+def test_slippery_play_is_a_function_of_its_seed(boards):
+    slippery = TARGET.model_copy(update={"is_slippery": True})
+    play = [LakeWorld().play(Straight(), boards, slippery, seed=seed) for seed in (3, 3, 4)]
+    assert play[0] == play[1]
+    assert play[0] != play[2]
+
+
+def test_a_target_that_slips_is_for_policies_that_act():
+    slippery = TARGET.model_copy(update={"is_slippery": True})
+    LakeWorld().check_target(slippery, "acts")
+    for form in ("plans", "replies"):
+        with pytest.raises(InfeasibleConfig, match="no fixed outcome"):
+            LakeWorld().check_target(slippery, form)
+
+
+def test_worlds_are_made_by_name_or_place():
+    assert isinstance(make_world("envtuning.worlds.lakes.world:LakeWorld", mode="turns"), LakeWorld)
+    for name, options, says in [
+        ("seas", {}, "no world 'seas': there are lakes"),
+        ("no.module:World", {}, "cannot be imported"),
+        ("envtuning.runs.seeds:World", {}, "has no World"),
+        ("envtuning.runs.seeds:derive", {"seed": 1}, "is of type int, no World"),
+        ("lakes", {"depth": 3}, "cannot be made with these options"),
+    ]:
+        with pytest.raises(UnknownWorld, match=says):
+            make_world(name, **options)

@@ -1,0 +1,84 @@
+"""Many conversations in step: one question per turn for all that go on, each environment hearing its own replies."""
+
+from __future__ import annotations
+
+import pytest
+
+from envtuning.worlds.text_player import Reply, ask, converse
+
+
+class Countdown:
+    """Says a number; the reply must be the next one down. Over at 0, truncated at the first wrong reply."""
+
+    def reset(self, *, seed=None, options=None):
+        self.left = (options or {}).get("from", seed)
+        return f"{self.left}", {}
+
+    def step(self, action):
+        right = action == str(self.left - 1)
+        self.left -= 1
+        over = right and self.left == 0
+        return f"{self.left}", float(right), over, not right, {"success": over}
+
+
+class Counter:
+    """Counts down, and remembers how many it was asked at once."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def reply(self, conversations, *, seed):
+        self.asked.append(len(conversations))
+        assert all(messages[-1]["role"] == "user" for messages in conversations)
+        return [Reply(str(int(messages[-1]["content"]) - 1), tokens=3) for messages in conversations]
+
+
+def test_all_are_asked_at_once_and_those_that_are_over_no_more():
+    policy = Counter()
+    talks = converse([Countdown() for _ in range(4)], policy, seeds=[1, 3, 3, 5])
+    assert policy.asked == [4, 3, 3, 1, 1]
+    assert [talk.turns for talk in talks] == [1, 3, 3, 5]
+    assert all(talk.terminated and not talk.truncated for talk in talks)
+    assert [talk.tokens for talk in talks] == [3, 9, 9, 15]
+    assert [message["content"] for message in talks[1].messages] == ["3", "2", "2", "1", "1", "0", "0"]
+    assert talks[3].infos[-1]["success"]
+    assert talks[3].rewards == [1.0] * 5
+
+
+def test_the_system_message_and_the_options_of_each_reach_it():
+    talks = converse(
+        [Countdown(), Countdown()], Counter(), seeds=[9, 9], options=[{"from": 1}, {"from": 2}], system="Count."
+    )
+    assert [talk.turns for talk in talks] == [1, 2]
+    assert talks[0].messages[0] == {"role": "system", "content": "Count."}
+
+
+def test_a_plain_function_from_text_to_text_will_do():
+    talk = converse([Countdown()], lambda text: str(int(text) - 1), seeds=[4])[0]
+    assert talk.terminated
+    assert talk.turns == 4
+    assert converse([Countdown()], lambda text: "no", seeds=[4])[0].truncated
+
+
+class Fussy(Counter):
+    def reply(self, conversations, *, seed):
+        if any(messages[0]["content"] == "3" for messages in conversations):
+            raise RuntimeError("no threes")
+        return super().reply(conversations, seed=seed)
+
+
+def test_a_policy_that_raises_on_one_conversation_loses_that_one_alone():
+    talks = converse([Countdown() for _ in range(3)], Fussy(), seeds=[2, 3, 4])
+    assert [talk.error for talk in talks] == [None, "RuntimeError: no threes", None]
+    assert [talk.terminated for talk in talks] == [True, False, True]
+
+
+@pytest.mark.parametrize("replies", [["a", 1], "ab c", 7])
+def test_what_are_no_replies_is_an_error_of_each(replies):
+    class Wrong:
+        def reply(self, conversations, *, seed):
+            return replies
+
+    found = ask(Wrong(), [[{"role": "user", "content": "?"}]] * 2, seed=0)
+    assert len(found) == 2
+    assert any(reply.error for reply in found)
