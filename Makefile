@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast prove lint types check format fuzz bench clean setup setup-dev tools-data
+.PHONY: help demo test test-fast prove lint types check format clients fuzz bench clean setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ check: lint types test ## What CI runs
 format: setup-dev ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+clients: setup-dev ## Every library of docs/compatibility.md, each in an environment of its own (CACHE=folder keeps them)
+	$(BIN)/python -m clients $(CLIENTS) $(if $(CACHE),--cache $(CACHE))
 
 fuzz: setup-dev ## 100,000 replies, instance files and engineers' answers; figures to benchmarks/results
 	$(BIN)/python -m benchmarks.fuzz all --n 100000

@@ -11,7 +11,8 @@ A peer without an interpreter is skipped with a note. Ours and the peers' measur
 the best of each counts, because whatever else the machine does can only slow one down.
 
 Agents walk at random over ice: their moves are recorded beforehand, so that what is timed is stepping, rewards, observations
-and resets and nothing else. Steps that only reset an env do not count.
+and resets and nothing else. Steps that only reset an env do not count. Where it says "random", actions are drawn uniformly:
+most episodes soon end in a hole, and resets weigh as much as steps.
 """
 
 from __future__ import annotations
@@ -59,7 +60,22 @@ GOALS = (
         "64 agents, 32×32, 11×11 windows, over POGEMA", "64 agents 32×32 11×11", "POGEMA 64 agents 32×32 11×11", 20, 40
     ),
     Goal("4 agents, 8×8, 5×5 windows, over POGEMA", "4 agents 8×8 5×5", "POGEMA 4 agents 8×8 5×5", 80, 200),
-    Goal("one env by gym.make, 4 agents, over FrozenLake (env-steps)", "single env", "FrozenLake", 1.25, 2.0),
+    Goal(
+        "native vector env, observations the caller's to keep, over POGEMA",
+        "vector env, keeping",
+        "POGEMA 4 agents 8×8 11×11",
+        45,
+        60,
+    ),
+    Goal(
+        "one env by gym.make, 4 agents, walks over ice, over FrozenLake (env-steps)",
+        "single env",
+        "FrozenLake",
+        1.25,
+        2.0,
+    ),
+    Goal("the same, random actions and resets", "single env, random", "FrozenLake, random", 1.5, 2.0),
+    Goal("the same, 11×11 windows", "single env, random, ego", "FrozenLake, random", 1.25, 1.5),
 )
 
 
@@ -137,6 +153,40 @@ def single_env(agents: int = 4) -> Callable[[], float]:
 
     steps = sum(len(actions) for actions in episodes)
     return lambda: steps / cpu_seconds(play, 0.2)
+
+
+def at_random(make: Callable[[], gym.Env], actions: list[Any]) -> Callable[[], float]:
+    """Measures env-steps per CPU second under random actions, with a reset whenever an episode ends: most end in a hole."""
+    env = make()
+    env.reset(seed=0)
+
+    def play() -> None:
+        for action in actions:
+            *_, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+
+    play()
+    return lambda: len(actions) / cpu_seconds(play, 0.2)
+
+
+def lake_at_random(observation: str, agents: int = 4) -> Callable[[], float]:
+    def make() -> gym.Env:
+        env = gym.make(
+            "MAPFFrozenLake-v0", size=8, num_agents=agents, hole_ratio=HOLES, observation=observation,
+            certify="reachable", pool_size=256,
+        )  # fmt: skip
+        env.unwrapped.batch.pool.ensure(np.arange(256))
+        return env
+
+    return at_random(make, list(np.random.default_rng(0).integers(0, 5, (5000, agents))))
+
+
+def frozen_lake_at_random() -> Callable[[], float]:
+    def make() -> gym.Env:
+        return gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
+
+    return at_random(make, np.random.default_rng(0).integers(0, 4, 5000).tolist())
 
 
 def _walk_of_an_episode(config: LakeConfig, seed: int) -> list[NDArray[np.int64]]:
@@ -233,6 +283,11 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
         "2 agents 8×8 11×11, 256 envs": stepper(lake(8, 2), 256, window=11),
         "single env": single_env(),
         "FrozenLake": frozen_lake(),
+        "single env, random": lake_at_random("compact"),
+        "single env, random, ego": lake_at_random("ego"),
+        "FrozenLake, random": frozen_lake_at_random(),
+        "vector env, keeping": vector_env(window=11),
+        "vector env, lending": vector_env(window=11, copy=False),
     }
     for agents, size, window in ((4, 8, 11), (4, 8, 5), (64, 32, 11)):
         for lifelong in (False, True):

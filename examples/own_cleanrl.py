@@ -17,49 +17,50 @@ STAGES = [mfl.LakeConfig.single(size, num_agents=2, reward="shaped") for size in
 
 
 class Agent(nn.Module):
-    """One controller of all agents: a categorical per agent, and one value."""
+    """What every agent is, one network for all: a categorical over its moves, and a value."""
 
-    def __init__(self, seen: int, num_agents: int, num_actions: int) -> None:
+    def __init__(self, envs: gym.vector.VectorEnv) -> None:
         super().__init__()
-        self.heads = (num_agents, num_actions)
-        self.trunk = nn.Sequential(nn.Flatten(), nn.Linear(seen, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
-        self.actor, self.critic = nn.Linear(128, num_agents * num_actions), nn.Linear(128, 1)
+        seen, moves = int(np.prod(envs.single_observation_space.shape)), int(envs.single_action_space.n)
+        self.trunk = nn.Sequential(nn.Linear(seen, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
+        self.actor, self.critic = nn.Linear(128, moves), nn.Linear(128, 1)
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.distributions.Categorical, torch.Tensor]:
         embedding = self.trunk(observation)
-        logits = self.actor(embedding).unflatten(1, self.heads)
-        return torch.distributions.Categorical(logits=logits), self.critic(embedding).squeeze(1)
+        return torch.distributions.Categorical(logits=self.actor(embedding)), self.critic(embedding).squeeze(1)
 
 
-def main(steps: int = 200_000, num_envs: int = 64, rollout: int = 32, seed: int = 0) -> int:
+def main(steps: int = 200_000, num_lakes: int = 64, rollout: int = 32, seed: int = 0) -> int:
     torch.manual_seed(seed)
-    ladder = Ladder(STAGES, threshold=0.7, window=500)  # ←
-    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=num_envs, config=STAGES[0], max_size=5, window=5)
-    envs = CurriculumVectorEnv(envs, curriculum=ladder)  # ← swaps when the ladder says so, at each copy's next reset
-    agent = Agent(int(np.prod(envs.single_observation_space.shape)), *envs.unwrapped.batch.action_masks().shape[1:])
+    ladder = Ladder(STAGES, threshold=0.7, window=1000)  # ←
+    envs = mfl.parallel_vec_env(num_lakes, config=STAGES[0], max_size=5, window=5)  # in place of SyncVectorEnv
+    envs = CurriculumVectorEnv(envs, curriculum=ladder)  # ← swaps when the ladder says so, at each lake's next reset
+    num_envs = envs.num_envs  # a row for every agent of every lake
+    agent = Agent(envs)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3)
-    observation, _ = envs.reset(seed=seed)
+    observation, info = envs.reset(seed=seed)
     for update in range(steps // (num_envs * rollout)):
-        data, ended = [], np.zeros(num_envs, bool)
+        data = []
         for _ in range(rollout):
             seen = torch.from_numpy(observation)
             with torch.no_grad():
                 chances, value = agent(seen)
             action = chances.sample()
-            observation, reward, terminated, truncated, _ = envs.step(action.numpy())
-            moved, ended = ~ended, terminated | truncated  # the step after an end only resets
-            data.append([seen, action, chances.log_prob(action).sum(1), value, reward, terminated, ended, moved])
+            active = info["active"]  # of the lake that acts now: False in the rows of empty slots
+            observation, reward, terminated, truncated, info = envs.step(action.numpy())
+            ended, counts = terminated | truncated, info["moved"] & active  # the step after an end only resets
+            data.append([seen, action, chances.log_prob(action), value, reward, terminated, ended, counts])
         with torch.no_grad():
             learn(agent, optimizer, data, agent(torch.from_numpy(observation))[1])
         if update % 10 == 0:
-            print(f"{update * num_envs * rollout:7} steps, board size {ladder.config.max_size}", flush=True)
+            print(f"{update * num_envs * rollout:7} agents' steps, board size {ladder.config.max_size}", flush=True)
     return ladder.config.max_size
 
 
 @torch.enable_grad()
 def learn(agent: Agent, optimizer: torch.optim.Optimizer, data: list, beyond: torch.Tensor) -> None:
     """PPO: generalised advantages, four passes, clipped ratios."""
-    observations, actions, log_probs, values, rewards, terminated, ended, moved = (
+    observations, actions, log_probs, values, rewards, terminated, ended, counts = (
         torch.stack([torch.as_tensor(part) for part in column]) for column in zip(*data)
     )
     advantages, later, following = torch.zeros_like(values), torch.zeros_like(beyond), beyond
@@ -67,16 +68,16 @@ def learn(agent: Agent, optimizer: torch.optim.Optimizer, data: list, beyond: to
         surprise = rewards[t].float() + 0.99 * following * ~terminated[t] - values[t]
         later = surprise + 0.99 * 0.95 * later * ~ended[t]
         advantages[t], following = later, values[t]
-    kept = moved.flatten()
+    kept = counts.flatten()
     flat = [part.flatten(0, 1)[kept] for part in (observations, actions, log_probs, advantages, advantages + values)]
     flat[3] = (flat[3] - flat[3].mean()) / (flat[3].std() + 1e-6)
     for _ in range(4):
         for rows in torch.randperm(int(kept.sum())).split(512):
             seen, action, before, advantage, target = (part[rows] for part in flat)
             chances, value = agent(seen)
-            ratio = (chances.log_prob(action).sum(1) - before).exp()
+            ratio = (chances.log_prob(action) - before).exp()
             policy_loss = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
-            loss = policy_loss + 0.5 * (value - target).square().mean() - 0.01 * chances.entropy().sum(1).mean()
+            loss = policy_loss + 0.5 * (value - target).square().mean() - 0.01 * chances.entropy().mean()
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
@@ -86,5 +87,5 @@ def learn(agent: Agent, optimizer: torch.optim.Optimizer, data: list, beyond: to
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=200_000)
-    parser.add_argument("--num-envs", type=int, default=64)
+    parser.add_argument("--num-lakes", type=int, default=64)
     main(**vars(parser.parse_args()))

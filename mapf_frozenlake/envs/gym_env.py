@@ -18,6 +18,7 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import Instance
 
 RESET_OPTIONS = ("instance", "config")
+WRAPPERS_OPTIONS = ("minari_autoseed",)  # which wrappers read and hand on
 
 
 class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
@@ -48,18 +49,26 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
         self.batch = understand(kwargs, also=CONTROLLER).make_batch(1)
         self._controller = Controller(self.batch, flat=flat, discrete=discrete)
         self.observation_space, self.action_space = self._controller.observation_space, self._controller.action_space
-        self._seen = self._controller.seen(self.batch.observation)[0]  # a view: what the controller sees now
+        self._bind()
+
+    def _bind(self) -> None:
+        """Views of what every step reads."""
+        self._seen, self._events = self._controller.seen(self.batch.observation)[0], self.batch.events[0]
+        self._team, self._terminated = self.batch.team_reward, self.batch.episode["terminated"]
+        self._lead = (None, None) if self._controller.discrete else None  # from an action to the batch's actions
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[NDArray, dict[str, Any]]:
         """Begin the next episode; with a seed, the first of that seed. Options: ``instance`` and ``config``, at once."""
-        super().reset(seed=seed)
         if seed is not None:
+            super().reset(seed=seed)
             self.batch.seed([seed])
-        instance, config = understand_reset(options)
-        if config is not None:
-            self.batch.set_config(config)
+        instance = None
+        if options:
+            instance, config = understand_reset(options)
+            if config is not None:
+                self.batch.set_config(config)
         self.batch.reset(instances=instance)
         if self._recorder is not None:
             self._recorder.begin(self.snapshot())
@@ -67,19 +76,17 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
 
     def step(self, action: Any) -> tuple[NDArray, float, bool, bool, dict[str, Any]]:
         batch = self.batch
-        actions = np.asarray(action)
-        if self._controller.discrete:
-            actions = actions[None]
-        batch.advance(actions[None])
-        info: dict[str, Any] = {"events": batch.events[0].copy()}
+        actions = np.asarray(action)[self._lead]
+        batch.advance(actions)
+        info: dict[str, Any] = {"events": self._events.copy()}
         terminated = truncated = False
         if batch.num_ended:
-            terminated = bool(batch.episode["terminated"][0])
+            terminated = bool(self._terminated[0])
             truncated = not terminated
             info |= outcome(batch)
         if self._recorder is not None:
-            self._recorder.add(self.snapshot(actions))
-        return self._seen.copy(), float(batch.team_reward[0]), terminated, truncated, info
+            self._recorder.add(self.snapshot(actions[0]))
+        return self._seen.copy(), float(self._team[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[A, 5] (bool[5] of a discrete action): False where it leaves the board; in an empty slot only WAIT is True."""
@@ -87,7 +94,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
-        self._seen = self._controller.seen(self.batch.observation)[0]
+        self._bind()
 
 
 def understand_reset(options: Mapping[str, Any] | None, *, strict: bool = True) -> tuple[Any, LakeConfig | None]:
@@ -97,7 +104,7 @@ def understand_reset(options: Mapping[str, Any] | None, *, strict: bool = True) 
     """
     if not options:
         return None, None
-    unknown = sorted(set(options) - set(RESET_OPTIONS))
+    unknown = sorted(set(options) - {*RESET_OPTIONS, *WRAPPERS_OPTIONS})
     if unknown and strict:
         raise LakeError(f"unknown reset option {unknown[0]!r}: known are {', '.join(RESET_OPTIONS)}")
     config, instance = options.get("config"), options.get("instance")

@@ -8,6 +8,11 @@ import gymnasium as gym
 
 ENV_ID = "MAPFFrozenLake-v0"
 TEXT_ENV_ID = "MAPFFrozenLakeText-v0"
+TUPLE_ENV_ID = "MAPFFrozenLakeTuple-v0"
+OTHER_FORMS = {
+    TEXT_ENV_ID: "mapf_frozenlake.envs.text_env:MAPFFrozenLakeTextEnv",
+    TUPLE_ENV_ID: "mapf_frozenlake.envs.tuple_env:MAPFFrozenLakeTupleEnv",
+}
 NAMED: dict[str, dict[str, Any]] = {  # the usual sizes
     ENV_ID: {},
     "MAPFFrozenLake4x4-v0": {"size": 4, "num_agents": 2, "hole_ratio": 0.2},
@@ -28,10 +33,6 @@ def register_envs() -> None:
                 disable_env_checker=True,
                 kwargs=kwargs,
             )
-    if TEXT_ENV_ID not in gym.registry:
-        gym.register(
-            TEXT_ENV_ID,
-            entry_point="mapf_frozenlake.envs.text_env:MAPFFrozenLakeTextEnv",
-            order_enforce=False,
-            disable_env_checker=True,
-        )
+    for name, entry_point in OTHER_FORMS.items():
+        if name not in gym.registry:
+            gym.register(name, entry_point=entry_point, order_enforce=False, disable_env_checker=True)

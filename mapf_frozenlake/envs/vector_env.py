@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
+from mapf_frozenlake.envs.lending import Lending
 from mapf_frozenlake.envs.options import as_config, understand
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
@@ -30,8 +31,8 @@ _OPTIMAL = np.array([False, True, None], dtype=object)  # by the batch's code: 0
 class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     """``num_envs`` lakes. Env i with reset seed s plays what a single env with seed s + i plays.
 
-    ``copy=False`` hands out the batch's own observation array, which the next step overwrites: faster, for trainers that
-    copy anyway.
+    Observations are the caller's to keep: each is written to an array that nobody else holds. ``copy=False`` hands out the
+    batch's one array, which the next step overwrites: less memory, for trainers that copy anyway.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(_RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
@@ -58,6 +59,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])
         self._all = np.ones(num_envs, np.bool_)
+        self._lending = Lending(self.batch.observation) if copy else None
         recorders = [make_recorder(render_mode, _RENDER_MODES) for _ in range(num_envs)]
         self._recorders = [recorder for recorder in recorders if recorder is not None]
         self._controller = Controller(self.batch, flat=flat, discrete=discrete)
@@ -78,7 +80,10 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             self.batch.set_config(config)
         if seed is not None:
             self._seed(seed, mask)
+        self._take_new_array()
         self.batch.reset(mask, instances=instance)
+        if mask is not None and self.copy:
+            self.batch.show()
         for env, recorder in enumerate(self._recorders):
             if mask is None or mask[env]:
                 recorder.begin(self.batch.snapshot(env))
@@ -87,7 +92,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     def _seed(self, seed: int | Sequence[int | None], mask: NDArray[np.bool_] | None) -> None:
         if isinstance(seed, int | np.integer):
             super().reset(seed=int(seed))
-            self.batch.seed(np.arange(self.num_envs) + int(seed), mask)
+            self.batch.seed([int(seed) + env for env in range(self.num_envs)], mask)
             return
         if len(seed) != self.num_envs:
             raise LakeError(f"{len(seed)} seeds: give one for each of the {self.num_envs} envs")
@@ -99,7 +104,13 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         if self._controller.discrete:
             actions = np.asarray(actions)[:, None]
         moved = ~batch.finished if batch.num_finished else self._all  # next-step mode resets those that are finished
-        result = batch.step(actions)
+        before = batch.observation
+        self._take_new_array()
+        try:
+            result = batch.step(actions)
+        except BaseException:  # a step that is refused has not happened
+            batch.write_to(before)
+            raise
         over = result.terminated | result.truncated
         for env, recorder in enumerate(self._recorders):
             begins = not moved[env] or (over[env] and self.autoreset_mode is AutoresetMode.SAME_STEP)
@@ -134,8 +145,12 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         return {"events": self.batch.events * whose[:, None], "_events": whose} if whose.any() else {}
 
     def _seen(self) -> NDArray:
-        seen = self._controller.seen(self.batch.observation)
-        return seen.copy() if self.copy else seen
+        return self._controller.seen(self.batch.observation)
+
+    def _take_new_array(self) -> None:
+        """What the caller was given stays as it is."""
+        if self._lending is not None:
+            self.batch.write_to(self._lending.array())
 
     def _record(self, recorder: Recorder, env: int, actions: NDArray, *, begins: bool) -> None:
         if begins:

@@ -60,7 +60,7 @@ class InstancePool:
         strata = strata_of(config, certify)
         self._drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)
         self._sequence = strata.sequence(size)
-        self._ready = np.zeros(size, np.bool_)
+        self.ready = np.zeros(size, np.bool_)
         self._lock = threading.Lock()
         _POOLS.add(self)
 
@@ -95,7 +95,7 @@ class InstancePool:
 
     def is_ready(self, indices: NDArray[np.int64]) -> bool:
         """Whether ``ensure`` would have nothing to draw."""
-        return bool(self._ready[indices].all())
+        return bool(self.ready[indices].all())
 
     def ensure(self, indices: NDArray[np.int64]) -> None:
         """After this, the rows ``indices`` of ``arrays`` are filled; draws those that are not, on all cores."""
@@ -105,20 +105,20 @@ class InstancePool:
     def _draw(self, indices: NDArray[np.int64], threads: int | None) -> None:
         """Draws outside the lock, so that nobody waits for a row that somebody else wanted."""
         missing = np.unique(np.asarray(indices, np.int64))
-        missing = missing[~self._ready[missing]]
+        missing = missing[~self.ready[missing]]
         _, height, width = self.arrays.holes.shape
         drawn = InstanceSet.empty(missing.size, height, width, self.arrays.starts.shape[1])
         self._drawer.fill(drawn, self._sequence[missing], missing, np.arange(missing.size), threads)
         with self._lock:
-            new = ~self._ready[missing]  # a row that is there is never touched again
+            new = ~self.ready[missing]  # a row that is there is never touched again
             for name in ARRAYS:
                 getattr(self.arrays, name)[missing[new]] = getattr(drawn, name)[new]
-            self._ready[missing] = True
+            self.ready[missing] = True
 
     def prefetch(self, indices: NDArray[np.int64]) -> None:
         """Have these rows drawn in the background; returns at once. What cannot be drawn is left for ``ensure`` to say."""
         missing = np.asarray(indices, np.int64)
-        missing = missing[~self._ready[missing]]
+        missing = missing[~self.ready[missing]]
         if missing.size:
             _AHEAD.draw(self, missing)
 

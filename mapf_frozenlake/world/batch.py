@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
@@ -19,13 +20,14 @@ from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import boards_of, given_boards
 from mapf_frozenlake.world.episode import Rules
 from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
-from mapf_frozenlake.world.observe import Sight
 from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
 from mapf_frozenlake.world.view import LakeView
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
 AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
+_INT64 = np.dtype(np.int64)
+_NOBODY = np.zeros(0, np.bool_)
 Instances = Instance | InstanceSet | Sequence[Instance]
 
 
@@ -125,13 +127,14 @@ class LakeBatch(LakeView):
         name, one = self.observation_name, DTYPES[self.dtype]  # what stands for 1.0
         kind = self._observation.dtype.type
         self._step_kernel = getattr(kernels, f"step_{name}")
+        self._look_up_fields()
         self._nothing = np.zeros((self.num_envs, self.max_agents), np.int64)
         self._tail: tuple[Any, ...] = (self._observation,)
         if name == "grid":
             self._tail = (one, self._observation)
         elif name == "ego":
-            sight = Sight(self.layout.window, self.layout.hints, self.max_size, kind(one), kind(one / 2))
-            self._tail = (sight, self._observation)
+            sight = np.array([self.layout.window, self.layout.hints, self.max_size], np.int64)
+            self._tail = (sight, np.array([kind(one), kind(one / 2)]), self._observation)
 
     def __getstate__(self) -> dict[str, Any]:
         rebound = (
@@ -144,6 +147,7 @@ class LakeBatch(LakeView):
             "_step_kernel",
             "_nothing",
             "_tail",
+            "_fields",
         )
         kept = {name: value for name, value in self.__dict__.items() if name not in rebound}
         return kept | {"_workers": None}
@@ -175,13 +179,14 @@ class LakeBatch(LakeView):
         self.raise_unless_fits(config)
         self._config = config
         self._pool = None  # made when a reset first asks for it
-        self._rules = Rules(
+        rules = Rules(
             ahead=config.success_rate if config.is_slippery else 1.0,
             horizon=config.horizon or 0,
             reward=rewards.NAMES.index(config.reward),
             ends_on_conflict=config.collisions == "end",
             hint=config.hint_strength,
         )
+        self._rules = np.array(rules, np.float64)
         if config.reward in rewards.NEEDS_DISTANCE and self._state.distance.shape[2] == 0:
             self._carry_distances()
 
@@ -193,10 +198,7 @@ class LakeBatch(LakeView):
 
     def seed(self, seeds: NDArray[np.int64] | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
         """Give every env (or those in ``mask``) its seed; its next episode is its first."""
-        try:
-            seeds = np.asarray(seeds, dtype=np.int64)
-        except OverflowError:
-            raise LakeError(f"seeds={seeds}: give integers below 2**63") from None
+        seeds = _as_seeds(seeds)
         if seeds.shape != (self.num_envs,):
             raise LakeError(f"seeds of shape {seeds.shape}: give one integer for each of the {self.num_envs} envs")
         chosen = slice(None) if mask is None else self._checked_mask(mask)
@@ -226,25 +228,38 @@ class LakeBatch(LakeView):
             self._begin(envs, instances)
             status = self._state.episode["status"]
             self._unborn, self._over = int((status == UNBORN).sum()), int((status == OVER).sum())
-        self._show_begun()
+        self._show(kernels.BEGUN)
         return self._observation
 
     def _begin(self, envs: NDArray[np.int64], instances: Instances | None = None) -> None:
-        rows = self._rows[: len(envs)]
+        rows = self._rows if len(envs) == self.num_envs else self._rows[: len(envs)]
         instances = instances if instances is not None else self._instance
         if instances is None:
-            pool = self.pool
-            kernels.choose_rows(self._table, envs, pool.size, rows)
-            pool.ensure(rows)
-            boards = self._boards
+            pool = self._pool if self._pool is not None else self.pool
+            arguments = (self._table, envs, rows, self._boards, self._rules)
+            if not kernels.begin_envs(*arguments, pool.size, pool.ready):
+                pool.ensure(rows)
+                kernels.begin_envs(*arguments, 0, pool.ready)
         else:
             given = given_boards(instances, len(envs), self.max_size, self.max_agents)
             rows[:] = 0 if len(given.heights) == 1 else np.arange(len(envs))
-            boards = table_of_boards(given)
-        kernels.begin_envs(self._table, envs, rows, boards, self._rules)
+            kernels.begin_envs(self._table, envs, rows, table_of_boards(given), self._rules, 0, _NOBODY)
 
-    def _show_begun(self) -> None:
-        self._step_kernel(self._table, self._nothing, 0, self.num_envs, False, *self._tail)
+    def _show(self, whom: int) -> None:
+        self._step_kernel(self._table, self._nothing, 0, self.num_envs, whom, *self._tail)
+
+    def write_to(self, observation: NDArray) -> None:
+        """From the next step or reset on, what agents see is written to this array, like ``observation`` and C-contiguous.
+
+        A step and a reset of all envs write every row; ``show`` does so at any time.
+        """
+        self._observation = observation
+        self._tail = (*self._tail[:-1], observation)
+
+    def show(self) -> NDArray:
+        """Write anew what all agents see."""
+        self._show(kernels.ALL)
+        return self._observation
 
     @property
     def pool(self) -> InstancePool:
@@ -260,15 +275,14 @@ class LakeBatch(LakeView):
     def step(self, actions: NDArray[np.integer]) -> StepResult:
         """Everybody moves at once: ``actions`` int[n, A], 0 to 4 in every slot. Finished envs follow the autoreset mode."""
         self.advance(actions)
-        episode = self._state.episode
-        terminated, truncated = episode["terminated"].copy(), episode["truncated"].copy()
+        terminated, truncated = self._fields["terminated"].copy(), self._fields["truncated"].copy()
         if self.num_ended and self.autoreset == "same_step":
             self._reset_at_once()
         return StepResult(self._observation, self._state.rewards, terminated, truncated, self._state.events)
 
     def advance(self, actions: NDArray[np.integer]) -> None:
         """``step`` without its results, which the batch's arrays hold, and without a same-step reset."""
-        plain = isinstance(actions, np.ndarray) and actions.dtype == np.int64 and actions.flags.c_contiguous
+        plain = type(actions) is np.ndarray and actions.dtype is _INT64 and actions.flags.c_contiguous
         joint: NDArray[Any] = actions if plain else _as_integers(actions)
         if joint.shape != self._state.cells.shape:
             raise LakeError(
@@ -285,12 +299,12 @@ class LakeBatch(LakeView):
 
     def _step_all(self, actions: NDArray[np.int64]) -> int:
         if self._threads == 1:
-            return self._step_kernel(self._table, actions, 0, self.num_envs, True, *self._tail)
+            return self._step_kernel(self._table, actions, 0, self.num_envs, kernels.MOVE, *self._tail)
         if self._workers is None:
             self._workers = ThreadPoolExecutor(self._threads)
         bounds = [self.num_envs * part // self._threads for part in range(self._threads + 1)]
         parts = [
-            self._workers.submit(self._step_kernel, self._table, actions, low, high, True, *self._tail)
+            self._workers.submit(self._step_kernel, self._table, actions, low, high, kernels.MOVE, *self._tail)
             for low, high in pairwise(bounds)
         ]
         counts = [part.result() for part in parts]
@@ -319,7 +333,7 @@ class LakeBatch(LakeView):
             self.final_observation = np.zeros_like(self._observation)
         self.final_observation[finished] = self._observation[finished]
         self._begin(finished)
-        self._show_begun()
+        self._show(kernels.BEGUN)
         self._over = 0
 
     def _pay_callable(self, actions: NDArray[np.int64]) -> None:
@@ -364,6 +378,14 @@ class LakeBatch(LakeView):
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
             raise LakeError(f"mask of {mask.dtype}{mask.shape}: give bool({self.num_envs},), True for the envs meant")
         return mask
+
+
+def _as_seeds(seeds: Any) -> NDArray[np.int64]:
+    """Integers below 2**64, as 64 bits: some clients draw their seeds from all of them."""
+    for kind in (np.int64, np.uint64):
+        with suppress(OverflowError):
+            return np.asarray(seeds, dtype=kind).view(np.int64)
+    raise LakeError(f"seeds={seeds}: give integers below 2**64")
 
 
 def _as_integers(actions: Any) -> NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mapf_frozenlake.types import NUM_ACTIONS, Event
 from mapf_frozenlake.world.jit import inlined
@@ -15,13 +17,18 @@ _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
 
 class Rules(NamedTuple):
-    """What a config says about how episodes are played."""
+    """What a config says about how episodes are played. Kernels take it as float64[5]: a tuple's fields cost more to hand over."""
 
-    ahead: float  # chance that a moving agent goes where it wanted
-    horizon: int  # 0: four times height plus width
-    reward: int  # index into rewards.NAMES
-    ends_on_conflict: bool
-    hint: float  # scale of the hint channels
+    ahead: Any  # float64: chance that a moving agent goes where it wanted
+    horizon: Any  # int32; 0: four times height plus width
+    reward: Any  # int8: index into rewards.NAMES
+    ends_on_conflict: Any  # bool
+    hint: Any  # float32: scale of the hint channels
+
+
+@inlined
+def open_rules(rules):
+    return Rules(rules[0], np.int32(rules[1]), np.int8(rules[2]), rules[3] != 0.0, np.float32(rules[4]))
 
 
 @inlined

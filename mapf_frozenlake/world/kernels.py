@@ -7,29 +7,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapf_frozenlake.world.episode import advance, begin, first_bad_action
+from mapf_frozenlake.world.episode import advance, begin, first_bad_action, open_rules
 from mapf_frozenlake.world.jit import inlined, kernel
-from mapf_frozenlake.world.observe import see_compact, see_ego, see_grid, see_masks
+from mapf_frozenlake.world.observe import open_sight, see_compact, see_ego, see_grid, see_masks
 from mapf_frozenlake.world.rng import pool_row
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
 from mapf_frozenlake.world.table import open_boards, open_state
 
 
 @kernel
-def choose_rows(table, envs, pool_size, rows):
-    """Into ``rows``: which of a pool's instances the next episode of each of ``envs`` is played on."""
-    state = open_state(table)
-    for k in range(len(envs)):
-        episode = state.episode[envs[k]]
-        rows[k] = pool_row(episode.seed, episode.number, pool_size)
+def begin_envs(table, envs, rows, boards, rules, pool_size, ready):
+    """Start the next episode of ``envs`` on the boards' ``rows`` under ``rules``. The step kernels let them run.
 
-
-@kernel
-def begin_envs(table, envs, rows, boards, rules):
-    """Start the next episode of ``envs`` on the boards' ``rows`` under ``rules``. The step kernels let them run."""
-    state, boards = open_state(table), open_boards(boards)
+    Where the boards are a pool's (``pool_size`` above 0), the rows are chosen here. One that is not ``ready`` has to be
+    drawn first: then the answer is False, ``rows`` says which were chosen, and nothing has begun.
+    """
+    state, boards, rules = open_state(table), open_boards(boards), open_rules(rules)
+    if pool_size > 0:
+        all_ready = True
+        for k in range(len(envs)):
+            episode = state.episode[envs[k]]
+            rows[k] = pool_row(episode.seed, episode.number, pool_size)
+            all_ready &= ready[rows[k]]
+        if not all_ready:
+            return False
     for k in range(len(envs)):
         begin(state, envs[k], rows[k], boards, rules)
+    return True
 
 
 @inlined
@@ -48,17 +52,18 @@ def _step_env(state, e, actions):
 
 @inlined
 def _shows(state, e, actions, move):
-    """(whether env ``e`` looks different now, 1 if its episode is over): stepped, or, unless ``move``, only begun."""
-    if move:
+    """(whether env ``e`` is to be shown, 1 if its episode is over): MOVE steps it, BEGUN shows who just began, ALL everybody."""
+    if move == MOVE:
         return True, _step_env(state, e, actions)
     if state.episode[e].status == FRESH:
         state.episode[e].status = RUNNING
         return True, 0
-    return False, 0
+    return move == ALL, 0
 
 
-# The step kernels move the envs of a range, or, unless ``move``, only show those that have just begun. They return how many
-# episodes of the range this ended, or -1 - k if action k of all is none of the five; then nothing has moved.
+BEGUN, MOVE, ALL = 0, 1, 2  # what a step kernel does
+# The step kernels move and show the envs of a range, or only show some of them. They return how many episodes of the range
+# this ended, or -1 - k if action k of all is none of the five; then nothing has moved.
 
 
 @kernel
@@ -92,8 +97,8 @@ def step_grid(table, actions, low, high, move, one, out):
 
 
 @kernel
-def step_ego(table, actions, low, high, move, sight, out):
-    state = open_state(table)
+def step_ego(table, actions, low, high, move, sight, ink, out):
+    state, sight = open_state(table), open_sight(sight, ink)
     ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:

@@ -15,13 +15,18 @@ _NUM_PLANES = 4
 
 
 class Sight(NamedTuple):
-    """How "ego" is seen: fixed for a batch."""
+    """How "ego" is seen: fixed for a batch. Kernels take it as int64[3] and two values of the observation's type."""
 
     window: int
     hints: bool
     max_size: int
     one: Any  # 1.0 in the observation's type
     half: Any  # 0.5 in it
+
+
+@inlined
+def open_sight(sight, ink):
+    return Sight(sight[0], sight[1] != 0, sight[2], ink[0], ink[1])
 
 
 @inlined

@@ -8,13 +8,19 @@ from numpy.typing import NDArray
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.move import HOLE
 from mapf_frozenlake.world.snapshot import Snapshot
-from mapf_frozenlake.world.state import OVER, State
+from mapf_frozenlake.world.state import EPISODE, OVER, State
 
 
 class LakeView:
     """n envs of A agent slots, read from a ``State``. Cells are (row, col), -1 in empty slots."""
 
     _state: State
+    _fields: dict[
+        str, NDArray
+    ]  # views of the episodes' scalars by name: making one costs as much as reading it ten times
+
+    def _look_up_fields(self) -> None:
+        self._fields = {name: self._state.episode[name] for name in EPISODE.names or ()}
 
     @property
     def episode(self) -> NDArray:
@@ -49,37 +55,37 @@ class LakeView:
     @property
     def team_reward(self) -> NDArray[np.float64]:
         """[n]: the mean over the agents that take part."""
-        return self._state.episode["team"]
+        return self._fields["team"]
 
     @property
     def step_count(self) -> NDArray[np.int32]:
         """[n]: steps taken in the current episode."""
-        return self._state.episode["step"]
+        return self._fields["step"]
 
     @property
     def horizon(self) -> NDArray[np.int32]:
         """[n]: steps after which the current episode is truncated."""
-        return self._state.episode["horizon"]
+        return self._fields["horizon"]
 
     @property
     def finished(self) -> NDArray[np.bool_]:
         """[n]: whether the episode is over and not yet reset."""
-        return self._state.episode["status"] == OVER
+        return self._fields["status"] == OVER
 
     @property
     def success(self) -> NDArray[np.bool_]:
         """[n]: whether the last finished episode ended with all agents on their goals."""
-        return self._state.episode["success"]
+        return self._fields["success"]
 
     @property
     def valid(self) -> NDArray[np.bool_]:
         """[n]: whether it was a success without any violation."""
-        return self._state.episode["valid"]
+        return self._fields["valid"]
 
     @property
     def optimal(self) -> NDArray[np.int8]:
         """[n]: 1 valid at the certified makespan, 0 not, -1 where that is unknown or the world slips."""
-        return self._state.episode["optimal"]
+        return self._fields["optimal"]
 
     def holes(self, env: int = 0) -> NDArray[np.bool_]:
         """[height, width]: the board of one env."""

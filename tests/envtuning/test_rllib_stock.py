@@ -13,6 +13,7 @@ pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[r
 import numpy as np
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
 import mapf_frozenlake as mfl
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
@@ -138,9 +139,49 @@ def test_multi_agent_form_is_the_pettingzoo_form():
         assert seen.keys() == expected.keys()
         for agent in seen:
             np.testing.assert_array_equal(seen[agent], expected[agent]["observation"])
+        assert set(seen) <= set(ours.agents)
         if not theirs.agents:
             break
         actions = {agent: (i + 1) % 4 for i, agent in enumerate(theirs.agents)}
         seen, _, terminated, *_ = ours.step(actions)
         expected, _, ended, *_ = theirs.step(actions)
         assert terminated == ended | {"__all__": all(ended.values())}
+
+
+def test_the_agents_of_an_episode_that_is_over_stay_known_until_the_next():
+    """RLlib takes a random step before it trains, and asks afterwards whose the observations are."""
+    env = LakeMultiAgentEnv({"config": HARD.model_copy(update={"horizon": 1})})
+    seen, _ = env.reset(seed=0)
+    assert env.agents == list(seen)
+    last, *_ = env.step(dict.fromkeys(env.agents, 4))
+    assert env.agents == list(last) == ["agent_0", "agent_1"]
+    check_multiagent_environments(LakeMultiAgentEnv({"config": HARD.model_copy(update={"horizon": 1})}))
+
+
+def test_a_crowd_that_varies_trains_in_both_multi_agent_forms(ray_session):
+    crowd = {"config": EASY.model_copy(update={"num_agents": {1: 1.0, 2: 1.0}}), "window": 3}
+    for form in ("lake-agents", "lake-pettingzoo"):
+        algorithm = settings(form).environment(form, env_config=crowd).build_algo()
+        try:
+            assert algorithm.train()["num_env_steps_sampled_lifetime"] > 0
+        finally:
+            algorithm.stop()
+
+
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_by_plain_id_with_the_module_as_its_prefix(ray_session, vectorised):
+    """Remote runners import the package by the prefix; ``flat`` is what RLlib's default networks take."""
+    mode = {"gym_env_vectorize_mode": "vector_entry_point"} if vectorised else {}
+    config = (
+        PPOConfig()
+        .environment("mapf_frozenlake:MAPFFrozenLake-v0", env_config={"size": 3, "window": 3, "flat": True})
+        .env_runners(num_env_runners=1, num_envs_per_env_runner=2, num_cpus_per_env_runner=0.5, **mode)
+        .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[16]))
+        .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
+        .debugging(log_level="ERROR")
+    )
+    algorithm = config.build_algo()
+    try:
+        assert algorithm.train()["num_env_steps_sampled_lifetime"] > 0
+    finally:
+        algorithm.stop()

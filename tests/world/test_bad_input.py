@@ -140,8 +140,12 @@ def test_masks_and_seeds_of_the_wrong_shape() -> None:
 
 
 def test_seeds_fit_64_bits() -> None:
-    with pytest.raises(LakeError, match=r"seeds=\[9223372036854775808\]: give integers below 2\*\*63"):
-        gym.make(ID).reset(seed=2**63)
+    env, envs = gym.make(ID), gym.make_vec(ID, num_envs=2)
+    seen, _ = env.reset(seed=2**64 - 2)
+    np.testing.assert_array_equal(envs.reset(seed=2**64 - 2)[0][0], seen)
+    assert not np.array_equal(env.reset(seed=2**63)[0], seen)
+    with pytest.raises(LakeError, match=r"seeds=\[18446744073709551616\]: give integers below 2\*\*64"):
+        env.reset(seed=2**64)
 
 
 @pytest.mark.parametrize(

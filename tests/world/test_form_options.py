@@ -238,3 +238,26 @@ def test_config_text_that_is_no_config() -> None:
         gym.make(ID, config='{"slice": {}}')
     with pytest.raises(LakeError, match="nvalid JSON"):
         gym.make(ID, config="size 4")
+
+
+def test_the_tuple_form_is_the_pettingzoo_form_in_order() -> None:
+    """What PyMARL's family asks for: Tuple spaces, a list of rewards, the last one included."""
+    kwargs = {"size": 4, "num_agents": {1: 1, 2: 1}, "reward": "progress"}
+    env, twin = (
+        gym.make("MAPFFrozenLakeTuple-v0", **kwargs),
+        mfl.parallel_env(fixed_roster=True, action_mask=None, **kwargs),
+    )
+    assert len(env.action_space) == len(env.observation_space) == env.unwrapped.n_agents == 2
+    for seed in range(6):
+        seen, _ = env.reset(seed=seed)
+        expected, _ = twin.reset(seed=seed)
+        plan = mfl.solve(twin.instance).plan
+        for step in range(max(map(len, plan))):
+            assert env.observation_space.contains(seen)
+            np.testing.assert_array_equal(np.stack(seen), np.stack(list(expected.values())))
+            moves = [row[step] if step < len(row) else 4 for row in plan] + [4] * (2 - len(plan))
+            seen, rewards, terminated, truncated, info = env.step(moves)
+            expected, paid, *_ = twin.step(dict(zip(twin.possible_agents, moves)))
+            assert rewards == list(paid.values())
+        assert (terminated, truncated, info["success"]) == (True, False, True)
+        assert sum(rewards) > 0, "the last step pays"

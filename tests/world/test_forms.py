@@ -16,9 +16,9 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 
 import mapf_frozenlake as mfl
 from mapf_frozenlake import mapf_frozenlake_v0
-from mapf_frozenlake.envs.registration import NAMED
+from mapf_frozenlake.envs.registration import NAMED, OTHER_FORMS
 
-IDS = sorted(name for name in gym.registry if name.startswith("MAPFFrozenLake") and "Text" not in name)
+IDS = sorted(name for name in gym.registry if name.startswith("MAPFFrozenLake") and name not in OTHER_FORMS)
 OBSERVATIONS = ("ego", "grid", "compact")
 
 
@@ -199,12 +199,45 @@ def test_parallel_agents_are_the_slots_an_episode_fills() -> None:
     assert crowds == {1, 3}
 
 
-def test_copies_are_the_callers_to_keep() -> None:
-    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2)
-    first, _ = envs.reset(seed=0)
-    kept = first.copy()
-    for _ in range(5):
-        envs.step(envs.action_space.sample())
-    np.testing.assert_array_equal(first, kept)
+@pytest.mark.parametrize("flat", [False, True])
+def test_observations_are_the_callers_to_keep(flat: bool) -> None:
+    """Whatever is held, whole or a view of it, stays as it was; what is dropped is written to again."""
+    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2, flat=flat)
+    seen, _ = envs.reset(seed=0)
+    held, copies, rows, addresses = [seen], [seen.copy()], [], set()
+    for step in range(40):
+        observation = envs.step(envs.action_space.sample())[0]
+        if step < 12:
+            held.append(observation)
+            copies.append(observation.copy())
+        elif step < 20:
+            rows.append((observation[1, ..., :3], observation[1, ..., :3].copy()))
+        else:
+            addresses.add(observation.ctypes.data)
+        del observation
+    for one, copy in (*zip(held, copies), *rows):
+        np.testing.assert_array_equal(one, copy)
+    assert len(addresses) <= 4, "dropped arrays come back"
+
+
+def test_a_callers_scribbles_are_not_seen_again() -> None:
+    envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2, autoreset_mode=AutoresetMode.DISABLED)
+    twin = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2, autoreset_mode=AutoresetMode.DISABLED)
+    seen, _ = envs.reset(seed=0)
+    twin.reset(seed=0)
+    seen[:] = 77
+    one = np.array([True, False, False])
+    np.testing.assert_array_equal(
+        envs.reset(options={"reset_mask": one})[0], twin.reset(options={"reset_mask": one})[0]
+    )
+    with pytest.raises(ValueError, match="actions are 0 to 4"):
+        envs.step(np.full((3, 2), 9))
+    action = np.full((3, 2), 4)
+    np.testing.assert_array_equal(envs.step(action)[0], twin.step(action)[0])
+    copy = pickle.loads(pickle.dumps(envs))
+    np.testing.assert_array_equal(copy.reset(seed=5)[0], envs.reset(seed=5)[0])
+
+
+def test_lent_observations_are_the_batchs_own() -> None:
     lent = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2, copy=False)
     assert lent.reset(seed=0)[0] is lent.unwrapped.batch.observation

@@ -11,15 +11,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
-from pettingzoo.utils import BaseParallelWrapper
 from ray.rllib.env.multi_agent_env import MultiAgentEnv
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 from ray.tune.registry import register_env
 
 from mapf_frozenlake import LakeConfig, parallel_env
+from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv
+from mapf_frozenlake.envs.registration import ENV_ID
 
 AgentDict = dict[str, Any]
 
@@ -28,59 +30,44 @@ def register_lakes() -> None:
     """Make "lakes", "lake-agents" and "lake-pettingzoo" known to RLlib, on remote EnvRunners too."""
     register_env("lakes", lake_or_lakes)
     register_env("lake-agents", LakeMultiAgentEnv)
-    register_env(
-        "lake-pettingzoo", lambda env_config: ParallelPettingZooEnv(ObservationOnly(parallel_env(**env_config)))
-    )
+    register_env("lake-pettingzoo", lake_of_pettingzoo)
 
 
 def lake_or_lakes(env_config: dict[str, Any]) -> gym.Env | gym.vector.VectorEnv:
     """One lake, or the native vector form where RLlib says how many: observations flat, for RLlib's default networks."""
     settings = dict(env_config)
     num_envs = settings.pop("num_envs", None)
+    settings["flat"] = True
     if num_envs is None:
-        return gym.wrappers.FlattenObservation(gym.make("MAPFFrozenLake-v0", **settings))
-    return gym.wrappers.vector.FlattenObservation(gym.make_vec("MAPFFrozenLake-v0", num_envs=num_envs, **settings))
+        return gym.make(ENV_ID, **settings)
+    return gym.make_vec(ENV_ID, num_envs=num_envs, **settings)
 
 
-class ObservationOnly(BaseParallelWrapper):
-    """PettingZoo's lake without the mask beside the observation: the "ego" form has it inside."""
-
-    def observation_space(self, agent: str) -> gym.Space:
-        return self.env.observation_space(agent)["observation"]
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[AgentDict, AgentDict]:
-        observations, infos = self.env.reset(seed=seed, options=options)
-        return _only_observation(observations), infos
-
-    def step(self, actions: AgentDict) -> tuple[AgentDict, AgentDict, AgentDict, AgentDict, AgentDict]:
-        observations, *rest = self.env.step(actions)
-        return _only_observation(observations), *rest
+def lake_of_pettingzoo(env_config: dict[str, Any]) -> ParallelPettingZooEnv:
+    """PettingZoo's lake in RLlib's wrapper, which knows one crowd only: the roster is fixed unless told otherwise."""
+    return ParallelPettingZooEnv(_without_masks({"fixed_roster": True} | dict(env_config)))
 
 
-def _only_observation(observations: AgentDict) -> AgentDict:
-    return {agent: seen["observation"] for agent, seen in observations.items()}
+def _without_masks(env_config: Mapping[str, Any]) -> MAPFFrozenLakeParallelEnv:
+    """Arrays in place of dicts: RLlib's default networks take no masks, and the "ego" form has them inside."""
+    return parallel_env(**({"action_mask": None} | dict(env_config)))
 
 
 class LakeMultiAgentEnv(MultiAgentEnv):
-    """RLlib's multi-agent form; an episode may fill fewer than all slots."""
+    """RLlib's multi-agent form; an episode may fill fewer than all slots. ``agents`` stay those of the last episode until reset."""
 
     def __init__(self, env_config: dict[str, Any] | None = None) -> None:
-        self.lake = ObservationOnly(parallel_env(**(env_config or {})))
+        self.lake = _without_masks(env_config or {})
         super().__init__()
+        self.agents: list[str] = []
         self.possible_agents = list(self.lake.possible_agents)
         self.observation_spaces = {agent: self.lake.observation_space(agent) for agent in self.possible_agents}
         self.action_spaces = {agent: self.lake.action_space(agent) for agent in self.possible_agents}
 
-    @property
-    def agents(self) -> list[str]:
-        return self.lake.agents
-
-    @agents.setter
-    def agents(self, value: list[str]) -> None:
-        """RLlib's base class sets what the lake knows better."""
-
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[AgentDict, AgentDict]:
-        return self.lake.reset(seed=seed, options=options)
+        observations, infos = self.lake.reset(seed=seed, options=options)
+        self.agents = list(self.lake.agents)
+        return observations, infos
 
     def step(self, action_dict: AgentDict) -> tuple[AgentDict, AgentDict, AgentDict, AgentDict, AgentDict]:
         observations, rewards, terminated, truncated, infos = self.lake.step(action_dict)
@@ -90,7 +77,7 @@ class LakeMultiAgentEnv(MultiAgentEnv):
 
     def set_config(self, config: LakeConfig) -> None:
         """Draw and rule by this config from the next reset on; the spaces stay."""
-        self.lake.unwrapped.set_config(config)
+        self.lake.set_config(config)
 
     def get_config(self) -> LakeConfig:
-        return self.lake.unwrapped.get_config()
+        return self.lake.get_config()

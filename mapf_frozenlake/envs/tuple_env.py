@@ -1,0 +1,74 @@
+"""The form of PyMARL's family (EPyMARL and what follows it): one Gymnasium env, a tuple entry and a reward for each agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from mapf_frozenlake.envs.controller import Recordable
+from mapf_frozenlake.envs.parallel_env import MAPFFrozenLakeParallelEnv
+
+Seen = tuple[NDArray, ...]
+
+
+class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
+    """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces, a list of rewards; the slots are the agents, whoever takes part.
+
+    Plays what the PettingZoo form with a fixed roster plays, and takes its arguments. ``n_agents``, ``action_masks`` and
+    ``state`` are public; ``info`` has Gymnasium's outcome when the episode is over, and the events of every step.
+    """
+
+    metadata: dict[str, Any] = dict(MAPFFrozenLakeParallelEnv.metadata)  # noqa: RUF012
+
+    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+        fixed = {"fixed_roster": True, "action_mask": None}
+        self.lake = MAPFFrozenLakeParallelEnv(render_mode, **kwargs | fixed)
+        self.render_mode = render_mode
+        self._names = self.lake.possible_agents
+        self.n_agents = len(self._names)
+        self.observation_space = spaces.Tuple([self.lake.observation_space(name) for name in self._names])
+        self.action_space = spaces.Tuple([self.lake.action_space(name) for name in self._names])
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        super().reset(seed=seed)
+        observations, _ = self.lake.reset(seed=seed, options=options)
+        return self._in_order(observations), {}
+
+    def step(self, action: Sequence[int]) -> tuple[Seen, Any, bool, bool, dict[str, Any]]:
+        moves = dict(zip(self._names, (int(one) for one in action), strict=True))
+        observations, rewards, terminated, truncated, infos = self.lake.step(moves)
+        info: dict[str, Any] = {name: value for name, value in infos[self._names[0]].items() if name != "event"}
+        info["events"] = np.array([infos[name]["event"] for name in self._names], np.int8)
+        paid = [rewards[name] for name in self._names]
+        return self._in_order(observations), paid, any(terminated.values()), any(truncated.values()), info
+
+    def _in_order(self, by_name: Mapping[str, Any]) -> Seen:
+        return tuple(by_name[name] for name in self._names)
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool[A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
+        return self.lake.batch.action_masks()[0]
+
+    def state(self) -> NDArray:
+        """What the PettingZoo form's ``state`` says."""
+        return self.lake.state()
+
+    def set_config(self, config: Any) -> None:
+        """Draw and rule by this config from the next reset on; the spaces stay."""
+        self.lake.set_config(config)
+
+    def get_config(self) -> Any:
+        return self.lake.get_config()
+
+    def render(self) -> Any:
+        return self.lake.render()
+
+    def close(self) -> None:
+        self.lake.close()
