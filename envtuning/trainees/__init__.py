@@ -19,8 +19,10 @@ from envtuning.worlds.world import FORMS, Cases, Form, World
 KINDS: dict[str, str] = {
     "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
+    "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }
+EXTRAS = {"sb3": "sb3"}  # what to install for a kind; the others share one extra with the loop
 
 
 class UnknownTrainee(ValueError):
@@ -87,7 +89,7 @@ def _factory(kind: str) -> Any:
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if place is not kind and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
-            raise UnknownTrainee(needs(f"trainee {kind!r}", error).msg) from error
+            raise UnknownTrainee(needs(f"trainee {kind!r}", error, EXTRAS.get(kind, "rllib")).msg) from error
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} cannot be imported ({error})") from error
     if not hasattr(module, class_name):
         raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} has no {class_name}")

@@ -11,6 +11,7 @@ declare -A proof=(
   [litellm]="import litellm, engineers; engineers.make('litellm/openai/some-model', api_key='none')"
   [local]="import transformers, llguidance, torch"
   [grpo]="import trl"
+  [sb3]="import stable_baselines3, envtuning.trainees.sb3, envtuning.loop.run"
   [bfcl]="import subprocess, sys; subprocess.run([sys.executable, '-m', 'envtuning.worlds.bfcl', 'install'], check=True); import gymnasium, envtuning.worlds.bfcl; gymnasium.make('BFCLMultiTurn-v0').reset(seed=0)"
   [render]="import pygame, PIL"
 )

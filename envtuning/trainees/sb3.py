@@ -1,0 +1,275 @@
+"""``SB3Trainee``: any algorithm of Stable-Baselines3, by its name and options, over a world's training environment."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.utils import set_random_seed
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from envtuning.runs.seeds import derive
+from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.worlds.world import Cases, World
+
+LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
+SMALLEST_IMAGE = 36  # of a side: what Stable-Baselines3's convolutions need
+
+
+class SB3Trainee:
+    """A ``Trainee``: see there for what its methods promise.
+
+    ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind;
+    ``hyperparameters`` are its own, at its own defaults. A replay buffer is emptied between stages: what was seen under
+    another config does not stay.
+    """
+
+    form = "acts"
+    reports = frozenset({"success_rate", "loss"})
+
+    def __init__(
+        self,
+        *,
+        world: World[Any],
+        room: Mapping[str, Any],
+        exclude: Sequence[Cases] = (),
+        seed: int = 0,
+        algorithm: str = "PPO",
+        policy: str | None = None,
+        num_envs: int = 8,
+        report_every: int = 1_000,
+        deterministic: bool = True,
+        torch_threads: int = 1,
+        **hyperparameters: Any,
+    ) -> None:
+        if "config" not in room:
+            raise ValueError(f"the world {world.about.name!r} has no environments for it: it trains on a GymWorld's")
+        self.report_every, self.deterministic, self.torch_threads = report_every, deterministic, torch_threads
+        self.envs = DummyVecEnv(
+            [
+                lambda copy=copy: world.make_env(
+                    room["config"], exclude=exclude, room=room, seed=derive(seed, "copy", copy)
+                )
+                for copy in range(num_envs)
+            ]
+        )
+        with self._process_state(seed):
+            self.model: BaseAlgorithm = algorithm_class(algorithm)(
+                policy or policy_for(self.envs.observation_space),
+                self.envs,
+                seed=seed,
+                device=hyperparameters.pop("device", "cpu"),
+                **hyperparameters,
+            )
+
+    @staticmethod
+    def check_options(algorithm: str = "PPO", **options: Any) -> None:
+        """Raises ``ValueError`` or ``TypeError`` for an unknown algorithm or hyperparameter; makes nothing."""
+        own = signature(SB3Trainee.__init__).parameters
+        given = {name: value for name, value in options.items() if name not in own}
+        known = set(signature(algorithm_class(algorithm).__init__).parameters) - {"self", "env", "seed"}
+        if strangers := sorted(given.keys() - known):
+            raise ValueError(
+                f"{algorithm} has no hyperparameter {', '.join(strangers)}: it has {', '.join(sorted(known))}"
+            )
+        for name in ("num_envs", "report_every", "torch_threads"):
+            if options.get(name, 1) < 1:
+                raise ValueError(f"{name}={options[name]}: give at least 1")
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
+        """In whole rollouts; an iteration is reported after the first one that ends ``report_every`` steps or more."""
+        self.envs.env_method("set_config", config)
+        watch = Watch(self.report_every, on_iteration)
+        with self._process_state(seed):
+            self.model.set_random_seed(seed)  # and the copies', which take the seed at their next reset
+            self.model._last_obs = None  # every call begins with a reset
+            try:
+                self.model.learn(budget, callback=watch, log_interval=None, reset_num_timesteps=False)
+            except ValueError as error:  # a distribution of weights that are not finite
+                raise_unless_finite(self.model, error)
+                raise
+        raise_unless_finite(self.model)
+        return watch.summary()
+
+    def policy(self) -> SB3Policy:
+        """A copy of the policy as it is now."""
+        now = self.model.policy
+        with self._process_state(0):  # making networks draws weights, which are replaced
+            own = type(now)(**now._get_constructor_parameters())
+        own.load_state_dict(now.state_dict())
+        return SB3Policy(own, self.deterministic, self.torch_threads)
+
+    def save(self, folder: Path) -> None:
+        """Weights and optimisers, in a file that loads without running code. Each ``train`` call is seeded."""
+        _, names = self.model._get_torch_save_params()
+        variables = {
+            name: getattr(self.model, name).detach() for name in names if getattr(self.model, name) is not None
+        }
+        torch.save({"parameters": self.model.get_parameters(), "variables": variables}, folder / "model.pt")
+
+    def load(self, folder: Path) -> None:
+        """Weights and optimisers become what was saved; counters and buffers start anew."""
+        state = torch.load(folder / "model.pt", weights_only=True)
+        self.model.set_parameters(state["parameters"], exact_match=True)
+        with torch.no_grad():
+            for name, value in state["variables"].items():
+                getattr(self.model, name).copy_(value)
+        start_anew(self.model)
+
+    def close(self) -> None:
+        self.envs.close()
+
+    @contextmanager
+    def _process_state(self, seed: int) -> Iterator[None]:
+        """Stable-Baselines3 draws from the process's generators: seed them, and put them back."""
+        before = np.random.get_state(), torch.get_rng_state(), random.getstate()  # noqa: NPY002
+        threads = torch.get_num_threads()
+        torch.set_num_threads(self.torch_threads)
+        set_random_seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(before[0])  # noqa: NPY002
+            torch.set_rng_state(before[1])
+            random.setstate(before[2])
+            torch.set_num_threads(threads)
+
+
+class SB3Policy:
+    """Acts on observations in batches; at its likeliest actions, or as trained with draws of its own seed."""
+
+    def __init__(self, policy: Any, deterministic: bool, torch_threads: int) -> None:
+        self.net, self.deterministic, self.torch_threads = policy, deterministic, torch_threads
+        self.generator = np.random.default_rng(0)
+
+    def act(self, observations: Any) -> np.ndarray:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(self.torch_threads)
+        try:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(int(self.generator.integers(2**31)))
+                return self.net.predict(observations, deterministic=self.deterministic)[0]
+        finally:
+            torch.set_num_threads(threads)
+
+
+class Watch(BaseCallback):
+    """Counts steps, episodes and successes, and reports an iteration at the end of a rollout."""
+
+    def __init__(self, report_every: int, on_iteration: OnIteration | None) -> None:
+        super().__init__()
+        self.report_every, self.on_iteration = report_every, on_iteration
+        self.count: Counter[str] = Counter()
+        self.history: list[Metrics] = []
+
+    def _on_step(self) -> bool:
+        self.count["env_steps"] += self.training_env.num_envs
+        for done, info in zip(self.locals["dones"], self.locals["infos"], strict=True):
+            if done:
+                self.count["episodes"] += 1
+                self.count["successes"] += bool(info["is_success"])
+        return True
+
+    def _on_rollout_start(self) -> None:
+        """The rollout before has been learnt from, so its losses are there."""
+        if self.count["env_steps"] >= self.report_every:
+            self._report()
+
+    def _on_training_end(self) -> None:
+        if self.count["env_steps"]:
+            self._report()
+
+    def _report(self) -> None:
+        count, self.count = self.count, Counter()
+        metrics = {"env_steps": float(count["env_steps"]), "episodes": float(count["episodes"])}
+        if count["episodes"]:
+            metrics["success_rate"] = count["successes"] / count["episodes"]
+        self.history.append(metrics | losses(self.logger.name_to_value, self.model))
+        if self.on_iteration is not None:
+            self.on_iteration(self.history[-1])
+
+    def summary(self) -> Metrics:
+        """The call's metrics: sums of what is counted, the success rate of its last episodes."""
+        late: list[Metrics] = []
+        for metrics in reversed(self.history):
+            late.append(metrics)
+            if sum(one["env_steps"] for one in late) >= LATELY:
+                break
+        episodes = sum(one["episodes"] for one in late)
+        found = dict(self.history[-1]) if self.history else {}
+        if episodes:
+            found["success_rate"] = sum(one.get("success_rate", 0.0) * one["episodes"] for one in late) / episodes
+        return found | {name: sum(one[name] for one in self.history) for name in ("env_steps", "episodes")}
+
+
+def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
+    """What Stable-Baselines3 logged of its last gradient steps; ``loss`` is the critic's where there is no one loss."""
+    found = {
+        name.removeprefix("train/"): float(value)
+        for name, value in logged.items()
+        if name.startswith("train/") and isinstance(value, int | float | np.number)
+    }
+    if "loss" not in found and "critic_loss" in found:
+        found["loss"] = found["critic_loss"]
+    if "loss" not in found and "value_loss" in found:  # A2C logs the parts of its one loss only
+        found["loss"] = (
+            found["policy_loss"] + model.ent_coef * found["entropy_loss"] + model.vf_coef * found["value_loss"]
+        )
+    return found
+
+
+def algorithm_class(name: str) -> type[BaseAlgorithm]:
+    """``PPO`` of Stable-Baselines3, or ``package:Class``. Raises ``ValueError`` for what is none."""
+    module_name, _, attribute = name.rpartition(":")
+    try:
+        found = getattr(import_module(module_name or "stable_baselines3"), attribute, None)
+    except ImportError as error:
+        raise ValueError(f"algorithm {name!r}: {module_name} cannot be imported ({error})") from error
+    if not (isinstance(found, type) and issubclass(found, BaseAlgorithm)):
+        known = "A2C, DDPG, DQN, PPO, SAC, TD3"
+        raise ValueError(f"algorithm {name!r} is none of Stable-Baselines3: there are {known}, or name 'package:Class'")
+    return found
+
+
+def policy_for(space: spaces.Space) -> str:
+    """The kind of network that reads such observations."""
+    if isinstance(space, spaces.Dict):
+        return "MultiInputPolicy"
+    if is_image_space(space) and min(sorted(space.shape)[-2:]) >= SMALLEST_IMAGE:  # type: ignore[arg-type]
+        return "CnnPolicy"
+    return "MlpPolicy"
+
+
+def start_anew(model: BaseAlgorithm) -> None:
+    """All that steers training besides weights and optimisers, as it is before the first step."""
+    model.num_timesteps = model._episode_num = model._n_updates = 0
+    model._current_progress_remaining = 1.0
+    model._last_obs = None
+    if (buffer := getattr(model, "replay_buffer", None)) is not None:
+        buffer.reset()
+    if hasattr(model, "_n_calls"):  # DQN counts its steps to the target network's next update
+        model._n_calls = 0
+    if hasattr(model, "exploration_schedule"):
+        model.exploration_rate = model.exploration_schedule(1.0)
+
+
+def raise_unless_finite(model: BaseAlgorithm, cause: Exception | None = None) -> None:
+    """Raises ``TrainingDiverged`` where a weight is not finite."""
+    if all(bool(torch.isfinite(weight).all()) for weight in model.policy.parameters()):
+        return
+    raise TrainingDiverged(
+        f"weights left the finite numbers after {model.num_timesteps:,} env steps of the stage: go on from the last "
+        f"checkpoint with a lower learning_rate (it is {model.learning_rate}) or a smaller max_grad_norm"
+    ) from cause

@@ -1,0 +1,119 @@
+"""Cases of a Gymnasium world: a slice and a seed each, told apart by a fingerprint, in a JSON file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from envtuning.worlds.world import TooFewCases
+
+FIRST_HELD_OUT, END_OF_SEEDS = 2**30, 2**31
+TRAINING_SEEDS = range(FIRST_HELD_OUT)  # of training episodes and probes
+HELD_OUT_SEEDS = range(FIRST_HELD_OUT, END_OF_SEEDS)  # of validation and test; no training episode has one
+PATIENCE = 1_000  # seeds in a row that bring no new case, until a slice counts as exhausted
+
+
+@dataclass(frozen=True)
+class Case:
+    """One episode to be played: the environment of its slice, reset with its seed."""
+
+    slice: str
+    seed: int
+    fingerprint: str  # equal for cases that are the same to a learner
+
+
+@dataclass(frozen=True)
+class GymCases:
+    """Cases of one config, in a fixed order."""
+
+    config: dict[str, Any]  # as JSON: what the cases were drawn from
+    cases: tuple[Case, ...]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self.cases)
+
+    def __getitem__(self, index: int) -> Case:
+        return self.cases[index]
+
+    def fingerprints(self) -> frozenset[str]:
+        return frozenset(case.fingerprint for case in self.cases)
+
+    def save(self, path: Path) -> Path:
+        """Write them to this very path, as JSON."""
+        stored = {"config": self.config, "cases": [asdict(case) for case in self.cases]}
+        path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> GymCases:
+        """What was saved there."""
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return cls(stored["config"], tuple(Case(**case) for case in stored["cases"]))
+
+
+def digest(fingerprint: str | bytes | int) -> str:
+    """A fingerprint as it is stored: bytes by their hash, all else as text."""
+    if isinstance(fingerprint, bytes):
+        return hashlib.sha256(fingerprint).hexdigest()
+    return str(fingerprint)
+
+
+def draw_cases(
+    wanted: Mapping[str, int],
+    fingerprint_of: Callable[[str, int], str],
+    *,
+    seed: int,
+    seeds: range,
+    taken: AbstractSet[str],
+    distinct: bool,
+) -> list[Case]:
+    """So many cases of each slice, none with a fingerprint in ``taken``; where ``distinct``, no two with the same.
+
+    A function of the arguments alone. Raises ``TooFewCases`` with the number that there is.
+    """
+    rng = np.random.default_rng(seed)
+    met = set(taken)
+    cases: list[Case] = []
+    for name, count in wanted.items():
+        found, in_vain = 0, 0
+        while found < count:
+            one = int(rng.integers(seeds.start, seeds.stop))
+            fingerprint = fingerprint_of(name, one)
+            if fingerprint in met:
+                in_vain += 1
+                if in_vain == PATIENCE:
+                    raise TooFewCases(_exhausted(name, count, found, len(taken)))
+                continue
+            found, in_vain = found + 1, 0
+            cases.append(Case(name, one, fingerprint))
+            if distinct:
+                met.add(fingerprint)
+    return cases
+
+
+def _exhausted(name: str, wanted: int, found: int, taken: int) -> str:
+    others = f" beyond the {taken} that are held out already" if taken else ""
+    return (
+        f"slice {name}: {wanted} cases are needed and {PATIENCE:,} seeds in a row brought no new one after {found}{others}: "
+        "ask for fewer cases, or let the config or its environment vary more from seed to seed"
+    )
+
+
+def apportioned(shares: Mapping[str, float], count: int) -> dict[str, int]:
+    """``count`` cases dealt by share, by largest remainders."""
+    exact = {name: share * count for name, share in shares.items()}
+    dealt = {name: int(value) for name, value in exact.items()}
+    by_remainder: Sequence[str] = sorted(exact, key=lambda name: dealt[name] - exact[name])
+    for name in by_remainder[: count - sum(dealt.values())]:
+        dealt[name] += 1
+    return dealt

@@ -1,0 +1,137 @@
+"""``TrainingEnv``: a Gymnasium world's config as one environment to train in, which never deals a held-out case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from envtuning.worlds.gym_cases import PATIENCE, TRAINING_SEEDS, digest
+from envtuning.worlds.world import Cases, InfeasibleConfig
+
+if TYPE_CHECKING:
+    from envtuning.worlds.gym_world import GymWorld
+
+
+class TrainingEnv(gym.Env):
+    """Every reset deals a slice by its share and a case of it by a training seed; the sequence depends on the seed alone.
+
+    ``set_config`` goes into force at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``.
+    """
+
+    def __init__(self, world: GymWorld[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
+        self.world, self.config = world, config
+        self.held_out = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        self.envs = make_envs(world, config)
+        self._next: tuple[Any, dict[str, gym.Env]] | None = None
+        self._shares = world.slices(config)
+        self._slice = next(iter(self.envs))
+        self._steps = 0
+        self.observation_space, self.action_space = spaces_of(self.current)
+        super().reset(seed=seed)
+
+    @property
+    def current(self) -> gym.Env:
+        """The environment of the slice that is being played."""
+        return self.envs[self._slice]
+
+    @property
+    def render_mode(self) -> str | None:  # type: ignore[override]  # a plain attribute in Gymnasium
+        return self.current.render_mode
+
+    def get_config(self) -> Any:
+        """The config in force, or on its way."""
+        return self.config if self._next is None else self._next[0]
+
+    def set_config(self, config: Any) -> None:
+        """Deal by this config from the next reset on. Raises ``InfeasibleConfig`` where its spaces are others."""
+        if config == self.get_config():
+            return
+        envs = make_envs(self.world, config)
+        try:
+            raise_unless_same_spaces(envs, (self.observation_space, self.action_space))
+        except InfeasibleConfig:
+            close_all(envs)
+            raise
+        if self._next is not None:
+            close_all(self._next[1])
+        self._next = config, envs
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        if self._next is not None:
+            close_all(self.envs)
+            self.config, self.envs = self._next
+            self._next, self._shares = None, self.world.slices(self.config)
+        self._steps = 0
+        names = list(self._shares)
+        self._slice = names[int(self.np_random.choice(len(names), p=list(self._shares.values())))]
+        for _ in range(PATIENCE):
+            number = int(self.np_random.integers(TRAINING_SEEDS.stop))
+            observation, info = self.current.reset(seed=number, options=options)
+            if digest(self.world.fingerprint(self.current, number)) not in self.held_out:
+                return observation, info | {"slice": self._slice}
+        raise InfeasibleConfig(
+            f"slice {self._slice}: {PATIENCE:,} seeds in a row dealt held-out cases only, so there is nothing to train on: "
+            "hold out fewer cases, or let the config vary more from seed to seed"
+        )
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.current.step(action)
+        self._steps += 1
+        truncated = truncated or self._steps >= self.world.max_steps
+        info = info | {"slice": self._slice}
+        if terminated or truncated:
+            info["is_success"] = self.world.success(float(reward), bool(terminated), info)
+        return observation, float(reward), bool(terminated), bool(truncated), info
+
+    def render(self) -> Any:
+        return self.current.render()
+
+    def close(self) -> None:
+        close_all(self.envs)
+        if self._next is not None:
+            close_all(self._next[1])
+
+
+Spaces = tuple[gym.Space, gym.Space]
+
+
+def spaces_of(env: gym.Env) -> Spaces:
+    return env.observation_space, env.action_space
+
+
+def make_envs(world: GymWorld[Any], config: Any) -> dict[str, gym.Env]:
+    """An environment for every slice in use. Raises ``InfeasibleConfig`` where one cannot be made or has other spaces."""
+    envs: dict[str, gym.Env] = {}
+    try:
+        for name in world.slices(config):
+            try:
+                envs[name] = world.make(config, name)
+            except Exception as error:  # whatever a third party's environment raises about its arguments
+                raise InfeasibleConfig(
+                    f"slice {name}: its environment cannot be made ({type(error).__name__}: {error})"
+                ) from error
+        if not envs:
+            raise InfeasibleConfig("no slice has a share of the data: give at least one a share above 0")
+        raise_unless_same_spaces(envs, spaces_of(next(iter(envs.values()))))
+    except InfeasibleConfig:
+        close_all(envs)
+        raise
+    return envs
+
+
+def raise_unless_same_spaces(envs: Mapping[str, gym.Env], spaces: Spaces) -> None:
+    for name, env in envs.items():
+        for what, own, needed in zip(("observation", "action"), spaces_of(env), spaces, strict=True):
+            if own != needed:
+                raise InfeasibleConfig(
+                    f"slice {name} has the {what} space {own}, and the policy was made for {needed}: pad or wrap it in `make`, "
+                    "so that all slices of all configs have the same"
+                )
+
+
+def close_all(envs: Mapping[str, gym.Env]) -> None:
+    for env in envs.values():
+        env.close()

@@ -1,0 +1,164 @@
+"""``GymWorld``: the base class with which somebody brings their own Gymnasium environment. See ``docs/worlds.md``.
+
+What a user writes: a pydantic config, ``about``, ``make(config, slice)``, and where the defaults are wrong ``success``,
+``fingerprint`` and ``check``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar, TypeVar
+
+import gymnasium as gym
+from pydantic import BaseModel
+
+from engineers.knobs import dump
+from engineers.report import FailureCase
+from envtuning.worlds.episodes import by_slice
+from envtuning.worlds.gym_cases import HELD_OUT_SEEDS, TRAINING_SEEDS, GymCases, apportioned, digest, draw_cases
+from envtuning.worlds.gym_player import GymEpisode, play_cases
+from envtuning.worlds.gym_training import TrainingEnv, make_envs
+from envtuning.worlds.world import Cases, Purpose, TooFewCases, World
+
+C = TypeVar("C", bound=BaseModel)
+
+FAILURES = {
+    "failed": "the environment ended the episode, and the task was not done",
+    "out_of_time": "the episode reached its limit of steps, and the task was not done",
+    "policy_error": "the policy raised an error, or gave what is no action here",
+}
+
+
+class GymWorld(World[C]):
+    """Any single-agent Gymnasium environment, for policies that act on observations.
+
+    A config with slices (a map of models that have a ``share``) is dealt by their shares; one without is one slice, ``"all"``.
+    All configs of a run must have the same observation and action space.
+    """
+
+    forms = frozenset({"acts"})
+    max_steps: ClassVar[int] = 10_000  # an episode that the environment itself has not ended by then is ended
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "about" in vars(cls):  # what the base class's own kinds of failures mean need not be written again
+            cls.about = replace(cls.about, failures=FAILURES | dict(cls.about.failures))
+
+    # What a user writes
+
+    @abstractmethod
+    def make(self, config: C, slice: str) -> gym.Env:
+        """An environment that deals episodes of this slice by these rules, another for every seed of ``reset``."""
+
+    def success(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> bool:
+        """Whether the task was done, by the episode's last step.
+
+        By default what ``info`` says under ``is_success`` or ``success``; else: terminated, and with a reward above 0.
+        """
+        said = info.get("is_success", info.get("success"))
+        return bool(said) if said is not None else terminated and reward > 0
+
+    def failure(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> str:
+        """The kind of an episode that was no success; ``about.failures`` says what each means."""
+        return "failed" if terminated else "out_of_time"
+
+    def fingerprint(self, env: gym.Env, seed: int) -> str | bytes:
+        """What tells this case, just reset with this seed, from others: equal where it is the same to a learner.
+
+        By default the seed, which is right where every reset is new: held-out seeds are never used in training. Where
+        different seeds may deal the same case, give what was dealt, such as the grid's bytes: it is compared at every
+        training reset.
+        """
+        return f"seed {seed}"
+
+    def picture(self, env: gym.Env) -> str:
+        """The environment as text at the end of a failed episode, for the report. Nothing by default."""
+        return ""
+
+    # What the loop asks
+
+    def check(self, config: C) -> None:
+        """Makes an environment of every slice in use. Raises ``InfeasibleConfig`` where one can't be, or spaces differ."""
+        with self.envs(config):
+            pass
+
+    def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> GymCases:
+        taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        shares = self.slices(config)
+        probing = purpose == "probe"
+        wanted = apportioned(shares, per_slice * len(shares)) if probing else dict.fromkeys(shares, per_slice)
+        with self.envs(config) as envs:
+
+            def fingerprint_of(name: str, number: int) -> str:
+                envs[name].reset(seed=number)
+                return digest(self.fingerprint(envs[name], number))
+
+            seeds = TRAINING_SEEDS if probing else HELD_OUT_SEEDS
+            found = draw_cases(wanted, fingerprint_of, seed=seed, seeds=seeds, taken=taken, distinct=not probing)
+            if not probing:
+                held_out = taken | {case.fingerprint for case in found}
+                self._raise_unless_left(fingerprint_of, dict.fromkeys(shares, 1), seed, held_out)
+        return GymCases(dump(config), tuple(found))
+
+    @staticmethod
+    def _raise_unless_left(fingerprint_of: Any, wanted: Mapping[str, int], seed: int, held_out: frozenset[str]) -> None:
+        """A world whose every case is held out has none to train on."""
+        try:
+            draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=held_out, distinct=False)
+        except TooFewCases as error:
+            raise TooFewCases(f"nothing would be left to train on: {error}") from error
+
+    def load(self, path: Path) -> GymCases:
+        return GymCases.load(path)
+
+    def play(self, policy: Any, cases: GymCases, config: C, *, seed: int) -> list[GymEpisode]:
+        """``policy.act(observations)``, batched as Gymnasium's vector environments batch them, gives as many actions.
+
+        Each case's own seed is all that chance goes by; ``seed`` adds nothing to it.
+        """
+        return play_cases(self, policy, cases, config)
+
+    def explain(self, cases: GymCases, episode: GymEpisode) -> FailureCase:
+        return super().explain(cases, episode).model_copy(update={"picture": episode.picture})
+
+    def behaviour(self, cases: GymCases, episodes: Sequence[GymEpisode]) -> dict[str, dict[str, float]]:
+        """Per slice the means of every metric that is no rate of the table: reward, length, and what else there is."""
+        found: dict[str, dict[str, float]] = {}
+        for name, group in by_slice(episodes).items():
+            metrics = dict.fromkeys(key for one in group for key in one.metrics if key not in self.about.rates)
+            found[name] = {
+                key: round(fmean(one.metrics[key] for one in group if key in one.metrics), 3) for key in metrics
+            }
+        return found
+
+    def drawn(self, config: C, cases: GymCases) -> dict[str, dict[str, float]]:
+        """Per slice its part of the probed cases."""
+        names = [case.slice for case in cases]
+        return {name: {"share": round(names.count(name) / len(names), 3)} for name in self.slices(config)}
+
+    def room(self, configs: Sequence[C]) -> dict[str, Any]:
+        """``config``: one to build on, whose spaces all others of the run have. Raises ``InfeasibleConfig`` where they differ."""
+        for config in configs[1:]:
+            self.make_env(config, exclude=(), room={"config": configs[0]}, seed=0).close()
+        return {"config": configs[0]}
+
+    def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> TrainingEnv:
+        """Deals slices by their shares and a new training case at every reset; see ``TrainingEnv``."""
+        env = TrainingEnv(self, room.get("config", config), exclude=exclude, seed=seed)
+        env.set_config(config)
+        return env
+
+    @contextmanager
+    def envs(self, config: C) -> Iterator[dict[str, gym.Env]]:
+        """An environment for every slice in use, all with the same spaces, closed at the end. Raises ``InfeasibleConfig``."""
+        made = make_envs(self, config)
+        try:
+            yield made
+        finally:
+            for env in made.values():
+                env.close()

@@ -1,0 +1,194 @@
+"""``SB3Trainee`` keeps the promises of ``Trainee`` with on-policy and off-policy algorithms, discrete and continuous."""
+
+from __future__ import annotations
+
+import random
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install 'mapf-frozenlake[sb3]'")
+
+import torch
+
+from envtuning.loop import run as loop
+from envtuning.runs.spec import RunSpec
+from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees.base import TrainingDiverged
+from envtuning.worlds import make_world
+from envtuning.worlds.gym_training import TrainingEnv
+from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld, FlatConfig, PoleWorld
+
+CONFIG = CorridorConfig()
+EASY = CorridorConfig.model_validate({"slices": {6: {"tightness": 0.0}}})
+PPO = {"n_steps": 32, "batch_size": 64, "n_epochs": 2, "num_envs": 4, "report_every": 128}
+DQN = {"algorithm": "DQN", "learning_starts": 50, "num_envs": 2, "buffer_size": 1_000, "target_update_interval": 100}
+SAC = {"algorithm": "SAC", "learning_starts": 50, "num_envs": 1, "buffer_size": 1_000, "batch_size": 16, "train_freq": 8,
+       "policy_kwargs": {"net_arch": [16]}}  # fmt: skip
+
+
+class Pendulum(PoleWorld):
+    def make(self, config, slice):
+        return gym.make("Pendulum-v1", max_episode_steps=20)
+
+
+KINDS = {"PPO": (CorridorWorld, CONFIG, PPO), "A2C": (CorridorWorld, CONFIG, {"algorithm": "A2C"}),
+         "DQN": (CorridorWorld, CONFIG, DQN), "SAC": (Pendulum, FlatConfig(), SAC)}  # fmt: skip
+
+
+def made(kind, seed=0, exclude=(), **more):
+    world_type, config, options = KINDS[kind]
+    world = world_type()
+    trainee = make_trainee("sb3", world=world, room=world.room([config]), exclude=exclude, seed=seed, **options | more)
+    return trainee, config
+
+
+def weights(trainee) -> list[bytes]:
+    return [parameter.detach().numpy().tobytes() for parameter in trainee.model.policy.parameters()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_depends_on_checkpoint_config_budget_and_seed_alone(kind, tmp_path):
+    trainee, config = made(kind)
+    trainee.train(config, 200, seed=1)
+    trainee.save(tmp_path)
+
+    def from_there(trainee, seed):
+        trainee.load(tmp_path)
+        first = trainee.train(config, 150, seed=seed)
+        return first, trainee.train(config, 100, seed=seed + 1), weights(trainee)
+
+    once = from_there(trainee, 7)
+    other = made(kind, seed=99)[0]  # another process, with other weights and another history
+    other.train(config, 60, seed=3)
+    np.random.seed(5), torch.manual_seed(5), random.seed(5)  # noqa: NPY002
+    assert from_there(other, 7) == once
+    assert from_there(trainee, 7) == once
+    assert from_there(trainee, 8)[2] != once[2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_train_returns_is_the_sum_of_its_iterations(kind):
+    trainee, config = made(kind)
+    told: list[dict] = []
+    returned = trainee.train(config, 300, seed=0, on_iteration=told.append)
+    assert returned["env_steps"] == sum(one["env_steps"] for one in told) >= 300
+    assert returned["episodes"] == sum(one["episodes"] for one in told) > 0
+    assert 0 <= returned["success_rate"] <= 1
+    assert np.isfinite(returned["loss"])
+
+
+def test_ppo_learns_to_walk_to_the_flag():
+    trainee, _ = made("PPO", learning_rate=3e-3)
+    world = CorridorWorld()
+    cases = world.draw(CONFIG, 10, seed=0, purpose="validation", exclude=())
+
+    def rate():
+        played = world.play(trainee.policy(), cases, CONFIG, seed=0)
+        return np.mean([episode.succeeded for episode in played])
+
+    before = rate()
+    trainee.train(EASY, 6_000, seed=0)
+    assert before < 0.7 < 0.9 < rate()
+
+
+def test_the_policy_is_a_copy():
+    trainee, config = made("PPO")
+    policy = trainee.policy()
+    seen = np.random.default_rng(0).uniform(-1, 1, (64, 2)).astype(np.float32)
+    before = policy.net.get_distribution(torch.as_tensor(seen)).distribution.logits.tolist()
+    trainee.train(config, 500, seed=0)
+    assert policy.net.get_distribution(torch.as_tensor(seen)).distribution.logits.tolist() == before
+
+
+def test_a_sampled_policy_is_the_same_every_time_it_is_made():
+    trainee, _ = made("PPO", deterministic=False)
+    seen = np.zeros((64, 2), np.float32)
+    one, other = trainee.policy(), trainee.policy()
+    first = one.act(seen).tolist()
+    assert len(set(first)) == 2
+    assert first == other.act(seen).tolist()
+    assert first != one.act(seen).tolist()
+
+
+def test_the_process_generators_are_left_as_they_were():
+    trainee, config = made("PPO")
+    before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(), random.getstate()  # noqa: NPY002
+    trainee.train(config, 200, seed=0)
+    trainee.policy().act(np.zeros((3, 2), np.float32))
+    assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(), random.getstate()) == before  # noqa: NPY002
+
+
+def test_no_training_episode_is_held_out(monkeypatch):
+    world = CorridorWorld()
+    suite = world.draw(EASY, 20, seed=0, purpose="validation", exclude=())
+    dealt: set[str] = set()
+    reset = TrainingEnv.reset
+
+    def watched(env, **given):
+        found = reset(env, **given)
+        dealt.add(world.fingerprint(env.current, 0))
+        return found
+
+    monkeypatch.setattr(TrainingEnv, "reset", watched)
+    trainee = make_trainee("sb3", world=world, room={"config": EASY}, exclude=(suite,), **PPO)
+    trainee.train(EASY, 600, seed=0)
+    assert len(dealt) == 10  # of 30, all that are not held out
+    assert not dealt & suite.fingerprints()
+
+
+def test_weights_that_are_not_finite_are_said_so():
+    trainee, config = made("PPO")
+    with torch.no_grad():
+        next(trainee.model.policy.parameters()).fill_(float("nan"))
+    with pytest.raises(TrainingDiverged, match="learning_rate"):
+        trainee.train(config, 200, seed=0)
+
+
+def test_a_checkpoint_loads_without_running_code(tmp_path):
+    trainee, _ = made("SAC")
+    trainee.save(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"model.pt"}
+    assert set(torch.load(tmp_path / "model.pt", weights_only=True)) == {"parameters", "variables"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"algorithm": "PPPO"}, "'PPPO' is none of Stable-Baselines3: there are A2C"),
+        ({"algorithm": "no_such_package:X"}, "cannot be imported"),
+        ({"learnig_rate": 1}, "PPO has no hyperparameter learnig_rate: it has .*learning_rate"),
+        ({"num_envs": 0}, "num_envs=0: give at least 1"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_run(options, said):
+    with pytest.raises(UnknownTrainee, match=said):
+        raise_unless_makeable("sb3", options, CorridorWorld(), CONFIG)
+
+
+def test_a_world_without_environments_for_it_is_refused():
+    world = make_world("lakes")
+    with pytest.raises(UnknownTrainee, match="the world 'lakes' has no environments for it"):
+        make_trainee("sb3", world=world, room={})
+
+
+def test_a_whole_run(tmp_path):
+    spec = RunSpec.model_validate(
+        {
+            "world": "tests.envtuning.gym_worlds:CorridorWorld",
+            "target": {"slices": {6: {"tightness": 1.0}, 9: {"tightness": 1.0}}},
+            "stages": [{"config": CONFIG.model_dump(), "budget": 2_000}, {"budget": 2_000}, {"budget": 2_000}],
+            "trainee": {"kind": "sb3", "options": PPO},
+            "engineer": {"name": "uniform"},
+            "suites": {"validation_per_slice": 8, "test_per_slice": 8, "probe_per_slice": 4},
+        }
+    )
+    run = loop.start(spec, tmp_path / "run")
+    assert len(run.done_stages) == 3
+    assert not run.incidents()
+    assert {row.name for row in run.test.last} == {"6", "9"}
+    report = run.done_stages[-1].report
+    assert report.environment.startswith("A walker")
+    assert report.failure_meanings["out_of_time"]
+    assert report.environment_stats
