@@ -420,3 +420,28 @@ def test_a_comparison_that_cannot_end_does_not_begin(engineers, more, said, tmp_
     assert code == 1
     assert said in output
     assert not (tmp_path / "out").exists()
+
+
+def test_keys_of_the_file_are_set_from_the_command_line(file, tmp_path):
+    settings = [
+        "--set",
+        "trainee.options.speed=0.9",
+        "--set",
+        "target.slices.3.hole_ratio=0.1",
+        "--set",
+        "stages.1.budget=3000",
+    ]
+    code, output = envtuning("run", file, *settings, "--out", tmp_path / "set")
+    assert code == 0, output
+    spec = RunFolder(tmp_path / "set").spec
+    assert spec.trainee.options == {"speed": 0.9}
+    assert spec.target.slices[3].hole_ratio == 0.1
+    assert spec.stages[1].budget == 3000
+    for wrong, says in (
+        ("speed", "write KEY=VALUE"),
+        ("stages.9.budget=3", "there is no '9'"),
+        ("suites.x=1", "suites.x: Extra"),
+    ):
+        code, output = envtuning("run", file, "--set", wrong, "--out", tmp_path / "wrong")
+        assert code == 1
+        assert says in output

@@ -1,0 +1,87 @@
+"""Observers of one's own: found by their place, heard in order, and no run depends on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envtuning import loop
+from envtuning.loop.observer import Observer, Observers, UnknownObserver, observer_at
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def spec() -> RunSpec:
+    small = SuiteSpec(validation_per_slice=4, test_per_slice=2, probe_per_slice=2)
+    return load_spec("scripted").with_rounds(2).model_copy(update={"suites": small})
+
+
+class Diary(Observer):
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def __getattribute__(self, name):
+        if name in vars(Observer):
+            object.__getattribute__(self, "heard").append(name)
+        return object.__getattribute__(self, name)
+
+
+def test_several_hear_the_same_and_change_nothing(spec, tmp_path):
+    one, two = Diary(), Diary()
+    run = loop.start(spec, tmp_path / "heard", Observers([one, two]))
+    alone = loop.start(spec, tmp_path / "alone")
+    assert one.heard == two.heard
+    assert one.heard[0] == "run_began"
+    assert one.heard[-1] == "run_left"
+    for name in (
+        "stage_began",
+        "progressed",
+        "validated",
+        "stage_ended",
+        "engineer_asked",
+        "engineer_answered",
+        "test_opened",
+    ):
+        assert name in one.heard
+    assert run.test == alone.test
+    assert [stage.report.results for stage in run.stages] == [stage.report.results for stage in alone.stages]
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("wandb", "name it as 'package.module:factory'"),
+        ("no.such:Thing", "cannot be made: No module named"),
+        ("envtuning.loop.observer:Nobody", "cannot be made"),
+        ("envtuning.runs.seeds:derive", "cannot be made"),
+        ("builtins:dict", "made a dict: derive it from"),
+    ],
+)
+def test_what_is_no_observer_is_said(place, says):
+    with pytest.raises(UnknownObserver, match=says):
+        observer_at(place)
+    assert type(observer_at("envtuning.loop.observer:Observer")) is Observer
+
+
+def test_weights_and_biases_offline_keeps_what_the_run_went_through(spec, tmp_path):
+    """The example, with the real package and without a network: its own file holds the run's numbers."""
+    pytest.importorskip("wandb")
+    (tmp_path / "small.json").write_text(json.dumps(spec.model_dump(mode="json")))
+    command = [sys.executable, "-m", "envtuning", "run", "small.json", "--out", "run"]
+    command += ["--observer", "examples.wandb_observer:WandbObserver"]
+    environment = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stderr
+    kept = list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
+    assert len(kept) == 1
+    written = kept[0].read_bytes()
+    for name in (b"training/success_rate", b"validation/valid_rate", b"stage 1"):
+        assert name in written
