@@ -17,6 +17,7 @@ from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
 KINDS: dict[str, str] = {
+    "menu": "envtuning.trainees.menu:MenuTrainee",
     "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "sb3": "envtuning.trainees.sb3:SB3Trainee",

@@ -10,6 +10,7 @@ from envtuning.worlds.world import World
 
 WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
+    "tools": "envtuning.worlds.bfcl.world:BFCLWorld",
 }
 
 

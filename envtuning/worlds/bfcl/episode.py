@@ -180,12 +180,9 @@ class Conversation:
             return added_tools(new, self.package.added_tools_sentence, self.tool_style)
         return next_message(self.task.questions[self.turn], self.tool_style)
 
-    def state(self) -> dict[str, Any]:
-        """The tools' public state, for reports: class -> attribute -> text."""
-        return {
-            name: {key: f"{value!r:.500}" for key, value in vars(instance).items() if not key.startswith("_")}
-            for name, instance in self.toolbox.instances.items()
-        }
+    def truth_instances(self) -> dict[str, Any]:
+        """The ground truth's tools, as far as the conversation has come. For reports, not for agents."""
+        return self._truth.toolbox.instances
 
 
 def by_name(tools: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

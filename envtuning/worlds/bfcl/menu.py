@@ -19,8 +19,8 @@ from envtuning.worlds.bfcl.tools import Result
 
 DONE = "That is all I can do here."
 HEADING = "You can say:"
-WRONG = 3  # decoys that are the right call with a fault in it
-OTHERS = 2  # decoys that are other calls
+WRONG = 2  # decoys that are the right call with a fault in it
+OTHERS = 1  # decoys that are other calls
 
 
 def choices(

@@ -1,0 +1,270 @@
+"""``BFCLWorld``: multi-turn tool use for the loop."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from engineers.report import FailureCase
+from envtuning.worlds.bfcl.config import BFCLConfig
+from envtuning.worlds.bfcl.env import BFCLMultiTurnEnv
+from envtuning.worlds.bfcl.hints import WrittenHints
+from envtuning.worlds.bfcl.hints.check import refusals
+from envtuning.worlds.bfcl.package import SPLITS, Package, ToolClass, Version, load
+from envtuning.worlds.bfcl.pool import EmptyPool, TaskPool, fitting
+from envtuning.worlds.bfcl.splits import Cut, Part, by_scenario, by_tool_class
+from envtuning.worlds.bfcl.tasks import Task, find_task
+from envtuning.worlds.bfcl.transcript import failure_of, transcript
+from envtuning.worlds.episodes import Episode, by_slice
+from envtuning.worlds.feedback import Augmenter
+from envtuning.worlds.text_player import Conversation, converse
+from envtuning.worlds.world import About, Form, InfeasibleConfig, Purpose, TooFewCases, World
+
+AT_ONCE = 64  # conversations that a policy is asked in
+
+ABOUT = About(
+    name="tools",
+    environment=(
+        "Multi-turn tool use, the Berkeley Function-Calling Leaderboard's multi-turn part. A user asks for something in several "
+        "turns; the agent calls tools (a file system, mathematics, messages, posts, tickets, trading, travel, a vehicle), sees "
+        "their results, and ends each turn in words. After each turn the tools' states must be what the ground truth's calls "
+        "would have made them, and every result that the ground truth's calls give must have been obtained. A task is solved "
+        "when that holds for all turns. In some turns a tool or a value is missing: there the agent must say so and wait."
+    ),
+    objective="success_rate",
+    rates={"success_rate": "success", "progress": "progress", "syntax": "syntax"},
+    legend=(
+        "Success: every turn right, as the official checker has it. Progress: part of the turns that are right. "
+        "Syntax: replies that can be read and calls that ran without error, in turns that need calls."
+    ),
+    failures={
+        "said_nothing": "in a turn that needs calls, none was made",
+        "wrong_state": "after the first wrong turn a tool was not in the state that it should have been in",
+        "missing_result": "after the first wrong turn the states were right, but a result was never asked for",
+        "too_many_steps": "more than 20 replies with calls in one turn: the episode was cut off",
+        "policy_error": "the policy raised an error",
+    },
+    case="task",
+    unit="episodes",
+)
+
+
+@dataclass(frozen=True)
+class BFCLCases:
+    """Tasks by id, in a fixed order."""
+
+    ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def save(self, path: Path) -> None:
+        Path(path).write_text(json.dumps({"tasks": list(self.ids)}) + "\n", encoding="utf-8")
+
+    def fingerprints(self) -> frozenset[int]:
+        """Scenarios: a scenario's variants in the four splits are the same to a learner."""
+        return frozenset(int(task_id.rsplit("_", 1)[1]) for task_id in self.ids)
+
+
+class BFCLWorld(World[BFCLConfig]):
+    """Tasks of one version of the benchmark; ``held_out`` names a tool class that is tested on and never trained on."""
+
+    config_type = BFCLConfig
+    about = ABOUT
+    forms: frozenset[Form] = frozenset({"replies"})
+
+    def __init__(self, *, version: Version = "v4", path: str | None = None, held_out: ToolClass | None = None) -> None:
+        self.version, self.path, self.held_out = version, path, held_out
+
+    @property
+    def package(self) -> Package:
+        return load(self.version, self.path)
+
+    @property
+    def cut(self) -> Cut:
+        return by_scenario() if self.held_out is None else by_tool_class(self.package, self.held_out)
+
+    def check(self, config: BFCLConfig) -> None:
+        """Hints must pass what ``refusals`` asks of them; and a task must fit. Takes seconds where hints are written."""
+        if config.hints and (said := refusals(self.package, config.hints)):
+            raise InfeasibleConfig("; ".join(said[:3]))
+        if not fitting(self.package, self.cut, "train", config):
+            try:
+                TaskPool(self.package, self.cut, config, seed=0)
+            except EmptyPool as error:
+                raise InfeasibleConfig(str(error)) from error
+
+    def draw(
+        self, config: BFCLConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
+    ) -> BFCLCases:
+        excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        if purpose == "probe":  # as the stage's own config deals them
+            try:
+                pool = TaskPool(self.package, self.cut, config, seed=seed, excluded=excluded)
+            except EmptyPool as error:
+                raise InfeasibleConfig(str(error)) from error
+            return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
+        part: Part = "validation" if purpose == "validation" else "test"
+        tasks = fitting(self.package, self.cut, part, config, excluded)
+        chosen: list[str] = []
+        for split in self.slices(config):
+            found = [task.id for task in tasks if task.split == split]
+            if len(found) < per_slice:
+                raise TooFewCases(
+                    f"{per_slice} tasks of {split} to {'validate' if part == 'validation' else 'test'} on, and the {part} "
+                    f"scenarios have {len(found)}: ask for at most so many"
+                )
+            chosen += random.Random(f"{purpose} {split} {seed}").sample(found, per_slice)
+        return BFCLCases(tuple(chosen))
+
+    def load(self, path: Path) -> BFCLCases:
+        return BFCLCases(tuple(json.loads(Path(path).read_text(encoding="utf-8"))["tasks"]))
+
+    def slices(self, config: BFCLConfig) -> dict[str, float]:
+        """The splits in use, in the benchmark's order."""
+        shares = {split: config.slices[split].share for split in SPLITS if split in config.slices}
+        total = sum(shares.values())
+        return {split: share / total for split, share in shares.items() if share > 0}
+
+    def play(self, policy: Any, cases: BFCLCases, config: BFCLConfig, *, seed: int) -> list[Episode]:
+        """One official episode per task, by the config's feedback and style; chance plays no part."""
+        episodes: list[Episode] = []
+        for start in range(0, len(cases), AT_ONCE):
+            tasks = [find_task(self.package, task_id) for task_id in cases.ids[start : start + AT_ONCE]]
+            envs = [self._env(config) for _ in tasks]
+            named = [{"task": task} for task in tasks]
+            talks = converse(envs, policy, seeds=[seed] * len(tasks), options=named, seed=seed)
+            for offset, (task, env, talk) in enumerate(zip(tasks, envs, talks, strict=True)):
+                episodes.append(_episode(start + offset, task, env, talk))
+        return episodes
+
+    def explain(self, cases: BFCLCases, episode: Episode) -> FailureCase:
+        """The first wrong turn as it was spoken, and what should have come of it."""
+        task = find_task(self.package, cases.ids[episode.case])
+        picture, explanation = transcript(self.package, task, episode.trace["replies"], episode.trace["hints_by"])
+        return FailureCase(
+            slice=episode.slice,
+            kind=str(episode.failure),
+            picture=picture,
+            explanation=episode.note or explanation,
+            case_id=task.id,
+        )
+
+    def behaviour(self, cases: BFCLCases, episodes: Sequence[Episode]) -> dict[str, dict[str, float]]:
+        """Per split, means per episode."""
+        counted = ("calls", "failed_calls", "unreadable", "guessed_turns", "turns")
+        return {
+            split: {name: round(fmean(episode.trace["counts"][name] for episode in group), 2) for name in counted}
+            for split, group in by_slice([episode for episode in episodes if episode.trace]).items()
+        }
+
+    def drawn(self, config: BFCLConfig, cases: BFCLCases) -> dict[str, dict[str, float]]:
+        """Per split: its part of the draw, turns and calls of the ground truth, and the tool classes."""
+        tasks = [find_task(self.package, task_id) for task_id in cases.ids]
+        found: dict[str, dict[str, float]] = {}
+        for split in self.slices(config):
+            group = [task for task in tasks if task.split == split]
+            if not group:
+                continue
+            numbers = {
+                "share": len(group) / len(tasks),
+                "turns": fmean(task.turns for task in group),
+                "calls": fmean(sum(map(len, task.ground_truth)) for task in group),
+            }
+            classes = sorted({name for task in group for name in task.classes})
+            numbers |= {name: sum(name in task.classes for task in group) / len(group) for name in classes}
+            found[split] = {name: round(value, 3) for name, value in numbers.items()}
+        return found
+
+    def validated_as(self, target: BFCLConfig, config: BFCLConfig) -> BFCLConfig:
+        """The target's tasks with the stage's feedback: while there are hints, validation shows them as well."""
+        return target.model_copy(update={"feedback": config.feedback, "hints": config.hints})
+
+    def make_env(
+        self, config: BFCLConfig, *, exclude: Sequence[Any] = (), room: Mapping[str, Any] | None = None, seed: int = 0
+    ) -> TrainingEnv:
+        """A Gymnasium text environment that deals training tasks by the config."""
+        excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        return TrainingEnv(self, config, excluded, seed)
+
+    def _env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
+        return BFCLMultiTurnEnv(
+            version=self.version,
+            path=self.path,
+            reward=config.reward,
+            augmenter=augmenter_of(config),
+            tool_style=config.tool_style,
+        )
+
+
+class TrainingEnv(BFCLMultiTurnEnv):
+    """Deals training tasks for ever, by a config that may be swapped between two episodes."""
+
+    def __init__(self, world: BFCLWorld, config: BFCLConfig, excluded: frozenset[int], seed: int) -> None:
+        super().__init__(version=world.version, path=world.path)
+        self._world, self._excluded, self._seed = world, excluded, seed
+        self.set_config(config)
+
+    def set_config(self, config: BFCLConfig) -> None:
+        """Deal and speak by this config from the next reset on."""
+        self._pool = TaskPool(self._world.package, self._world.cut, config, seed=self._seed, excluded=self._excluded)
+        self._config = config
+        self.settings |= {
+            "reward": config.reward,
+            "augmenter": augmenter_of(config),
+            "tool_style": config.tool_style,
+        }
+
+    def get_config(self) -> BFCLConfig:
+        return self._config
+
+    set_task, get_task = set_config, get_config  # RLlib's names
+
+    def next_task(self) -> Task:
+        """What the next reset without a task would begin."""
+        return self._pool.deal()
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """With a seed the pool begins anew, by that seed."""
+        if seed is not None:
+            self._seed = seed
+            self.set_config(self._config)
+        named = dict(options or {})
+        if "task" not in named:
+            named["task"] = self.next_task()
+        return super().reset(seed=seed, options=named)
+
+
+def augmenter_of(config: BFCLConfig) -> Augmenter | None:
+    """What speaks beside the tools' results in a stage."""
+    return WrittenHints(config.hints) if config.feedback == "augmented" else None
+
+
+def _episode(number: int, task: Task, env: BFCLMultiTurnEnv, talk: Conversation) -> Episode:
+    played = env.conversation
+    assert played is not None, "the player has reset it"
+    scores = played.scores()
+    failure = "policy_error" if talk.error is not None else failure_of(played)
+    hints = env.settings["augmenter"]
+    return Episode(
+        case=number,
+        slice=task.split,
+        failure=failure,
+        metrics={"success_rate": scores["success"], "progress": scores["progress"], "syntax": scores["syntax"]},
+        cost={"episodes": 1, "samples": 1, "env_steps": len(talk.rewards), "tokens": talk.tokens},
+        trace={
+            "task": task.id,
+            "replies": [reply.text for reply in talk.replies],
+            "hints_by": None if hints is None else dict(hints.hints),
+            "counts": {
+                name: scores[name] for name in ("calls", "failed_calls", "unreadable", "guessed_turns", "turns")
+            },
+            "departures": list(played.departures),
+        },
+        note=talk.error,
+    )

@@ -1,0 +1,271 @@
+"""Tool use in the loop: what is drawn, played and told; the menu and its learner; the four stages end to end."""
+
+import json
+import random
+
+import pytest
+
+from engineers import make
+from engineers.knobs import find_knobs
+from envtuning.trainees import make_trainee
+from envtuning.trainees.menu import MenuPolicy, advantages
+from envtuning.worlds.bfcl.calls import as_reply
+from envtuning.worlds.bfcl.config import BFCLConfig
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.hints import WrittenHints
+from envtuning.worlds.bfcl.menu import DONE, choices, read_menu, shown
+from envtuning.worlds.bfcl.package import SPLITS
+from envtuning.worlds.bfcl.pool import TaskPool
+from envtuning.worlds.bfcl.splits import by_scenario
+from envtuning.worlds.bfcl.tasks import find_task, load_tasks
+from envtuning.worlds.episodes import rates
+from envtuning.worlds.registry import make_world
+from envtuning.worlds.world import InfeasibleConfig, TooFewCases
+
+MENU = BFCLConfig(tool_style="menu")
+BASE = BFCLConfig(slices={"base": {}}, tool_style="menu")
+
+
+@pytest.fixture(scope="module")
+def world(v4):
+    return make_world("tools")
+
+
+class GroundTruth:
+    """Says each turn's calls and then that it is done; finds the task by its question."""
+
+    def __init__(self, package, split):
+        self.turns = {task.questions[0]: task for task in load_tasks(package, split)}
+
+    def reply(self, conversations, *, seed):
+        return [self._next(messages) for messages in conversations]
+
+    def _next(self, messages):
+        first = messages[0]["content"].rpartition("\n\nUser: ")[2]
+        task = self.turns[first]
+        said = [m["content"] for m in messages if m["role"] == "assistant"]
+        turn = said.count(DONE)
+        wanted = task.ground_truth[turn]
+        return as_reply(wanted) if wanted and (not said or said[-1] == DONE) else DONE
+
+
+def test_held_out_sets_are_of_their_scenarios_and_disjoint(world):
+    validation = world.draw(MENU, 10, seed=1, purpose="validation", exclude=())
+    test = world.draw(MENU, 30, seed=1, purpose="test", exclude=(validation,))
+    probe = world.draw(BASE, 20, seed=1, purpose="probe", exclude=(validation, test))
+    cut = by_scenario()
+    assert validation.fingerprints() <= cut.validation
+    assert test.fingerprints() <= cut.test
+    assert probe.fingerprints() <= cut.train
+    assert len(validation) == 40
+    assert len(test) == 120
+    assert all(task_id.startswith("multi_turn_base_") for task_id in probe.ids)
+    assert world.draw(MENU, 10, seed=1, purpose="validation", exclude=()) == validation
+    with pytest.raises(TooFewCases, match="20"):
+        world.draw(MENU, 21, seed=1, purpose="validation", exclude=())
+
+
+def test_cases_come_back_from_the_disk(world, tmp_path):
+    cases = world.draw(MENU, 5, seed=1, purpose="validation", exclude=())
+    cases.save(tmp_path / "cases.json")
+    assert world.load(tmp_path / "cases.json") == cases
+
+
+def test_ground_truth_solves_what_the_world_plays(world, v4):
+    target = BFCLConfig(slices={"miss_func": {}})
+    cases = world.draw(target, 20, seed=1, purpose="validation", exclude=())
+    episodes = world.play(GroundTruth(v4, "miss_func"), cases, target, seed=0)
+    assert [episode.failure for episode in episodes] == [None] * 20
+    assert rates(episodes) == {"success_rate": 1.0, "progress": 1.0, "syntax": 1.0}
+    assert all(episode.cost["episodes"] == 1 and episode.cost["env_steps"] > 1 for episode in episodes)
+
+
+def test_silence_fails_and_is_told_readably(world):
+    cases = world.draw(MENU, 5, seed=1, purpose="validation", exclude=())
+    episodes = world.play(lambda text: "I would rather not.", cases, MENU, seed=0)
+    assert rates(episodes) == {"success_rate": 0.0, "progress": 0.0, "syntax": 0.0}
+    case = world.explain(cases, episodes[0])
+    assert case.kind == "said_nothing"
+    assert case.picture.startswith("User")
+    assert "no call was made" in case.explanation
+    assert json.dumps([episode.to_json() for episode in episodes])
+
+
+def test_failure_cases_and_prompts_keep_the_paths_that_they_are_about(world, v4):
+    """They are about files: nothing of them is blanked on the way into a prompt."""
+    from engineers.redaction import scrub
+
+    task = find_task(v4, "multi_turn_base_0")
+    target = BFCLConfig(slices={"base": {}})
+
+    class Wrong:
+        def reply(self, conversations, *, seed):
+            return [
+                "[cd(folder='document')]" if len(talk) == 1 else "[pwd()]" if len(talk) == 3 else DONE
+                for talk in conversations
+            ]
+
+    from envtuning.worlds.bfcl.world import BFCLCases
+
+    cases = BFCLCases((task.id,))
+    (episode,) = world.play(Wrong(), cases, target, seed=0)
+    case = world.explain(cases, episode)
+    assert case.kind == "wrong_state"
+    assert "GorillaFileSystem.root" in case.explanation
+    assert "/workspace/document" in case.picture
+    assert scrub(case.picture) == case.picture
+    assert not any(value in case.explanation for value in ("temp", "final_report"))  # no values of the ground truth
+
+
+def test_a_policy_that_raises_fails_that_task_alone(world):
+    target = BFCLConfig(slices={"base": {}})
+    cases = world.draw(target, 4, seed=1, purpose="validation", exclude=())
+
+    def policy(text):
+        raise RuntimeError("no weights")
+
+    episodes = world.play(policy, cases, target, seed=0)
+    assert {episode.failure for episode in episodes} == {"policy_error"}
+    assert "no weights" in episodes[0].note
+
+
+def test_what_cannot_be_drawn_or_must_not_be_said_is_refused(world):
+    with pytest.raises(ValueError, match="every share is 0"):
+        BFCLConfig(slices={"base": {"share": 0}})
+    with pytest.raises(ValueError, match="min_turns"):
+        BFCLConfig(min_turns=5, max_turns=2)
+    with pytest.raises(InfeasibleConfig, match="widen the turns"):
+        world.check(BFCLConfig(tools=dict.fromkeys(MENU.tools, 0.0)))
+    with pytest.raises(InfeasibleConfig, match="gives away"):
+        world.check(BFCLConfig(hints={"cd: cd: {}: No such file or directory": "Look for final_report.pdf."}))
+    world.check(MENU)
+
+
+def test_the_pool_deals_by_shares_in_passes(v4):
+    config = BFCLConfig(slices={"base": {"share": 0.75}, "miss_func": {"share": 0.25}}, pool_size=40, epochs=2)
+    pool = TaskPool(v4, by_scenario(), config, seed=3)
+    first, second, third = ([pool.deal().id for _ in range(40)] for _ in range(3))
+    assert sorted(first) == sorted(second) != sorted(third)
+    assert first != second
+    dealt = [
+        TaskPool(v4, by_scenario(), config.model_copy(update={"pool_size": 320}), seed=n).deal().split
+        for n in range(400)
+    ]
+    assert 0.68 < dealt.count("base") / 400 < 0.82
+    without = BFCLConfig(tools={"TravelAPI": 0.0})
+    assert not any("TravelAPI" in TaskPool(v4, by_scenario(), without, seed=n).deal().classes for n in range(50))
+    assert (
+        TaskPool(v4, by_scenario(), config, seed=3).deal().id == TaskPool(v4, by_scenario(), config, seed=3).deal().id
+    )
+
+
+def test_engineers_can_write_shares_tools_and_hints(world):
+    key = "cd: cd: {}: No such file or directory"
+    config = BFCLConfig(feedback="augmented", hints={key: ""})
+    names = {knob.pattern for knob in find_knobs(config)}
+    assert names == {"slices.*.share", "tools.*", "hints.*"}
+    from engineers import StageReport
+
+    report = StageReport(stage=0, config=config.model_dump(mode="json"), objective="success_rate")
+    proposal = make("uniform").propose(report, current=config)
+    assert isinstance(proposal.config, BFCLConfig)
+    world.check(proposal.config.model_copy(update={"hints": {key: "Check folder; cd moves one folder at a time."}}))
+
+
+def test_the_menu_always_holds_the_right_call(v4):
+    for task in random.Random(0).sample([task for split in SPLITS for task in load_tasks(v4, split)], 40):
+        talk = Conversation(v4, task, tool_style="menu")
+        while not talk.over:
+            menu = read_menu(talk.said)
+            assert DONE in menu
+            assert len(set(menu)) == len(menu) >= 2
+            made = [str(call) for call, _ in talk.earlier[talk._turn_began :]]
+            left = [as_reply([call]) for call in talk.task.plan[talk.turn]][len(made) :]
+            right = next((c for c in menu if left and as_reply([c[1:-1]]) == c and _same(c, left[0], v4, task)), DONE)
+            if left:
+                assert right != DONE, (task.id, left[0], menu)
+            talk.act(right)
+        assert talk.scores()["success"] == 1
+
+
+def _same(choice, wanted, package, task):
+    from envtuning.worlds.bfcl.actionability.faults import named_plan
+    from envtuning.worlds.bfcl.calls import read_call
+
+    plan = {str(call): str(named) for a, b in zip(task.plan, named_plan(package, task)) for call, named in zip(a, b)}
+    return str(read_call(choice[1:-1])) == plan[str(read_call(wanted[1:-1]))]
+
+
+def test_the_menu_is_a_function_of_the_moment(v4):
+    task = load_tasks(v4, "base")[3]
+    assert choices(v4, task, 0, [], 0) == choices(v4, task, 0, [], 0)
+    assert choices(v4, task, 0, [], 0) != choices(v4, task, 0, [], 1)
+    assert read_menu(f"x\n{shown(['[ls()]', DONE])}") == ["[ls()]", DONE]
+    assert read_menu("no menu") == []
+
+
+def test_a_decision_answers_for_what_comes_after_it():
+    from envtuning.trainees.menu import Choice
+
+    lucky = [Choice([], 0, turn=0, paid=0.0), Choice([], 0, turn=1, paid=1.0)]
+    late = [Choice([], 0, turn=0, paid=0.5), Choice([], 0, turn=1, paid=0.0)]
+    better, spread = advantages([lucky, late])
+    assert better[0, 1] > 0 > better[1, 1]
+    assert better[0, 0] > 0 > better[1, 0]
+    assert spread > 0
+    assert advantages([lucky, lucky])[1] == 0
+
+
+def test_the_learner_refuses_what_it_cannot_learn_from(world):
+    with pytest.raises(ValueError, match="at least 2 episodes"):
+        make_trainee("menu", world=world, room={}, group=1)
+    trainee = make_trainee("menu", world=world, room={})
+    with pytest.raises(ValueError, match="tool_style: menu"):
+        trainee.train(BFCLConfig(), 8, seed=0)
+    with pytest.raises(ValueError, match="has no menu"):
+        MenuPolicy(trainee.weights).reply([[{"role": "user", "content": "x"}]])
+
+
+def test_training_repeats_itself_from_a_saved_folder(world, tmp_path):
+    first = make_trainee("menu", world=world, room={}, group=4, groups=2)
+    first.train(BASE, 16, seed=1)
+    first.save(tmp_path)
+    again = make_trainee("menu", world=world, room={}, group=4, groups=2)
+    again.load(tmp_path)
+    assert first.train(BASE, 16, seed=2) == again.train(BASE, 16, seed=2)
+    assert (first.weights == again.weights).all()
+
+
+@pytest.mark.slow
+def test_the_learner_learns_on_unseen_scenarios(world):
+    cases = world.draw(BASE, 20, seed=1, purpose="validation", exclude=())
+    trainee = make_trainee("menu", world=world, room={}, exclude=(cases,))
+    before = rates(world.play(trainee.policy(), cases, BASE, seed=0))
+    trainee.train(BASE.model_copy(update={"reward": "syntax"}), 640, seed=3)
+    after = rates(world.play(trainee.policy(), cases, BASE, seed=0))
+    assert after["syntax"] > before["syntax"] + 0.1
+
+
+@pytest.mark.slow
+def test_the_four_stages_run_end_to_end(v4, tmp_path):
+    from envtuning.loop.run import start
+    from envtuning.runs.spec import load_spec
+
+    changes = {f"stages.{n}.budget": 112 for n in range(4)}
+    changes |= {"suites.validation_per_slice": 2, "suites.test_per_slice": 2, "suites.probe_per_slice": 2}
+    changes |= {"suites.validate_every": 32, "trainee.options.group": 4, "trainee.options.groups": 2}
+    run = start(load_spec("environment-tuning-tools", changes=changes), tmp_path / "run")
+    reports = [run.stage(number).report for number in range(4)]
+    assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]
+    assert [report.config["reward"] for report in reports] == ["syntax", "progress", "progress", "progress"]
+    assert all(report.failure_cases and report.behaviour and report.environment_stats for report in reports)
+    assert run.test_file.exists()
+
+
+def test_hints_of_the_stage_are_shown_in_validation_too(world):
+    stage = BFCLConfig(feedback="augmented", hints={"cd: cd: {}: No such file or directory": "Look around."})
+    rules = world.validated_as(MENU, stage)
+    assert rules.tool_style == "menu"
+    assert rules.hints == stage.hints
+    assert isinstance(world._env(rules).settings["augmenter"], WrittenHints)
+    assert world._env(MENU).settings["augmenter"] is None
