@@ -6,6 +6,8 @@
 PYTHON ?= python3
 TORCH_INDEX ?=
 PYTEST_ARGS ?=
+# Tests run in two processes; `make test SPREAD=` runs them in one.
+SPREAD ?= -n 2 --dist loadgroup
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,10 +25,10 @@ demo: setup ## Four rounds of training with the rule-based engineer, then the ta
 	$(BIN)/envtuning run demo
 
 test: setup-dev ## Every test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS)
 
 test-fast: setup-dev ## The tests that take seconds
-	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS)
 
 prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours
 	$(BIN)/python -m pytest -m prove $(PYTEST_ARGS)
