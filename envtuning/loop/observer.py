@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from engineers.report import Incident
+from envtuning.own import import_own
 from envtuning.runs.folder import Answer, RunFolder, StageFolder
 
 
@@ -87,7 +87,7 @@ def observer_at(place: str) -> Observer:
     if not attribute:
         raise UnknownObserver(f"observer {place!r}: name it as 'package.module:factory'")
     try:
-        made = getattr(import_module(module_name), attribute)()
+        made = getattr(import_own(module_name), attribute)()
     except (ImportError, AttributeError, TypeError) as error:
         raise UnknownObserver(f"observer {place!r} cannot be made: {error}") from error
     if not isinstance(made, Observer):

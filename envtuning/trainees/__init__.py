@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
 from pydantic import ValidationError
 
 from envtuning.extras import needs
+from envtuning.own import import_own
 from envtuning.runs.spec import sentences
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
@@ -86,7 +86,7 @@ def _factory(kind: str) -> Any:
             f"trainee kind {kind!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
         )
     try:
-        module = import_module(module_name)
+        module = import_own(module_name)
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if place is not kind and missing not in ("envtuning", "mapf_frozenlake", "engineers"):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from inspect import signature
 from typing import Any
 
+from envtuning.own import import_own
 from envtuning.worlds.world import World
 
 WORLDS: dict[str, str] = {
@@ -27,7 +27,7 @@ def make_world(name: str, **options: Any) -> World[Any]:
             f"no world {name!r}: there are {', '.join(WORLDS)}, or name your own as 'package.module:object'"
         )
     try:
-        module = import_module(module_name)
+        module = import_own(module_name)
     except ImportError as error:
         raise UnknownWorld(f"world {name!r}: {module_name} cannot be imported ({error})") from error
     if not hasattr(module, attribute):
