@@ -1,6 +1,6 @@
 """Engineers read a report of what a trainee did and propose the next environment config."""
 
-from engineers.guard import check
+from engineers.guard import Guard, check
 from engineers.model.chat import Chat, ChatError, Completion, Message
 from engineers.model.context import CONTEXTS, Context
 from engineers.model.engineer import ModelEngineer
@@ -24,6 +24,7 @@ __all__ = [
     "Context",
     "Engineer",
     "FailureCase",
+    "Guard",
     "Incident",
     "Message",
     "Meter",

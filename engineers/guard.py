@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,6 +19,48 @@ Feasible = Callable[[Any], object]
 """Asks whether a config can be drawn: returns None (or True) if so; a sentence, False or an exception if not."""
 
 
+@dataclass(frozen=True)
+class Guard:
+    """What a proposal must pass besides its schema; an engineer that is given one asks it before it answers."""
+
+    feasible: Feasible | None = None  # None: nobody is asked whether the config can be drawn
+    max_drop: float | None = None  # largest part of a working slice's share that may go at once (0.5: half); None: all
+
+    def __post_init__(self) -> None:
+        if self.max_drop is not None and not 0 <= self.max_drop <= 1:
+            raise ValueError(f"max_drop={self.max_drop}: give a part from 0 to 1 (0.5: half), or None for no limit")
+
+    def check(
+        self,
+        proposal: Proposal[Any] | BaseModel,
+        current: BaseModel,
+        history: Sequence[StageRecord] = (),
+        *,
+        editable: Sequence[str] | None = None,
+        objective: str = "valid_rate",
+    ) -> list[str]:
+        """Why this proposal must not be trained on, a sentence each; empty if it may.
+
+        ``history`` ends with the stage that was just validated (``report.records()``).
+        """
+        config = proposal.config if isinstance(proposal, Proposal) else proposal
+        if type(config) is not type(current):
+            return [f"the config is a {type(config).__name__}, it must be a {type(current).__name__}"]
+        try:
+            validated(type(current), dump(config))  # a config built past its validators does not pass
+        except KnobError as error:
+            return [str(error)]
+        refusals = _locked(config, current, editable)
+        if self.max_drop is not None:
+            refusals += _dropped(config, current, history, self.max_drop, objective)
+        if self.feasible is not None and not refusals:
+            refusals += _infeasible(config, self.feasible)
+        return refusals
+
+
+NO_GUARD = Guard()
+
+
 def check(
     proposal: Proposal[Any] | BaseModel,
     current: BaseModel,
@@ -28,26 +71,8 @@ def check(
     max_drop: float | None = None,
     objective: str = "valid_rate",
 ) -> list[str]:
-    """Why this proposal must not be trained on, a sentence each; empty if it may.
-
-    ``history`` ends with the stage that was just validated (``report.records()``). ``max_drop`` is the largest part of a
-    working slice's share that one proposal may take away (0.5: half; None: no limit).
-    """
-    if max_drop is not None and not 0 <= max_drop <= 1:
-        raise ValueError(f"max_drop={max_drop}: give a part from 0 to 1 (0.5: half), or None for no limit")
-    config = proposal.config if isinstance(proposal, Proposal) else proposal
-    if type(config) is not type(current):
-        return [f"the config is a {type(config).__name__}, it must be a {type(current).__name__}"]
-    try:
-        validated(type(current), dump(config))  # a config built past its validators does not pass
-    except KnobError as error:
-        return [str(error)]
-    refusals = _locked(config, current, editable)
-    if max_drop is not None:
-        refusals += _dropped(config, current, history, max_drop, objective)
-    if feasible is not None and not refusals:
-        refusals += _infeasible(config, feasible)
-    return refusals
+    """``Guard(feasible, max_drop).check(…)`` in one call."""
+    return Guard(feasible, max_drop).check(proposal, current, history, editable=editable, objective=objective)
 
 
 def _locked(config: BaseModel, current: BaseModel, editable: Sequence[str] | None) -> list[str]:

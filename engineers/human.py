@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.model.answers import read_answer
 from engineers.model.context import Context, context_named
 from engineers.model.prompt import build_prompt, require_templates
@@ -40,14 +40,13 @@ class HumanEngineer:
         timeout: float = 24 * 3600.0,  # seconds
         poll: float = 0.5,  # seconds between two looks at the file
         context: str | Context = "full",
-        feasible: Feasible | None = None,
-        max_drop: float | None = None,
+        guard: Guard = NO_GUARD,
         say: Callable[[str], object] | None = None,
     ) -> None:
         require_templates()
         self.desk, self.timeout, self.poll = Path(desk), timeout, poll
         self.context = context_named(context)
-        self.feasible, self.max_drop = feasible, max_drop
+        self.guard = guard
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
 
     def propose(
@@ -68,7 +67,7 @@ class HumanEngineer:
             seen = stamp
             try:
                 text = answer_file.read_text(encoding="utf-8", errors="replace")
-                config, reasons = read_answer(text, form, report, feasible=self.feasible, max_drop=self.max_drop)
+                config, reasons = read_answer(text, form, report, guard=self.guard)
             except ReplyError as error:
                 refusals.append(str(error))
                 (answer_file.parent / "refused.txt").write_text(f"{error}\n", encoding="utf-8")
@@ -123,8 +122,7 @@ def make(
     timeout: float = 24 * 3600.0,
     poll: float = 0.5,
     context: str | Context = "full",
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
     say: Callable[[str], object] | None = None,
 ) -> HumanEngineer:
     """``human`` works in ``engineer-desk``, ``human/FOLDER`` in that folder."""
@@ -133,7 +131,6 @@ def make(
         timeout=timeout,
         poll=poll,
         context=context,
-        feasible=feasible,
-        max_drop=max_drop,
+        guard=guard,
         say=say,
     )

@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from engineers.guard import Guard
 from engineers.proposal import Engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -50,8 +51,7 @@ TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit"
 COMMON_OPTIONS = (
     "seed",
     "space",
-    "feasible",
-    "max_drop",
+    "guard",
     "context",
     "transcript",
     "max_attempts",
@@ -72,12 +72,16 @@ class UnknownEngineer(ValueError):
 
 
 def make(name: str, **options: Any) -> Engineer:
-    """The engineer of this name. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
+    """The engineer of this name; ``feasible`` and ``max_drop`` are short for ``guard=Guard(feasible, max_drop)``. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
 
     The ``COMMON_OPTIONS`` may be given to any engineer, so that a loop needs no cases; others only to one that has them.
     A factory is given what follows the slash and the options; a class the options alone.
     """
     backend, _, model = name.partition("/")
+    if limits := {limit: options.pop(limit) for limit in ("feasible", "max_drop") if limit in options}:
+        if "guard" in options:
+            raise TypeError(f"{name!r}: give either guard or {' and '.join(limits)}")
+        options["guard"] = Guard(**limits)
     factory = _factory(backend)
     if backend in NEEDS_MODEL and not model:
         raise UnknownEngineer(f"{name!r} says nothing of what to use: write it as {NEEDS_MODEL[backend]!r}")

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible, check
+from engineers.guard import NO_GUARD, Guard
 from engineers.model.replies import ReplyError, parse_reply
 from engineers.model.wire import WireForm
 from engineers.proposal import Change
@@ -20,21 +20,12 @@ def read_answer(
     form: WireForm[ConfigT],
     report: StageReport,
     *,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> tuple[ConfigT, list[Change]]:
     """The config in a reply, and the reasons given for its changes. Raises ``ReplyError`` for everything else."""
     answer = parse_reply(text)
     config = form.merge(answer)
-    refusals = check(
-        config,
-        form.current,
-        report.records(),
-        editable=form.editable,
-        feasible=feasible,
-        max_drop=max_drop,
-        objective=report.objective,
-    )
+    refusals = guard.check(config, form.current, report.records(), editable=form.editable, objective=report.objective)
     if refusals:
         raise ReplyError("config", "; ".join(refusals))
     return config, form.reasons(answer, config)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.model.answers import read_answer
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
@@ -47,8 +47,7 @@ class ModelEngineer:
         max_cost: float | None = None,  # US dollars, likewise
         meter: Meter | None = None,  # instead of the two caps: shared with other engineers
         transcript: str | Path | None = None,  # JSONL file that every exchange is added to
-        feasible: Feasible | None = None,
-        max_drop: float | None = None,
+        guard: Guard = NO_GUARD,
         name: str | None = None,
         **unused: Any,  # what engineers.make gives to all alike, and only engineers without a model need
     ) -> None:
@@ -65,8 +64,7 @@ class ModelEngineer:
         self.max_tokens = max_tokens
         self.meter = meter or Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
         self.transcript = Transcript(Path(transcript)) if transcript is not None else None
-        self.feasible = feasible
-        self.max_drop = max_drop
+        self.guard = guard
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -80,7 +78,7 @@ class ModelEngineer:
                 text = ""
                 try:
                     text = dialogue.ask("proposal", messages, form.schema)
-                    config, reasons = read_answer(text, form, report, feasible=self.feasible, max_drop=self.max_drop)
+                    config, reasons = read_answer(text, form, report, guard=self.guard)
                     return self._proposal(dialogue, config, reasons)
                 except ReplyError as error:
                     dialogue.refuse(error)

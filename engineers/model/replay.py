@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.model.chat import ChatError, Completion, Message
 from engineers.model.engineer import ModelEngineer
 from engineers.model.transcript import Exchange, TranscriptError, read_transcript
@@ -58,7 +58,6 @@ def make(
     model: str,
     *,
     transcript: str | Path | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> ReplayEngineer:
-    return ReplayEngineer(Path(model), transcript=transcript, feasible=feasible, max_drop=max_drop)
+    return ReplayEngineer(Path(model), transcript=transcript, guard=guard)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.plain.learnability import mixed_with_uniform
@@ -80,7 +80,6 @@ def make(
     _model: str = "",
     *,
     space: Space | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> BanditEngineer:
-    return BanditEngineer(space=space, feasible=feasible, max_drop=max_drop)
+    return BanditEngineer(space=space, guard=guard)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible, check
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values
 from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
@@ -52,12 +52,11 @@ class PlainEngineer(ABC):
         *,
         seed: int = 0,
         space: Space | None = None,
-        feasible: Feasible | None = None,
-        max_drop: float | None = None,
+        guard: Guard = NO_GUARD,
         **unused: Any,
     ) -> None:
         require_common(type(self).__name__, unused)
-        self.seed, self.space, self.feasible, self.max_drop = seed, dict(space or {}), feasible, max_drop
+        self.seed, self.space, self.guard = seed, dict(space or {}), guard
         for pattern, (low, high) in self.space.items():
             if not low <= high:
                 raise ValueError(f"space {pattern!r} is ({low}, {high}): give (low, high)")
@@ -136,15 +135,7 @@ class PlainEngineer(ABC):
             config = with_values(current, values)
         except KnobError as error:
             return None, [str(error)]
-        refused = check(
-            config,
-            current,
-            report.records(),
-            editable=editable,
-            feasible=self.feasible,
-            max_drop=self.max_drop,
-            objective=report.objective,
-        )
+        refused = self.guard.check(config, current, report.records(), editable=editable, objective=report.objective)
         return (None, refused) if refused else (config, [])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.plain.signals import learnability, signals
@@ -61,7 +61,6 @@ def make(
     _model: str = "",
     *,
     space: Space | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> LearnabilityEngineer:
-    return LearnabilityEngineer(space=space, feasible=feasible, max_drop=max_drop)
+    return LearnabilityEngineer(space=space, guard=guard)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.report import StageReport
@@ -59,7 +59,6 @@ def make(
     *,
     seed: int = 0,
     space: Space | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> RandomEngineer:
-    return RandomEngineer(seed=seed, space=space, feasible=feasible, max_drop=max_drop)
+    return RandomEngineer(seed=seed, space=space, guard=guard)

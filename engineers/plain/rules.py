@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.plain.signals import Rates, Signals, learnability, signals
@@ -156,8 +156,7 @@ def make(
     _model: str = "",
     *,
     space: Space | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
     thresholds: Thresholds | None = None,
 ) -> RulesEngineer:
-    return RulesEngineer(space=space, feasible=feasible, max_drop=max_drop, thresholds=thresholds)
+    return RulesEngineer(space=space, guard=guard, thresholds=thresholds)

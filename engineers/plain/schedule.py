@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump, find_knobs
 from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.plain.way import Way, shares_ahead
@@ -28,10 +28,9 @@ class ScheduleEngineer(PlainEngineer):
         parts: Sequence[float] = (),
         seed: int = 0,
         space: Space | None = None,
-        feasible: Feasible | None = None,
-        max_drop: float | None = None,
+        guard: Guard = NO_GUARD,
     ) -> None:
-        super().__init__(seed=seed, space=space, feasible=feasible, max_drop=max_drop)
+        super().__init__(seed=seed, space=space, guard=guard)
         if any(not 0 <= part <= 1 for part in parts):
             raise ValueError(f"parts={list(parts)}: give parts of the way, from 0 to 1")
         self.parts = tuple(parts)
@@ -56,7 +55,6 @@ def make(
     *,
     parts: Sequence[float] = (),
     space: Space | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> ScheduleEngineer:
-    return ScheduleEngineer(parts=parts, space=space, feasible=feasible, max_drop=max_drop)
+    return ScheduleEngineer(parts=parts, space=space, guard=guard)

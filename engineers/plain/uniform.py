@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from engineers.guard import Feasible
+from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer, Space
 from engineers.report import StageReport
@@ -47,7 +47,6 @@ def make(
     *,
     seed: int = 0,
     space: Space | None = None,
-    feasible: Feasible | None = None,
-    max_drop: float | None = None,
+    guard: Guard = NO_GUARD,
 ) -> UniformEngineer:
-    return UniformEngineer(seed=seed, space=space, feasible=feasible, max_drop=max_drop)
+    return UniformEngineer(seed=seed, space=space, guard=guard)

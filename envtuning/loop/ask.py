@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import engineers
-from engineers.guard import check
+from engineers.guard import Guard
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
@@ -78,15 +78,10 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer[An
                 incident("engineer_failed", f"{name} gave no usable config ({why}); the current config goes on")
             ],
         )
-    refusals = check(
-        proposal,
-        current,
-        report.records(),
-        editable=spec.editable,
-        feasible=spec.world.made.check if spec.guard.check_feasible else None,
-        max_drop=spec.guard.max_drop,
-        objective=report.objective,
-    )
+    guard = guard_of(spec)
+    refusals = []
+    if getattr(engineer, "guard", None) != guard:  # who was given the guard has asked it
+        refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
         message = f"{name}'s config was refused ({'; '.join(refusals)}); the current config goes on"
         return answer(proposal=proposal, config=current, incidents=[incident("refused_proposal", message)])
@@ -111,15 +106,18 @@ def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
 
 def new_engineer(spec: RunSpec, options: dict[str, Any]) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
-    feasible = spec.world.made.check if spec.guard.check_feasible else None
-    guard = {"feasible": feasible, "max_drop": spec.guard.max_drop}
-    given = guard | spec.engineer.options | options
+    given = {"guard": guard_of(spec)} | spec.engineer.options | options
     try:
         if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
             given["context"] = engineers.Context(**given["context"])
         return engineers.make(spec.engineer.name, **given)
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
         raise EngineerUnavailable(str(error)) from error
+
+
+def guard_of(spec: RunSpec) -> Guard:
+    """What every config of this run must pass."""
+    return Guard(spec.world.made.check if spec.guard.check_feasible else None, spec.guard.max_drop)
 
 
 def spent_before(run: RunFolder, stage: StageFolder) -> dict[str, float]:
@@ -197,7 +195,7 @@ def redraw(spec: RunSpec, config: Any) -> Any:
         )
         blank = StageReport(stage=0, config=config.model_dump(mode="json"))
         drawn = engineer.propose(blank, current=config, editable=spec.editable).config
-        refusals = check(drawn, config, editable=spec.editable, feasible=spec.world.made.check)
+        refusals = Guard(spec.world.made.check).check(drawn, config, editable=spec.editable)
         if not refusals:
             return drawn
     raise RunError(f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config")

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from engineers import Guard
 from engineers.human import HumanEngineer, make
 
 
@@ -81,7 +82,7 @@ def test_an_answer_to_another_question_does_not_count(tmp_path, answer, report, 
 
 def test_the_guard_holds_for_people_too(tmp_path, answer, report, kitchen):
     desk = Desk(tmp_path, answer(soup={"share": 0.0}), answer(soup={"share": 0.4}))
-    proposal = desk.engineer(max_drop=0.5).propose(report, kitchen)
+    proposal = desk.engineer(guard=Guard(max_drop=0.5)).propose(report, kitchen)
     assert proposal.config.menu["soup"].share == 0.4
     assert "slice soup works" in proposal.refusals[0]
 

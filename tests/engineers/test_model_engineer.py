@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engineers import BudgetExceeded, Context, Meter, ModelEngineer
+from engineers import BudgetExceeded, Context, Guard, Meter, ModelEngineer
 from engineers.model.chat import AuthFailed, ConnectionCut, RateLimited, Refused, Timeout, TooLong
 
 
@@ -56,7 +56,7 @@ def test_after_the_last_bad_reply_the_current_config_goes_on(scripted, report, k
 
 def test_what_the_guard_refuses_goes_back_to_the_model(scripted, answer, report, kitchen):
     chat = scripted(answer(soup={"share": 0.0}), answer(soup={"share": 0.4}))
-    proposal = ask(chat, report, kitchen, max_drop=0.5)
+    proposal = ask(chat, report, kitchen, guard=Guard(max_drop=0.5))
     assert proposal.config.menu["soup"].share == 0.4
     assert "slice soup works" in chat.asked[1][-1]["content"]
 
@@ -67,7 +67,7 @@ def test_what_the_generator_cannot_draw_goes_back_to_the_model(scripted, answer,
             raise ValueError("steps=9 needs a bigger pot: at most 5")
 
     chat = scripted(answer(soup={"steps": 9}), answer(soup={"steps": 5}))
-    proposal = ask(chat, report, kitchen, feasible=feasible)
+    proposal = ask(chat, report, kitchen, guard=Guard(feasible))
     assert proposal.config.menu["soup"].steps == 5
     assert proposal.refusals == ["config: the config cannot be drawn: steps=9 needs a bigger pot: at most 5"]
 

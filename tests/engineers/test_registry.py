@@ -41,8 +41,19 @@ def test_nothing_that_is_named_is_silently_ignored(name):
 
 
 def test_a_misspelt_option_is_an_error():
-    with pytest.raises(TypeError, match="'rules' has no option sede; it has feasible, max_drop, space, thresholds"):
+    with pytest.raises(TypeError, match="'rules' has no option sede; it has guard, space, thresholds"):
         engineers.make("rules", sede=1)
+
+
+def test_the_guards_parts_may_be_given_by_themselves():
+    def feasible(config):
+        return None
+
+    short = engineers.make("rules", feasible=feasible, max_drop=0.5)
+    assert short.guard == engineers.Guard(feasible, 0.5)
+    assert engineers.make("rules").guard == engineers.Guard()
+    with pytest.raises(TypeError, match="give either guard or max_drop"):
+        engineers.make("rules", guard=engineers.Guard(), max_drop=0.5)
 
 
 @pytest.fixture
@@ -61,8 +72,7 @@ def test_third_parties_join_by_an_entry_point(third_party):
 COMMON = {
     "seed": 1,
     "space": {},
-    "feasible": lambda config: None,
-    "max_drop": 0.5,
+    "guard": engineers.Guard(max_drop=0.5),
     "context": "V4",
     "transcript": "t.jsonl",
     "max_attempts": 2,

@@ -287,7 +287,7 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
             return Completion("{" if len(questions) == 1 else json.dumps(example(schema)), 10, 5, 0.25)
 
     def make(name, **options):
-        options = {key: options.get(key) for key in ("transcript", "feasible")}
+        options = {key: options.get(key) for key in ("transcript", "guard")}
         return ModelEngineer(Model(), context="V1", **options)
 
     monkeypatch.setattr(envtuning.loop.ask.engineers, "make", make)
