@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class LiveChat:
     thinking: int = 0  # tokens that the model may think before it answers, out of its max_tokens; 0: it does not
     constrained: bool = True  # False: the schema is only in the prompt
     longest_string: int = 300  # characters of a free text in a constrained reply
+    time_limit: float | None = None  # seconds for one reply; None: as long as its tokens take
 
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
         """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
@@ -52,6 +54,7 @@ class LiveChat:
     def _reply(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         from engineers.model.structured import SchemaLogits, finite
 
+        begin = time.monotonic()
         prompt = self._prompt(messages)
         limit = self._fitting(prompt.shape[1], max_tokens)
         start = self._think(prompt, min(self.thinking, limit // 2)) if self.thinking else prompt
@@ -64,6 +67,8 @@ class LiveChat:
         text = self.tokenizer.decode(written[0, prompt.shape[1] :], skip_special_tokens=True)
         completion = Completion(text, prompt.shape[1], written.shape[1] - prompt.shape[1], cost=0.0)
         if int(written[0, -1]) not in self._eos:
+            if self.time_limit is not None and time.monotonic() - begin >= self.time_limit:
+                raise Rejected(f"no whole reply within time_limit={self.time_limit:g} s: allow more time", completion)
             raise TooLong(f"the reply was cut after {limit} tokens: write less, or raise max_tokens", completion)
         return completion
 
@@ -118,6 +123,7 @@ class LiveChat:
             eos_token_id=self._eos,
             pad_token_id=self._eos[0],
             stop_strings=stop,
+            max_time=self.time_limit,
             use_cache=True,
         )
         return self.language_model.generate(
@@ -150,14 +156,30 @@ def as_found(model: Any, seed: int) -> Iterator[None]:
     """Evaluation mode, no gradients and a random state of its own; afterwards all three are as before."""
     import torch
 
-    modes = {module: module.training for module in model.modules()}
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with modes_kept(model), torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def modes_kept(model: Any) -> Iterator[None]:
+    """Evaluation mode and no gradients; afterwards every module is in the mode that it was in.
+
+    A trainer wraps the model's forward pass at its first step, and a wrapped pass rounds otherwise: the pass is the class's own
+    while this lasts, so that the same weights answer the same before and after.
+    """
+    import torch
+
+    modes = {module: module.training for module in model.modules()}
+    wrapped = model.__dict__.pop("forward", None)
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=devices):
-            torch.manual_seed(seed)
+        with torch.no_grad():
             model.eval()
             yield
     finally:
+        if wrapped is not None:
+            model.__dict__["forward"] = wrapped
         for module, training in modes.items():
             module.training = training
 
@@ -175,9 +197,9 @@ def _seed(seed: int, messages: list[Message]) -> int:
     return int.from_bytes(digest[:7])
 
 
-def make(model: Any, tokenizer: Any = None, **options: Any) -> Engineer:
-    """An engineer on a model that is in memory: ``make(model=…, tokenizer=…)``."""
+def make(model: Any, tokenizer: Any = None, *, called: str = "live/model", **options: Any) -> Engineer:
+    """An engineer on a model that is in memory: ``make(model=…, tokenizer=…)``; ``called`` names it in transcripts."""
     require("torch", "transformers", "llguidance", extra="local")
     if isinstance(model, str) or tokenizer is None:
         raise ValueError("live takes objects, not names: engineers.backends.live.make(model=…, tokenizer=…)")
-    return engineer_on(LiveChat, model, {"tokenizer": tokenizer, **options})
+    return engineer_on(LiveChat, model, {"tokenizer": tokenizer, "model": called, **options})

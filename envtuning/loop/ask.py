@@ -17,8 +17,11 @@ from envtuning.runs import atomic
 from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
+from envtuning.trainees import factory_of
+from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE, live_engineer, raise_unless_possible
 
 REDRAWS = 100
+LoadTrainee = Callable[[], Any]
 
 
 class NoAnswer(RuntimeError):
@@ -31,7 +34,14 @@ class EngineerUnavailable(RuntimeError):
 
 def raise_unless_askable(spec: RunSpec) -> None:
     """Find out before the first stage is trained, not after it. Asks nothing."""
-    if any(stage.config == "engineer" for stage in spec.stages):
+    if not any(stage.config == "engineer" for stage in spec.stages):
+        return
+    if spec.engineer.name in NEED_THE_TRAINEE:
+        try:
+            raise_unless_possible(spec.engineer.name, spec.trainee.kind, factory_of(spec.trainee.kind))
+        except (ValueError, ImportError) as error:
+            raise EngineerUnavailable(str(error)) from error
+    else:
         chat = getattr(new_engineer(spec, {}), "chat", None)
         required_key = getattr(chat, "required_key", lambda: None)
         try:
@@ -40,19 +50,22 @@ def raise_unless_askable(spec: RunSpec) -> None:
             raise EngineerUnavailable(str(error)) from error
 
 
-def ask(run: RunFolder, stage: StageFolder) -> Answer[Any]:
-    """The engineer's answer to a finished stage's report, asked once and then read from the disk."""
+def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]:
+    """The engineer's answer to a finished stage's report, asked once and then read from the disk.
+
+    ``trainee`` loads the trainee as that stage left it; only engineers on the trainee's own model need it.
+    """
     if (recorded := stage.answer) is not None:
         return recorded
     report = stage.report
     assert report is not None, "a stage that is done has a report"
-    answer = settle(run, stage, report)
+    answer = settle(run, stage, report, trainee)
     atomic.write_text(stage.proposal_file, answer.model_dump_json(indent=1) + "\n")
     recorded_before(stage).unlink(missing_ok=True)
     return answer
 
 
-def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer[Any]:
+def settle(run: RunFolder, stage: StageFolder, report: StageReport, trainee: LoadTrainee) -> Answer[Any]:
     """Ask, check, and fall back to the current config where the engineer fails or is refused."""
     spec, answer = run.spec, Answer[stage.config_type]  # type: ignore[name-defined]
     current = stage.config_type.model_validate(report.config)
@@ -61,10 +74,14 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer[An
         return Incident(kind=kind, message=redact(message), stage=stage.number)
 
     name = spec.engineer.name
-    engineer = make_engineer(run, stage)
+    inline = (
+        name in NEED_THE_TRAINEE
+    )  # bounds its own time: a thread that goes on generating would disturb the training
     try:
+        engineer = make_engineer(run, stage, trainee)
         proposal = within(
-            spec.engineer.timeout, lambda: engineer.propose(report, current=current, editable=spec.editable)
+            None if inline else spec.engineer.timeout,
+            lambda: engineer.propose(report, current=current, editable=spec.editable),
         )
     except Exception as error:  # a third party's engineer may fail in any way; the run goes on with what works
         message = f"{name} failed ({type(error).__name__}: {error}); the current config goes on"
@@ -88,7 +105,7 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport) -> Answer[An
     return answer(proposal=proposal, config=proposal.config)
 
 
-def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
+def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> engineers.Engineer:
     """The run's engineer, seeded for this stage; what it was already told for this stage is not asked again."""
     options = {
         "seed": derive(run.spec.seed, "engineer", stage.number),
@@ -97,19 +114,21 @@ def make_engineer(run: RunFolder, stage: StageFolder) -> engineers.Engineer:
     for cap, spent in spent_before(run, stage).items():
         if options.get(cap) is not None:
             options[cap] = max(type(options[cap])(0), options[cap] - spent)
-    engineer = new_engineer(run.spec, options)
+    engineer = new_engineer(run.spec, options, trainee)
     replies = recorded_replies(stage)
     if replies and hasattr(engineer, "chat"):
         engineer.chat = RecordedFirst(engineer.chat, replies)
     return engineer
 
 
-def new_engineer(spec: RunSpec, options: dict[str, Any]) -> engineers.Engineer:
+def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | None = None) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
     given = {"guard": guard_of(spec)} | spec.engineer.options | options
     try:
         if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
             given["context"] = engineers.Context(**given["context"])
+        if spec.engineer.name in NEED_THE_TRAINEE and trainee is not None:
+            return live_engineer(spec.engineer.name, trainee(), timeout=spec.engineer.timeout, **given)
         return engineers.make(spec.engineer.name, **given)
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
         raise EngineerUnavailable(str(error)) from error
@@ -139,7 +158,7 @@ def recorded_replies(stage: StageFolder) -> list[dict[str, Any]]:
     kept = atomic.read_lines(recorded_before(stage)) + stage.transcript()
     if kept:
         atomic.write_lines(recorded_before(stage), kept)
-        stage.transcript_file.unlink(missing_ok=True)
+    stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off
     return [line for line in kept if line.get("reply") is not None]
 
 

@@ -15,6 +15,9 @@ from envtuning.runs.folder import RunFolder, StageConfig
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
+# What a language model's training counts of its own replies; the mean of the stage's last iterations is told.
+LATE_RATES = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
+LATELY = 10
 
 
 @dataclass
@@ -107,6 +110,10 @@ def bookkeeping(run: RunFolder, outcome: StageOutcome) -> dict[str, Any]:
         level = fmean(norms)
         details["grad_norm"] = round(level, 4)
         details["grad_norm_variation"] = round(pstdev(norms) / level, 3) if level else 0.0
+    for name in LATE_RATES:
+        values = [entry[name] for entry in iterations if name in entry][-LATELY:]
+        if values:
+            details[name] = round(fmean(values), 4)
     for name in ("success_rate", "grad_norm"):
         values = [entry[name] for entry in iterations if name in entry]
         if values:

@@ -33,7 +33,7 @@ def create(folder: str | Path, spec: RunSpec) -> RunFolder:
 
 def raise_unless_runnable(spec: RunSpec) -> None:
     """Find out before the first stage what would stop a later one: trainee, engineer, rules and fades."""
-    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target)
+    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target, spec.unit)
     raise_unless_askable(spec)
     reported = reported_by(spec.trainee.kind)
     for number, stage in enumerate(spec.stages):
@@ -129,7 +129,7 @@ class _Loop:
         else:
             before = self.run.stage(number - 1)
             self.observer.engineer_asked(before, self.spec.engineer.name)
-            answer = ask(self.run, before)
+            answer = ask(self.run, before, lambda: self.trainee_before(number))
             self.observer.engineer_answered(before, answer)
             for incident in answer.incidents:
                 self.observer.went_wrong(incident)
@@ -141,6 +141,7 @@ class _Loop:
         folder = self.run.stage(number)
         chosen = folder.config
         assert chosen is not None, "a stage is trained after its config was chosen"
+        self.slim(number - 1)
         StageRunner(
             run=self.run,
             folder=folder,
@@ -151,6 +152,14 @@ class _Loop:
             load_trainee=lambda renew: self.trainee_before(number, renew),
             observer=self.observer,
         ).go()
+
+    def slim(self, kept: int) -> None:
+        """Let the trainee take out of older checkpoints what only training on from them needs: moments of gigabytes, say."""
+        for earlier in range(kept):
+            checkpoint = self.run.stage(earlier).checkpoint
+            if (slim := getattr(self.trainee, "slim", None)) is not None and checkpoint.is_dir():
+                with held_to("slim"):
+                    slim(checkpoint)
 
     def trainee_before(self, number: int, renew: bool = False) -> Trainee:
         """The trainee as the stage before left it, always from the disk: a resumed stage begins exactly like this."""
@@ -163,6 +172,7 @@ class _Loop:
                 room=self.world.room(self.spec.written_configs),
                 exclude=self.suites.held_out,
                 seed=derive(self.spec.seed, "trainee"),
+                unit=self.spec.unit,
                 **self.spec.trainee.options,
             )
         try:
@@ -183,6 +193,7 @@ class _Loop:
         suite = self.suites.test
         assert suite is not None, "a run without a test suite has no test to open"
         self.observer.test_opened(len(suite))
+        self.slim(len(self.run.done_stages) - 1)
         tables = {}
         for name, number in (("first", 1), ("last", len(self.run.done_stages))):
             trainee = self.trainee_before(number)

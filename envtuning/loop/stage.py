@@ -14,6 +14,7 @@ from typing import Any
 
 from engineers.knobs import KnobError, dump, get, with_values
 from engineers.report import Incident
+from envtuning.loop import inside
 from envtuning.loop.contract import (
     TraineeFailed,
     amounts_in,
@@ -60,14 +61,22 @@ class StageRunner:
         """Afterwards the stage is done. Raises ``RunStopped`` when it failed too often."""
         begin = time.monotonic()
         config, renew = self.chosen.config, False
-        for attempt in range(1 + self.run.spec.retries):
-            atomic.clear(self.folder.path, keep=(self.folder.config_file.name,))
-            for incident in self.incidents:
-                self.note("incident", message=incident.message)
+        interrupted = inside.latest(self.folder.path)
+        if interrupted is not None:
+            config = type(config).model_validate(interrupted.state.config)
+            self.incidents, self.spent = list(interrupted.state.incidents), Counter(interrupted.state.spent)
+        for attempt in range(interrupted.state.attempt if interrupted else 0, 1 + self.run.spec.retries):
+            if interrupted is None:
+                atomic.clear(self.folder.path, keep=(self.folder.config_file.name,))
+                for incident in self.incidents:
+                    self.note("incident", message=incident.message)
             self.observer.stage_began(self.folder, self.allowance)
             before = self.spent.copy()
             try:
-                tried = Attempt(self, config, self.load_trainee(renew))
+                tried = Attempt(self, config, self.load_trainee(renew), attempt)
+                if interrupted is not None:
+                    tried.go_on_from(interrupted)
+                    interrupted = None
                 outcome = tried.go()
             except (TrainingDiverged, InfeasibleConfig, WorkerLost, TraineeFailed) as error:
                 config, renew = self._survive(error, config)
@@ -115,6 +124,7 @@ class StageRunner:
         atomic.append_line(self.folder.metrics_file, {"kind": kind, **values})
 
     def _finish(self, trainee: Trainee, outcome: StageOutcome, attempts: int, seconds: float) -> None:
+        inside.remove(inside.folders(self.folder.path))
         try:
             with atomic.new_folder(self.folder.checkpoint) as draft:
                 save_checkpoint(trainee.save, draft)
@@ -139,8 +149,8 @@ class StageRunner:
 class Attempt:
     """One try at a stage with one config."""
 
-    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee) -> None:
-        self.runner, self.config, self.trainee = runner, config, trainee
+    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int = 0) -> None:
+        self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
         self.spec, self.world = runner.run.spec, runner.run.world
         self.unit = self.spec.unit
         # A stage that diverged draws anew; one that lost a worker repeats itself.
@@ -152,20 +162,23 @@ class Attempt:
         self.validated: Counter[str] = Counter()
         self.episodes: Sequence[Episode] = []
         self.said: set[str] = set()  # sentences about odd metrics and policies, each recorded once
+        self.stretch = 0  # how many stretches of training are behind us
 
     def go(self) -> StageOutcome:
         runner, suites = self.runner, self.spec.suites
-        stretch, unvalidated = 0, 0
+        unvalidated = 0
         decision = Decision(False, "")
         while (left := self._left()) > 0:
             until_validation = suites.validate_every - unvalidated if suites.validate_every else left
-            unvalidated += self._train(min(left, until_validation, self._until_next_fade()), stretch)
-            stretch += 1
+            unvalidated += self._train(min(left, until_validation, self._until_next_fade()), self.stretch)
+            self.stretch += 1
             if suites.validate_every and unvalidated >= suites.validate_every:
                 decision = self._validate_and_decide()
                 unvalidated = 0
                 if decision.advance:
                     break
+                if self._left() > 0 and getattr(self.trainee, "checkpoints_inside", False):
+                    self._checkpoint()
         if not self.episodes or unvalidated:
             decision = self._validate_and_decide()
         spent_all = f"the budget of {runner.allowance:,} {self.unit.replace('_', ' ')} is spent"
@@ -188,6 +201,36 @@ class Attempt:
             validated=dict(self.validated),
             incidents=runner.incidents,
         )
+
+    def _checkpoint(self) -> None:
+        """Keep what this attempt knows, so that a killed process need not begin the stage anew."""
+        runner, history = self.runner, self.history
+        state = inside.Inside(
+            attempt=self.number,
+            config=self.config.model_dump(mode="json"),
+            stretch=self.stretch,
+            lines=len(runner.folder.metrics()),
+            spent=dict(runner.spent),
+            trained=dict(self.trained),
+            validated=dict(self.validated),
+            history_spent=history.spent,
+            iterations=history.iterations,
+            validations=history.validations,
+            incidents=runner.incidents,
+            said=sorted(self.said),
+        )
+        with held_to("save"):
+            inside.keep(runner.folder.path, state, self.trainee.save)
+
+    def go_on_from(self, interrupted: inside.Interrupted) -> None:
+        """Become the attempt that a killed process was at."""
+        state = interrupted.state
+        with held_to("load"):
+            self.trainee.load(interrupted.trainee)
+        self.stretch, self.said = state.stretch, set(state.said)
+        self.trained, self.validated = Counter(state.trained), Counter(state.validated)
+        self.history.spent, self.history.iterations = state.history_spent, list(state.iterations)
+        self.history.validations = list(state.validations)
 
     def _left(self) -> int:
         """What is left to train with once the closing validation and probe are paid, as far as is known."""
@@ -238,6 +281,12 @@ class Attempt:
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         if lost := int(finite.get("workers_lost", 0)):
             runner.record("worker_lost", f"{lost} worker(s) died and were replaced")
+        if finite.get("collapsed"):
+            self._say_once(
+                "collapsed",
+                "the policy is collapsing: its entropy is gone while the gradient's norm surges; what is learnt from here "
+                "on is of little use, so shorten the stage or raise the KL term",
+            )
         self.history.iterations.append(finite)
         runner.note("iteration", spent=runner.spent[self.unit], **finite)
         runner.observer.progressed(

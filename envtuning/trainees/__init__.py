@@ -19,6 +19,7 @@ from envtuning.worlds.world import FORMS, Cases, Form, World
 KINDS: dict[str, str] = {
     "menu": "envtuning.trainees.menu:MenuTrainee",
     "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
+    "grpo": "envtuning.trainees.language.trainee:GRPOTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
@@ -37,12 +38,14 @@ def make_trainee(
     room: Mapping[str, Any],
     exclude: Sequence[Cases] = (),
     seed: int = 0,
+    unit: str = "env_steps",
     **options: Any,
 ) -> Trainee:
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
     factory = _factory(kind)
     with _explained(kind):
-        return factory(world=world or make_world("lakes"), room=room, exclude=tuple(exclude), seed=seed, **options)
+        given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
+        return factory(**given, **_unit_for(factory, unit), **options)
 
 
 def form_of_trainee(kind: str) -> Form:
@@ -62,7 +65,9 @@ def reported_by(kind: str) -> frozenset[str] | None:
     return None if reports is None else frozenset(reports)
 
 
-def raise_unless_makeable(kind: str, options: dict[str, Any], world: World[Any], target: Any) -> None:
+def raise_unless_makeable(
+    kind: str, options: dict[str, Any], world: World[Any], target: Any, unit: str = "env_steps"
+) -> None:
     """Find out before there is a run whether this trainee can be had for this world, without making one."""
     factory = _factory(kind)
     form = form_of_trainee(kind)
@@ -72,10 +77,25 @@ def raise_unless_makeable(kind: str, options: dict[str, Any], world: World[Any],
             f"trainee {kind!r} {FORMS[form]}, and the world {world.about.name!r} cannot play that: it needs a policy of form {plays}"
         )
     world.check_target(target, form)
+    units = getattr(factory, "units", None)
+    if units is not None and unit not in units:
+        raise UnknownTrainee(
+            f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
+        )
     with _explained(kind):
-        signature(factory).bind(world=world, room={}, exclude=(), seed=0, **options)
+        signature(factory).bind(world=world, room={}, exclude=(), seed=0, **_unit_for(factory, unit), **options)
         if hasattr(factory, "check_options"):
             factory.check_options(**options)
+
+
+def factory_of(kind: str) -> Any:
+    """The class or function that makes trainees of this kind. Raises ``UnknownTrainee``."""
+    return _factory(kind)
+
+
+def _unit_for(factory: Any, unit: str) -> dict[str, str]:
+    """The budget's unit, for factories that name it among their arguments."""
+    return {"unit": unit} if "unit" in signature(factory).parameters else {}
 
 
 def _factory(kind: str) -> Any:

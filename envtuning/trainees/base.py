@@ -27,7 +27,9 @@ class Trainee(Protocol):
     After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend on the loaded folder, the config, the
     budget and ``s`` alone, so that a stage that was killed and started again ends where it would have ended.
 
-    Optional: ``reports``, the names of the training metrics that it has (a set). A run whose rules need one that is not
+    Optional: ``checkpoints_inside``, True where long stages are to be saved at their validations; ``slim(folder)``, which takes
+    out of an older checkpoint what only training on from it needs; ``units``, those that its budgets may be in; a ``unit``
+    among the factory's arguments gets the run's. Also ``reports``, the names of the training metrics that it has (a set). A run whose rules need one that is not
     among them is refused before it starts.
     """
 

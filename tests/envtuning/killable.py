@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 from envtuning.loop import run as loop
@@ -64,6 +65,8 @@ def child(job: dict) -> None:
 
 
 def main() -> None:
+    for module in sys.argv[1:]:  # slow to import: once, before the children are forked
+        import_module(module)
     for line in sys.stdin:
         job = json.loads(line)
         begin = time.monotonic()

@@ -23,10 +23,10 @@ KILLED = -9
 class KillableRuns:
     """A process with everything imported that forks a real process for every run."""
 
-    def __init__(self) -> None:
+    def __init__(self, *imports: str) -> None:
         script = Path(__file__).with_name("killable.py")
         self.process = subprocess.Popen(
-            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(script), *imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def run(self, folder: Path, spec: RunSpec, **how: object) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,14 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     options = Pretraining(samples=2_400, batch=16, width=32, layers=1, heads=2, learning_rate=5e-3)
     return pretrain(tmp_path_factory.mktemp("models") / "tiny", CONFIG, np.empty(0, np.uint64), options)
+
+
+@pytest.fixture(scope="session")
+def foreign(tiny: Path) -> Path:
+    """The same model with nothing said of what it was taught on, as one from the hub."""
+    folder = tiny.with_name("foreign")
+    shutil.copytree(tiny, folder, ignore=shutil.ignore_patterns("held_out.npy"))
+    return folder
 
 
 @pytest.fixture

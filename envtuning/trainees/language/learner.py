@@ -21,12 +21,16 @@ from trl import GRPOConfig, GRPOTrainer
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.state import load_state, save_state
+from envtuning.trainees.language.tasks import Tasks
 from mapf_frozenlake import LakeError
 
 Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
 OnIteration = Callable[[Metrics], None]
+
+SHORTEST = 24  # tokens of a prompt and its reply, at least: so many prompts are drawn for a budget in tokens
 
 # TRL's names for what a report needs.
 LOGGED = {
@@ -44,8 +48,10 @@ LOGGED = {
 class Learner:
     """One model under GRPO. With one process on CPU, ``train`` is a function of (loaded state, rows, seed)."""
 
-    def __init__(self, options: LanguageOptions, seed: int) -> None:
-        self.options = options
+    def __init__(self, options: LanguageOptions, seed: int, tasks: Tasks | None = None, unit: str = "samples") -> None:
+        self.options, self.tasks, self.unit = options, tasks, unit
+        self.steps_before: list[Metrics] = []  # of the stretches since the last load
+        self._base: Any = None
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with self._threads():
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
@@ -62,6 +68,7 @@ class Learner:
                 processing_class=self.tokenizer,
                 peft_config=_lora(options.lora),
                 callbacks=[self.watch],
+                rollout_func=self._play if tasks is not None and tasks.turns else None,
             )
         self.trainer.remove_callback(PrinterCallback)  # the loop's console speaks for the run
         self.outcomes.eos = frozenset(self.policy().eos)
@@ -81,14 +88,33 @@ class Learner:
             max_tokens=options.of_grpo("max_completion_length"),
             temperature=options.reply_temperature if temperature is None else temperature,
             batch=options.reply_batch,
+            template=options.of_grpo("chat_template_kwargs"),
         )
 
-    def prompts_for(self, samples: int) -> int:
-        """How many prompts a stretch of about so many samples takes: whole batches, at least one."""
-        return max(1, math.ceil(samples / self.options.batch)) * (self.options.batch // self.options.group)
+    def base_model(self) -> Any:
+        """The model that the run began with: the reference of the KL term, or, without one, loaded anew."""
+        if self.trainer.ref_model is not None:
+            return self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
+        if self._base is None:
+            self._base = AutoModelForCausalLM.from_pretrained(self.options.model, dtype=_dtype(self.options.dtype))
+            self._base = self._base.to(self.model.device).eval()
+        return self._base
 
-    def train(self, rows: Rows, seed: int, on_iteration: OnIteration | None = None) -> list[Metrics]:
-        """Learn on each row once; a batch of rows at a time. Returns the metrics of every optimiser step.
+    def prompts_for(self, budget: int) -> int:
+        """At most how many prompts a stretch of this budget takes: whole batches, at least one."""
+        replies = budget if self.unit == "samples" else budget // SHORTEST
+        return max(1, math.ceil(replies / self.options.batch)) * (self.options.batch // self.options.group)
+
+    def _play(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        """TRL's ``rollout_func``: turns, by the shared player."""
+        assert self.tasks is not None
+        policy = self.policy(temperature=self.options.of_grpo("temperature"))
+        return rollout(policy, prompts, self.tasks.begin, self.tasks.judge)
+
+    def train(
+        self, rows: Rows, seed: int, on_iteration: OnIteration | None = None, *, budget: int | None = None
+    ) -> list[Metrics]:
+        """Learn on each row once, a batch of rows at a time, until the budget is spent. Returns every optimiser step's metrics.
 
         ``on_iteration`` gets a step's metrics as it ends; what it raises ends the training, and the next stretch begins
         from whatever is loaded then.
@@ -105,7 +131,7 @@ class Learner:
             trainer._last_loaded_step = -1
         trainer._metrics["train"].clear()
         self.outcomes.take()
-        self.watch.begin(self, on_iteration)
+        self.watch.begin(self, on_iteration, budget)
         with self._threads(), _random_state(seed):
             try:
                 trainer.train()
@@ -138,8 +164,8 @@ class Learner:
 class _Watch(TrainerCallback):
     """Turns what TRL logs after each optimiser step into the loop's metrics."""
 
-    def begin(self, learner: Learner, on_iteration: OnIteration | None) -> None:
-        self.learner, self.on_iteration = learner, on_iteration
+    def begin(self, learner: Learner, on_iteration: OnIteration | None, budget: int | None) -> None:
+        self.learner, self.on_iteration, self.left = learner, on_iteration, budget
         self.history: list[Metrics] = []
         self.tokens = 0.0
 
@@ -155,6 +181,10 @@ class _Watch(TrainerCallback):
             float(options.batch) if state.global_step % options.steps_per_batch == 1 % options.steps_per_batch else 0.0
         )
         self.history.append(step)
+        if self.left is not None:
+            self.left -= int(step[self.learner.unit])
+            whole = state.global_step % options.steps_per_batch == 0
+            control.should_training_stop |= whole and self.left <= 0
         if self.on_iteration is not None:
             self.on_iteration(dict(step))
 

@@ -36,25 +36,28 @@ class Outcomes:
         completions: Sequence[Reply],
         metadata: Sequence[Mapping[str, Any]],
         completion_ids: Sequence[Sequence[int]],
+        paid: Sequence[float] | None = None,  # a played conversation was judged by its environment
+        failure: Sequence[str | None] | None = None,
         **columns: Any,
     ) -> list[float]:
-        judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
-        for (_, verdict), row, ids in zip(judged, metadata, completion_ids, strict=True):
-            cut = not ids or ids[-1] not in self.eos
-            self.count(str(row["slice"]), verdict.failure, cut)
-        paid = [reward for reward, _ in judged]
+        if paid is None or failure is None:
+            judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
+            cut = [not ids or ids[-1] not in self.eos for ids in completion_ids]
+            failure = [named(verdict.failure, short) for (_, verdict), short in zip(judged, cut, strict=True)]
+            paid = [reward for reward, _ in judged]
+        for row, kind in zip(metadata, failure, strict=True):
+            self.count(str(row["slice"]), kind)
         if self.pays is not None:
             paid = self.pays(completions=completions, metadata=metadata, completion_ids=completion_ids, **columns)
         self.rewards += paid
-        return paid
+        return list(paid)
 
-    def count(self, name: str, failure: FailureKind | None, cut: bool) -> None:
-        """One reply: a failed one that was cut at its limit failed for that."""
+    def count(self, name: str, failure: str | None) -> None:
         piece = self.slices.setdefault(name, Slice())
         piece.replies += 1
         piece.valid += failure is None
         if failure is not None:
-            piece.failures[TRUNCATED if cut else str(failure)] += 1
+            piece.failures[failure] += 1
 
     @property
     def replies(self) -> int:
@@ -88,3 +91,10 @@ class Outcomes:
         taken = Outcomes(self.eos, self.pays, self.slices, self.rewards)
         self.slices, self.rewards = {}, []
         return taken
+
+
+def named(failure: FailureKind | None, cut: bool) -> str | None:
+    """The kind of failure; a failed reply that was cut at its limit failed for that."""
+    if failure is None:
+        return None
+    return TRUNCATED if cut else str(failure)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engineers.backends.live import as_found
 from envtuning.trainees.language.tokenizer import prompt_ids
+from envtuning.worlds.text_player import Reply
 
 Conversation = Sequence[dict[str, str]]
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What the model wrote."""
+class Belief:
+    """How sure a model is of its own greedy reply."""
 
-    text: str
-    tokens: int = 0  # of prompt and reply together
-    truncated: bool = False  # whether it was cut at its limit
+    reply: Reply
+    log_probability: float  # of the whole reply
+    entropy: float  # mean over its tokens, in nats
+
+    @property
+    def tokens(self) -> int:
+        return 2 * self.reply.tokens  # written, then read once more
 
 
 class ReplyPolicy:
@@ -32,8 +37,10 @@ class ReplyPolicy:
         max_tokens: int = 512,
         temperature: float = 0.0,
         batch: int = 256,
+        template: Mapping[str, Any] | None = None,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
+        self.template = dict(template or {})  # switches of the chat template
         self.max_tokens, self.temperature, self.batch = max_tokens, temperature, batch
 
     def reply(self, conversations: Sequence[Conversation], *, seed: int = 0) -> list[Reply]:
@@ -45,33 +52,84 @@ class ReplyPolicy:
         return replies
 
     def _generate(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        prompts = [self.prompt(talk) for talk in conversations]
+        replies = []
+        for prompt, written in zip(prompts, self._continue(prompts), strict=True):
+            text = self.tokenizer.decode(written, skip_special_tokens=True)
+            cut = not written or written[-1] not in self.eos
+            replies.append(Reply(text, tokens=len(prompt) + len(written), truncated=cut))
+        return replies
+
+    def prompt(self, conversation: Conversation) -> list[int]:
+        """The conversation's tokens, up to where the model answers."""
+        return prompt_ids(self.tokenizer, [dict(turn) for turn in conversation], **self.template)
+
+    def beliefs(self, conversations: Sequence[Conversation]) -> list[Belief]:
+        """The greedy replies, and what the model thinks of them."""
+        with as_found(self.model, 0):
+            found: list[Belief] = []
+            for begin in range(0, len(conversations), self.batch):
+                found += self._believe(conversations[begin : begin + self.batch])
+        return found
+
+    def _believe(self, conversations: Sequence[Conversation]) -> list[Belief]:
+        prompts = [self.prompt(talk) for talk in conversations]
+        written = self._continue(prompts, greedy=True)
+        found = []
+        for prompt, ids in zip(prompts, written, strict=True):
+            log_probability, entropy = self.certainty(prompt, ids)
+            text = self.tokenizer.decode(ids, skip_special_tokens=True)
+            reply = Reply(text, tokens=len(prompt) + len(ids), truncated=ids[-1] not in self.eos)
+            found.append(Belief(reply, log_probability, entropy))
+        return found
+
+    def certainty(self, prompt: Sequence[int], ids: Sequence[int]) -> tuple[float, float]:
+        """Log-probability of these tokens behind the prompt, and the mean entropy where they were chosen."""
+        import torch
+
+        whole = torch.tensor([[*prompt, *ids]], device=self.model.device)
+        with torch.no_grad():
+            logits = self.model(input_ids=whole, logits_to_keep=len(ids) + 1).logits[0, :-1].float()
+        logs = torch.log_softmax(logits, dim=-1)
+        chosen = logs.gather(1, whole[0, len(prompt) :, None]).sum()
+        entropy = -(logs.exp() * logs).sum(dim=-1).mean()
+        return float(chosen), float(entropy)
+
+    def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
+        """What the model writes after each prompt, as tokens, by the process's own random state; for training."""
+        from engineers.backends.live import modes_kept
+
+        written: list[list[int]] = []
+        with modes_kept(self.model):
+            for begin in range(0, len(prompts), self.batch):
+                written += self._continue(prompts[begin : begin + self.batch])
+        return written
+
+    def _continue(self, prompts: Sequence[list[int]], *, greedy: bool = False) -> list[list[int]]:
+        """One call of generation; each row up to and with the token that ends it."""
         import torch
         from transformers import GenerationConfig
 
-        prompts = [prompt_ids(self.tokenizer, [dict(turn) for turn in talk]) for talk in conversations]
+        temperature = 0.0 if greedy else self.temperature
         longest = max(map(len, prompts))
         pad, ends = self.tokenizer.pad_token_id, self.eos
         device = self.model.device
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in prompts], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
-        written = self.model.generate(
+        rows = self.model.generate(
             input_ids=ids,
             attention_mask=mask,
             generation_config=GenerationConfig(
                 max_new_tokens=self.max_tokens,
-                do_sample=self.temperature > 0,
-                temperature=self.temperature or None,
+                do_sample=temperature > 0,
+                temperature=temperature or None,
+                top_k=0 if temperature > 0 else None,
                 eos_token_id=ends,
                 pad_token_id=pad,
             ),
         )[:, longest:].tolist()
-        replies = []
-        for prompt, row in zip(prompts, written, strict=True):
-            end = next((at for at, token in enumerate(row) if token in ends), None)
-            kept = row if end is None else row[: end + 1]
-            text = self.tokenizer.decode(kept, skip_special_tokens=True)
-            replies.append(Reply(text, tokens=len(prompt) + len(kept), truncated=end is None))
-        return replies
+        end_of = [next((at + 1 for at, token in enumerate(row) if token in ends), len(row)) for row in rows]
+        return [row[:end] for row, end in zip(rows, end_of, strict=True)]
 
     @property
     def eos(self) -> list[int]:

@@ -73,6 +73,7 @@ def pretrain(
     model = small_model(tokenizer, options.seed, width=options.width, layers=options.layers, heads=options.heads)
     begin = time.process_time()
     losses = teach(model, tokenizer, config, held_out, options, progress)
+    atomic.make_folder(out.parent)
     with atomic.new_folder(out) as draft:
         model.save_pretrained(draft)
         tokenizer.save_pretrained(draft)
@@ -106,7 +107,7 @@ def teach(
     for number, (ids, labels) in enumerate(batches_of(tokenizer, config, held_out, options)):
         for group in optimiser.param_groups:
             group["lr"] = options.learning_rate * warmed_cosine(number / batches)
-        loss = model(input_ids=ids, attention_mask=(ids != tokenizer.pad_token_id).long(), labels=labels).loss
+        loss = taught_loss(model, ids, labels)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -116,6 +117,16 @@ def teach(
             progress((number + 1) * options.batch, losses[-1])
     model.eval()
     return losses
+
+
+def taught_loss(model: Any, ids: Any, labels: Any) -> Any:
+    """Cross-entropy of the taught tokens; the others never reach the output layer. Padding lies behind: no mask is needed."""
+    import torch
+
+    hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
+    following = labels[:, 1:]
+    taught = following != IGNORED
+    return torch.nn.functional.cross_entropy(model.lm_head(hidden[taught]), following[taught])
 
 
 def warmed_cosine(done: float, warm: float = 0.05) -> float:

@@ -117,10 +117,13 @@ ENGINEERING = (
 )
 
 
-def prompt_ids(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
-    """A conversation up to where the model answers. Without a chat template: its contents, one after the other."""
+def prompt_ids(tokenizer: Any, messages: list[dict[str, str]], **template: Any) -> list[int]:
+    """A conversation up to where the model answers. Without a chat template: its contents, one after the other.
+
+    ``template`` are the template's own switches, such as Qwen3's ``enable_thinking``.
+    """
     if tokenizer.chat_template is None:
         text = "\n\n".join(message["content"] for message in messages) + "\n\n"
     else:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **template)
     return tokenizer(text, add_special_tokens=False).input_ids

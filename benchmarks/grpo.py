@@ -1,0 +1,212 @@
+"""What GRPO adds to a warm start: ``python -m benchmarks.grpo --pretrainings 5``.
+
+From nothing, a model of 1.2 million parameters is taught on certified plans. From each such warm start five arms of equal
+cost, paired: nothing more, continued supervision (equal CPU time), rejection fine-tuning (as many samples, the valid ones are
+taught once), GRPO with random rewards, GRPO. Each is asked the same held-out boards: greedy, sampled once, best of 16.
+Each finished part is kept under --out, so that an interrupted benchmark goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import mapf_frozenlake as mfl
+from benchmarks._record import record
+from envtuning.studies.intervals import t_mean
+from envtuning.trainees.language.learner import Learner
+from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.pretrain import Pretraining, padded, pretrain, taught_loss, teach
+from envtuning.trainees.language.rows import rows_of
+from envtuning.trainees.language.tokenizer import prompt_ids
+from mapf_frozenlake.generator.symmetry import canonical_keys
+from mapf_frozenlake.text.trl import judged_reply, prompt_row
+
+CONFIG = mfl.LakeConfig(
+    num_agents=2, slices={3: {"share": 0.3, "hole_ratio": 0.2}, 4: {"share": 0.7, "hole_ratio": 0.2}}
+)
+TEST = mfl.LakeConfig.single(4, 2, hole_ratio=0.2)  # 3×3 has too few boards to hold 2,000 out
+ARMS = ("warm start", "continued supervision", "rejection fine-tuning", "GRPO, random rewards", "GRPO")
+SMALL = {
+    "learning_rate": 1e-4,
+    "max_completion_length": 40,
+    "per_device_train_batch_size": 64,
+    "gradient_accumulation_steps": 1,
+    "steps_per_generation": 2,
+}
+
+
+def random_rewards(completions: Sequence[Any], **_: Any) -> list[float]:
+    """A coin for each reply: what is left of GRPO when the reward says nothing."""
+    return [float(random.random() < 0.5) for _ in completions]
+
+
+class Study:
+    def __init__(self, out: Path, samples: int, grpo_samples: int, boards: int, best_of: int) -> None:
+        self.out, self.samples, self.grpo_samples, self.best_of = out, samples, grpo_samples, best_of
+        self.test = mfl.validation_suite(TEST, boards, seed=20_261)
+        self.keys = canonical_keys(self.test)
+
+    def figures(self, seed: int, arm: str) -> dict[str, Any]:
+        """One arm from one pretraining: from the disk where it is done, else done now."""
+        path = self.out / f"seed{seed}" / f"{arm.replace(' ', '_').replace(',', '')}.json"
+        if not path.exists():
+            warm = self.warm_start(seed)
+            policy, extra = self.trained(warm, seed, arm)
+            found = extra | self.asked(policy, seed)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(found, indent=1))
+            print(f"seed {seed}, {arm}: {found}", flush=True)
+        return json.loads(path.read_text())
+
+    def warm_start(self, seed: int) -> Path:
+        folder = self.out / f"seed{seed}" / "warm"
+        if not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            pretrain(folder, CONFIG, self.keys, Pretraining(samples=self.samples, seed=seed))
+        return folder
+
+    def trained(self, warm: Path, seed: int, arm: str) -> tuple[ReplyPolicy, dict[str, Any]]:
+        """The arm's policy, and what its training took; imports and loading are not counted."""
+        reward = "benchmarks.grpo:random_rewards" if "random" in arm else None
+        learner = Learner(LanguageOptions(model=str(warm), grpo=SMALL, torch_threads=1, reward=reward), seed)
+        begin = time.process_time()
+        if arm.startswith("GRPO"):
+            extra = self.reinforced(learner, seed)
+        elif arm == "continued supervision":
+            extra = self.supervised(learner, seed, self.figures(seed, "GRPO")["cpu_seconds"])
+        elif arm == "rejection fine-tuning":
+            extra = self.rejection(learner, seed)
+        else:
+            extra = {}
+        return learner.policy(), extra | {"cpu_seconds": round(time.process_time() - begin, 1)}
+
+    def reinforced(self, learner: Learner, seed: int) -> dict[str, Any]:
+        rows = rows_of(CONFIG, learner.prompts_for(self.grpo_samples), 1_000 + seed, style="short", exclude=self.keys)
+        random.seed(seed)
+        history = learner.train(rows, seed)
+        counted = [step for step in history if "success_rate" in step]
+        return {"samples": len(rows) * learner.options.group, "steps": len(history), "history": counted}
+
+    def supervised(self, learner: Learner, seed: int, seconds: float) -> dict[str, Any]:
+        """More of the same lessons, on new boards, until as much CPU time is spent as GRPO took."""
+        begin = time.process_time()
+        options = Pretraining(samples=4_096, learning_rate=3e-4, seed=5_000 + seed)
+        chunk = 0
+        while time.process_time() - begin < seconds:
+            chunk += 1
+            more = Pretraining(**vars(options) | {"seed": options.seed + 100 * chunk, "samples": 1_024})
+            teach(learner.model, learner.tokenizer, CONFIG, self.keys, more)
+        return {"samples": 1_024 * chunk}
+
+    def rejection(self, learner: Learner, seed: int) -> dict[str, Any]:
+        """As many replies as GRPO samples, to the same prompts; the valid ones are taught once."""
+        prompts = learner.prompts_for(self.grpo_samples)
+        rows = rows_of(CONFIG, prompts, 1_000 + seed, style="short", exclude=self.keys)
+        talks = [row["prompt"] for row in rows for _ in range(learner.options.group)]
+        replies = learner.policy(temperature=1.0).reply(talks, seed=seed)
+        metadata = [row["metadata"] for row in rows for _ in range(learner.options.group)]
+        good = [
+            (talk, reply.text)
+            for talk, reply, row in zip(talks, replies, metadata, strict=True)
+            if judged_reply(reply.text, row)[1].valid
+        ]
+        random.Random(seed).shuffle(good)
+        tokenizer, model = learner.tokenizer, learner.model
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        model.train()
+        for begin in range(0, len(good), 64):
+            lessons = []
+            for talk, text in good[begin : begin + 64]:
+                question = prompt_ids(tokenizer, talk)
+                answer = [*tokenizer(text, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+                lessons.append((question + answer, [-100] * len(question) + answer))
+            loss = taught_loss(model, *padded(lessons, tokenizer.pad_token_id))
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+        model.eval()
+        return {"samples": len(replies), "kept": len(good)}
+
+    def asked(self, policy: ReplyPolicy, seed: int) -> dict[str, float]:
+        """Valid rates on the held-out boards."""
+        rows = [prompt_row(board, "sparse", "short") for board in self.test]
+        greedy = _valid(policy, rows, 0.0, seed)
+        sampled = _valid(policy, rows, 1.0, seed)
+        few = [row for row in rows[: self.best_of] for _ in range(16)]
+        many = np.array(_valid(policy, few, 1.0, seed + 1)).reshape(-1, 16)
+        return {
+            "boards": len(rows),
+            "greedy": float(np.mean(greedy)),
+            "sampled": float(np.mean(sampled)),
+            "best_of_16": float(many.any(axis=1).mean()),
+            "best_of_16_boards": self.best_of,
+        }
+
+
+def _valid(policy: ReplyPolicy, rows: Sequence[dict[str, Any]], temperature: float, seed: int) -> list[bool]:
+    policy.temperature = temperature
+    replies = policy.reply([row["prompt"] for row in rows], seed=seed)
+    return [judged_reply(reply.text, row["metadata"])[1].valid for reply, row in zip(replies, rows, strict=True)]
+
+
+def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Per arm and column the mean over pretrainings, and the paired gain over the warm start, with 95 % intervals."""
+    table: dict[str, Any] = {}
+    for arm, found in runs.items():
+        table[arm] = {}
+        for column in ("greedy", "sampled", "best_of_16"):
+            own = [one[column] for one in found]
+            base = [one[column] for one in runs["warm start"]]
+            gains = [mine - theirs for mine, theirs in zip(own, base)]
+            mean, gain = t_mean(own), t_mean(gains)
+            table[arm][column] = {"mean": mean.mean, "low": mean.low, "high": mean.high}
+            if arm != "warm start":
+                table[arm][column] |= {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
+    return table
+
+
+def settings_digest(arguments: argparse.Namespace) -> str:
+    told: dict[str, Any] = {
+        name: value for name, value in vars(arguments).items() if name not in ("out", "pretrainings")
+    }
+    return hashlib.sha256(json.dumps(told | {"grpo": SMALL}, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
+def main(say: Callable[[str], None] = print) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pretrainings", type=int, default=5, help="warm starts, one run of each arm from each")
+    parser.add_argument("--samples", type=int, default=32_768, help="boards that a warm start is taught")
+    parser.add_argument("--grpo-samples", type=int, default=8_192, help="replies that GRPO and rejection may sample")
+    parser.add_argument("--boards", type=int, default=2_000, help="held-out boards")
+    parser.add_argument("--best-of-boards", type=int, default=400, help="of these, boards that are asked 16 times")
+    parser.add_argument("--out", type=Path, default=Path("runs/grpo"), help="folder of what is done so far")
+    parser.add_argument("--name", default="grpo", help="name of the result in benchmarks/results")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    place = arguments.out / settings_digest(arguments)
+    study = Study(place, arguments.samples, arguments.grpo_samples, arguments.boards, arguments.best_of_boards)
+    runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in ARMS}
+    for seed in range(arguments.pretrainings):
+        found = {arm: study.figures(seed, arm) for arm in ("warm start", "GRPO", *ARMS[1:4])}
+        for arm in ARMS:
+            runs[arm].append(found[arm])
+    for arm, row in (table := summary(runs)).items():
+        say(f"{arm}: " + ", ".join(f"{column} {cell['mean']:.3f}" for column, cell in row.items()))
+    path = record(arguments.name, {"pretrainings": arguments.pretrainings, "table": table, "runs": runs, "grpo": SMALL})
+    say(f"figures: {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""``TRLCurriculumCallback``: swap the config under any TRL trainer, from what the trainer logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from envtuning.extras import needs
+
+try:
+    from transformers import TrainerCallback
+except ImportError as error:
+    raise needs("TRLCurriculumCallback", error, extra="grpo") from None
+
+
+class Prompts(Protocol):
+    """Where the trainer's prompts come from: ``mapf_frozenlake.text.trl.LakePrompts``, or your own."""
+
+    def set_config(self, config: Any) -> None: ...
+
+
+class TRLCurriculumCallback(TrainerCallback):
+    """Tells ``curriculum`` the logged ``metric`` after each step, and hands the config that it returns to the prompts.
+
+    A ``Ladder`` will do: its window then counts logged steps. Weights, optimiser and schedule are not touched; TRL's data
+    loader is one batch ahead, so the batch after next is the first of the new config.
+    """
+
+    def __init__(
+        self, prompts: Prompts, curriculum: Callable[[Any], Any | None], *, metric: str = "valid_rate"
+    ) -> None:
+        self.prompts, self.curriculum, self.metric = prompts, curriculum, metric
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        value = (logs or {}).get(self.metric)
+        if value is not None and (config := self.curriculum(float(value))) is not None:
+            self.prompts.set_config(config)

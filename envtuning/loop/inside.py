@@ -1,0 +1,79 @@
+"""Checkpoints inside a long stage, at its validations: for trainees whose stages take hours.
+
+A trainee asks for them by ``checkpoints_inside = True``. A stage that was killed goes on from the last one and ends with
+what it would have ended with: it holds the trainee and all that the attempt knows, and the stretches after it are seeded by
+their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from engineers.report import Incident
+from envtuning.runs import atomic
+
+PREFIX = "inside-"
+
+
+class Inside(BaseModel):
+    """state.json: an attempt at a stage between two stretches of training."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    attempt: int
+    config: dict[str, Any]
+    stretch: int
+    lines: int  # of metrics.jsonl
+    spent: dict[str, int]
+    trained: dict[str, int]
+    validated: dict[str, int]
+    history_spent: int
+    iterations: list[dict[str, float]]
+    validations: list[dict[str, float]]
+    incidents: list[Incident]
+    said: list[str]
+
+
+def folders(stage: Path) -> list[Path]:
+    """The whole ones, oldest first."""
+    found = [folder for folder in stage.glob(f"{PREFIX}*") if folder.is_dir()]
+    return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
+
+
+def keep(stage: Path, state: Inside, save: Any) -> None:
+    """Write a checkpoint, then remove those before it."""
+    before = folders(stage)
+    with atomic.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
+        (draft / "trainee").mkdir()
+        save(draft / "trainee")
+        (draft / "state.json").write_text(state.model_dump_json())
+    remove(before)
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """What a killed process left of a stage."""
+
+    state: Inside
+    trainee: Path  # the folder to load it from
+
+
+def latest(stage: Path) -> Interrupted | None:
+    """The last checkpoint, the metrics cut back to it; None where there is none."""
+    found = folders(stage)
+    if not found:
+        return None
+    state = Inside.model_validate_json((found[-1] / "state.json").read_text())
+    metrics = stage / "metrics.jsonl"
+    atomic.write_lines(metrics, atomic.read_lines(metrics)[: state.lines])
+    return Interrupted(state, found[-1] / "trainee")
+
+
+def remove(these: list[Path]) -> None:
+    """Each vanishes under its name at once."""
+    for folder in these:
+        atomic.clear(folder.parent, keep=tuple(entry.name for entry in folder.parent.iterdir() if entry != folder))

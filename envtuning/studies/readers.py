@@ -1,0 +1,94 @@
+"""A better reader, or a better report? Each reader is asked about each report, and its configs are measured alike.
+
+Readers are models (the base and the checkpoints of finished runs), reports are those of finished runs. What is measured is what
+the paper says of good proposals, from the report and the two configs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import engineers
+from engineers.knobs import dump, find_knobs
+from engineers.report import StageReport
+from engineers.roles import find_slices, natural_key, shares_of
+from envtuning.runs.folder import RunError, RunFolder
+
+WORKS = 0.7  # success from which a slice works
+FRONTIER = (0.1, WORKS)  # success of a slice just under the frontier
+DROP = 0.5  # of a slice's share: what is left above it is kept
+
+
+@dataclass(frozen=True)
+class Merits:
+    """One proposal. Each is 0 to 1, None where the report has no such slice."""
+
+    kept: float | None  # part of the working slices whose share is not halved
+    frontier: float | None  # part of the data on slices just under the frontier
+    large: bool | None  # whether the largest slice in use keeps half of its share
+    fallback: bool  # no usable config was written; the measures are of the config that goes on
+
+
+def merits(report: StageReport, before: Any, after: Any, *, fallback: bool = False) -> Merits:
+    """What the step from one config to the next is worth by this report."""
+    old, new = _shares(before), _shares(after)
+    rates = {row.name: row.metrics.get(report.objective, 0.0) for row in report.results}
+    working = [name for name, rate in rates.items() if rate >= WORKS and old.get(name)]
+    near = [name for name, rate in rates.items() if FRONTIER[0] <= rate < FRONTIER[1]]
+    used = sorted((name for name, share in old.items() if share > 0), key=natural_key)
+    return Merits(
+        kept=sum(new.get(name, 0.0) >= DROP * old[name] for name in working) / len(working) if working else None,
+        frontier=sum(new.get(name, 0.0) for name in near) if near else None,
+        large=new.get(used[-1], 0.0) >= DROP * old[used[-1]] if used else None,
+        fallback=fallback,
+    )
+
+
+def _shares(config: Any) -> dict[str, float]:
+    slices = [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
+    return shares_of(dump(config), slices)
+
+
+def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
+    """The base and each run's checkpoint of the last stage, as engineers' names. Raises ``RunError``."""
+    bases = {str(run.spec.trainee.options.get("model")) for run in runs.values()}
+    if len(bases) != 1 or bases == {"None"}:
+        raise RunError(f"the runs began with {', '.join(sorted(bases))}: compare runs of one base model")
+    found = {"base": f"local/{bases.pop()}"}
+    for name, run in runs.items():
+        checkpoint = _last(run).checkpoint
+        if not (checkpoint / "config.json").is_file():
+            raise RunError(f"{checkpoint} is no language model's folder: give runs of the trainee 'grpo'")
+        found[f"checkpoint {name}"] = f"local/{checkpoint}"
+    return found
+
+
+def read(runs: Mapping[str, RunFolder], seeds: Sequence[int] = (0,), **options: Any) -> list[dict[str, Any]]:
+    """A row for each reader, report and seed. ``options`` are the engineers'."""
+    rows = []
+    for reader, made in readers_of(runs).items():
+        for name, run in runs.items():
+            report, spec = _last(run).report, run.spec
+            assert report is not None, "a stage that is done has a report"
+            current = run.world.config_type.model_validate(report.config)
+            for seed in seeds:
+                engineer = engineers.make(made, seed=seed, feasible=run.world.check, **options)
+                proposal = engineer.propose(report, current=current, editable=spec.editable)
+                found = merits(report, current, proposal.config, fallback=proposal.fallback)
+                rows.append({"reader": reader, "report": name, "seed": seed, **asdict(found)})
+    return rows
+
+
+def run_at(path: str | Path) -> RunFolder:
+    """A finished run. Raises ``RunError``."""
+    run = RunFolder(path)
+    if not run.done_stages:
+        raise RunError(f"{path} has no finished stage: finish it with `envtuning resume {path}`")
+    return run
+
+
+def _last(run: RunFolder) -> Any:
+    return run.done_stages[-1]

@@ -1,0 +1,115 @@
+"""Engineers on the model under training: ``checkpoint``, ``base`` and ``introspection``. They live inside a run.
+
+``checkpoint``     the trainee as it is now reads the report and writes the next config, constrained to the schema
+``base``           the model that the run began with does the same
+``introspection``  no words: slices are weighed by how sure the trainee is of its own replies to them
+
+All three are asked between two stages, in the process that trains, and leave the trainee as they found it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from pydantic import BaseModel
+
+from engineers.knobs import Knob
+from engineers.plain.base import Design, PlainEngineer
+from engineers.plain.learnability import UNIFORM_PART, mixed_with_uniform
+from engineers.plain.signals import learnability
+from engineers.proposal import Engineer, Proposal, Usage
+from engineers.report import StageReport
+from engineers.roles import find_slices
+
+NEED_THE_TRAINEE = ("checkpoint", "base", "introspection")
+BOARDS = 20  # per slice that introspection asks its own model about
+
+
+def raise_unless_possible(name: str, trainee_kind: str, factory: Any) -> None:
+    """Raise ``ValueError`` when this engineer needs a language model and the trainee is none; ``ImportError`` for an extra."""
+    from engineers.backends.making import require
+
+    if not hasattr(factory, "language_model"):
+        raise ValueError(
+            f"engineer {name!r} asks the trainee's own model, and trainee {trainee_kind!r} is no language model: "
+            "train with kind 'grpo', or choose another engineer"
+        )
+    require("torch", "transformers", extra="grpo")
+    if name != "introspection":
+        require("llguidance", "jinja2", extra="local")
+
+
+def live_engineer(name: str, trainee: Any, *, timeout: float | None = None, **options: Any) -> Engineer:
+    """The engineer on this trainee, as it is when it is asked. ``options`` are ``LiveChat``'s and ``ModelEngineer``'s.
+
+    ``timeout`` bounds one reply, in seconds, where ``time_limit`` does not.
+    """
+    if name == "introspection":
+        return IntrospectionEngineer(trainee=trainee, **options)
+    from engineers.backends import live
+
+    options = {"time_limit": timeout} | options
+    if getattr(trainee, "group", None) is not None:
+        return remote_engineer(name, trainee.group, options)
+    model, tokenizer = trainee.language_model() if name == "checkpoint" else trainee.base_model()
+    return live.make(model=model, tokenizer=tokenizer, called=f"live/{name}", **options)
+
+
+def remote_engineer(name: str, group: Any, options: dict[str, Any]) -> Engineer:
+    """The same on a model that a group of workers holds."""
+    from engineers.backends.live import LiveChat
+    from engineers.model.engineer import ModelEngineer
+    from envtuning.trainees.language.workers import RemoteChat
+
+    chats = {field.name for field in fields(LiveChat)} - {"model"}
+    chat = RemoteChat(group, name, {key: value for key, value in options.items() if key in chats})
+    return ModelEngineer(chat, **{key: value for key, value in options.items() if key not in chats})
+
+
+class IntrospectionEngineer(PlainEngineer):
+    """``learnability`` by the model's own word: p is the probability that it gives its own greedy replies, not their success.
+
+    Asked about ``boards`` boards of each slice, drawn from the current config; what that takes is in the proposal's usage.
+    """
+
+    name = "introspection"
+
+    def __init__(self, *, trainee: Any, boards: int = BOARDS, **options: Any) -> None:
+        super().__init__(**options)
+        self.trainee, self.boards, self.tokens = trainee, boards, 0
+
+    def propose(self, report: StageReport, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
+        self.tokens = 0
+        proposal = super().propose(report, current, editable)
+        return proposal.model_copy(update={"usage": Usage(prompt_tokens=self.tokens, cost=0.0)})
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        shares = {piece.name: piece.share for piece in find_slices(knobs) if piece.share is not None}
+        sure = self._certainty(current, list(shares), self.random(report).randrange(2**31))
+        scores = {name: learnability(p) for name, p in sure.items()}
+        design = Design()
+        for name, share in mixed_with_uniform(scores, UNIFORM_PART).items():
+            knob = shares[name]
+            design.turn(knob, knob.fit(share), f"the model gives its own replies a probability of {sure[name]:.2f}")
+        return design
+
+    def _certainty(self, config: BaseModel, names: Sequence[str], seed: int) -> dict[str, float]:
+        """Per slice the mean probability of the model's own greedy replies."""
+        found = {}
+        for name in names:
+            prompts = self.trainee.prompts(only(config, name), self.boards, seed)
+            beliefs = self.trainee.policy().beliefs(prompts)
+            self.tokens += sum(belief.tokens for belief in beliefs)
+            found[name] = sum(math.exp(belief.log_probability) for belief in beliefs) / max(len(beliefs), 1)
+        return found
+
+
+def only(config: BaseModel, name: str) -> Any:
+    """The config with one slice alone in use."""
+    data: dict[str, Any] = config.model_dump()
+    pieces: Mapping[Any, dict[str, Any]] = data["slices"]
+    data["slices"] = {key: piece | {"share": 1.0 if str(key) == name else 0.0} for key, piece in pieces.items()}
+    return type(config).model_validate(data)

@@ -1,0 +1,101 @@
+"""Turn-based rollouts for GRPO: the shared player plays, and every token is kept with who wrote it.
+
+TRL trains on the tokens of a whole conversation; those that the environment wrote are masked out of the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
+
+Begin = Callable[
+    [int], tuple[Any, int, dict[str, Any] | None]
+]  # a case's number -> environment, seed and options of reset
+Judge = Callable[[int, Conversation], tuple[float, str | None]]  # what the episode pays, and its kind of failure
+
+
+@dataclass
+class Tape:
+    """One conversation, token by token."""
+
+    prompt: list[int]
+    written: list[int] = field(default_factory=list)  # after the prompt
+    mine: list[int] = field(default_factory=list)  # 1: the model's, 0: the environment's
+
+
+class Recorder:
+    """A policy for the player that samples and keeps the tokens; a conversation is known by its list of messages."""
+
+    def __init__(self, policy: ReplyPolicy) -> None:
+        self.policy = policy
+        self.tapes: dict[int, Tape] = {}
+        self.between = turn_markup(policy.tokenizer, **policy.template)
+
+    def reply(self, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
+        for messages in conversations:
+            self._hear(messages)
+        tapes = [self.tapes[id(messages)] for messages in conversations]
+        replies = []
+        for tape, ids in zip(tapes, self.policy.sample([tape.prompt + tape.written for tape in tapes]), strict=True):
+            cut = ids[-1] not in self.policy.eos
+            text = self.policy.tokenizer.decode(ids, skip_special_tokens=True)
+            replies.append(Reply(text, tokens=len(tape.prompt) + len(tape.written) + len(ids), truncated=cut))
+            tape.written += ids
+            tape.mine += [1] * len(ids)
+        return replies
+
+    def _hear(self, messages: Messages) -> None:
+        """What the environment said last, as the chat template would have put it."""
+        tape = self.tapes.get(id(messages))
+        if tape is None:
+            self.tapes[id(messages)] = Tape(self.policy.prompt(messages))
+            return
+        before, after = self.between
+        said = self.policy.tokenizer(before + messages[-1]["content"] + after, add_special_tokens=False).input_ids
+        tape.written += said
+        tape.mine += [0] * len(said)
+
+
+def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
+    """What the chat template writes between a finished answer and the user's words, and behind these."""
+    if tokenizer.chat_template is None:
+        return "\n\n", "\n\n"
+    talk = [
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": "answer"},
+        {"role": "user", "content": "second"},
+    ]
+    text = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True, **template)
+    behind = text.rpartition("answer")[2]
+    before, _, after = behind.partition("second")
+    return before.removeprefix(tokenizer.eos_token), after
+
+
+def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judge: Judge) -> dict[str, list[Any]]:
+    """What TRL's ``rollout_func`` is to return: every prompt played to its end, all of them in step.
+
+    A prompt's first message names its ``case``.
+    """
+    cases = [int(prompt[0]["case"]) for prompt in prompts]
+    envs, seeds, options = zip(*(begin(case) for case in cases), strict=True)
+    recorder = Recorder(policy)
+    talks = converse(envs, recorder, seeds=seeds, options=options)
+    tapes = [recorder.tapes[id(talk.messages)] for talk in talks]
+    judged = [judge(case, talk) for case, talk in zip(cases, talks, strict=True)]
+    return {
+        "prompt_ids": [tape.prompt for tape in tapes],
+        "completion_ids": [tape.written[: _last(tape.mine)] for tape in tapes],
+        "env_mask": [tape.mine[: _last(tape.mine)] for tape in tapes],
+        "logprobs": None,  # type: ignore[dict-item]  # the model's own forward pass gives them
+        "paid": [paid for paid, _ in judged],
+        "failure": [failure for _, failure in judged],
+    }
+
+
+def _last(mine: Sequence[int]) -> int:
+    """Behind the model's last token."""
+    return max((at + 1 for at, own in enumerate(mine) if own), default=0)

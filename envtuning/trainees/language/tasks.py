@@ -1,0 +1,142 @@
+"""Where the prompts come from and what replies are worth: the world's side of GRPO.
+
+``LakePlans``: a lake, one reply with every agent's plan. ``LakeTurns``: a lake, a reply per step. ``EnvTurns``: any world
+whose training environment speaks in strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from envtuning.runs.seeds import derive
+from envtuning.trainees.language.rows import rows_of
+from envtuning.worlds.text_player import Conversation
+from mapf_frozenlake import LakeConfig, LakeError, judge
+from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
+from mapf_frozenlake.generator.generate import excluded_keys
+from mapf_frozenlake.types import Instance
+
+Rows = list[dict[str, Any]]
+
+
+class Tasks(Protocol):
+    """Prompts of one world. ``rows`` begins a stretch of training; the rest is about the rows of the last call."""
+
+    turns: bool  # whether a conversation has several
+
+    def rows(self, config: Any, n: int, seed: int) -> Rows:
+        """``n`` rows: ``prompt``, and in ``metadata`` the ``slice``. None of the held-out cases is among them."""
+        ...
+
+    def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
+        """The environment of a row's case, and the seed and options of its reset."""
+        ...
+
+    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+        """What a played conversation pays, and its kind of failure."""
+        ...
+
+
+def tasks_of(world: Any, room: Mapping[str, Any], exclude: Sequence[Any]) -> Tasks:
+    """The tasks of a world: lakes by their own texts, others by their text environments."""
+    if world.about.name == "lakes":
+        made = LakeTurns if world.mode == "turns" else LakePlans
+        return made(world.style, exclude)
+    return EnvTurns(world, room, exclude)
+
+
+class LakePlans:
+    """One prompt, one reply with all plans, judged by its row alone."""
+
+    turns = False
+
+    def __init__(self, style: Any, exclude: Sequence[Any]) -> None:
+        self.style, self.excluded = style, excluded_keys(exclude)
+
+    def rows(self, config: LakeConfig, n: int, seed: int) -> Rows:
+        return rows_of(config, n, seed, style=self.style, exclude=self.excluded)
+
+    def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
+        raise NotImplementedError("a plan is judged without an environment")
+
+    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+        raise NotImplementedError("a plan is judged without an environment")
+
+
+class LakeTurns:
+    """A reply for each step, in ``MAPFFrozenLakeText-v0``, with feedback where the config says so."""
+
+    turns = True
+
+    def __init__(self, style: Any, exclude: Sequence[Any]) -> None:
+        self.style, self.excluded = style, excluded_keys(exclude)
+        self.config = LakeConfig()
+        self.boards: list[Instance] = []
+
+    def rows(self, config: LakeConfig, n: int, seed: int) -> Rows:
+        from mapf_frozenlake import from_text
+
+        rows = rows_of(config, n, seed, style=self.style, mode="turns", exclude=self.excluded)
+        self.config, self.boards = config, [from_text(row["metadata"]["text"]) for row in rows]
+        for case, row in enumerate(rows):
+            row["prompt"][0]["case"] = case
+        return rows
+
+    def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
+        board = self.boards[case]
+        shape = {"slices": {max(board.height, board.width): {}}, "num_agents": board.num_agents}
+        config = LakeConfig.model_validate(self.config.model_dump() | shape)
+        return MAPFFrozenLakeTextEnv(mode="turns", style=self.style, config=config), case, {"instance": board}
+
+    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+        paid = sum(talk.rewards)
+        if talk.infos and talk.infos[-1].get("valid"):
+            return paid, None
+        if any(info.get("parse_error") for info in talk.infos):
+            return paid, "truncated" if talk.truncated_reply else "parse_error"
+        steps = [info["actions"] for info in talk.infos]
+        board = self.boards[case]
+        verdict = judge(board, [[step[agent] for step in steps] for agent in range(board.num_agents)])
+        return paid, str(verdict.failure or "goal_missed")
+
+
+class EnvTurns:
+    """Any world with a training environment of strings: case k is what it deals after ``reset`` with its seed."""
+
+    turns = True
+
+    def __init__(self, world: Any, room: Mapping[str, Any], exclude: Sequence[Any]) -> None:
+        self.world, self.room, self.exclude = world, room, exclude
+        self.config: Any = None
+        self.seeds: list[int] = []
+
+    def rows(self, config: Any, n: int, seed: int) -> Rows:
+        self.config, self.seeds = config, [derive(seed, "case", case) % 2**31 for case in range(n)]
+        rows = []
+        for case in range(n):
+            env, case_seed, options = self.begin(case)
+            question, info = env.reset(seed=case_seed, options=options)
+            if not isinstance(question, str):
+                raise LakeError(
+                    f"world {self.world.about.name!r} trains on {type(question).__name__} observations, and a language "
+                    "model reads strings: choose another trainee, or a world whose make_env speaks in strings"
+                )
+            rows.append(
+                {
+                    "prompt": [{"role": "user", "content": question, "case": case}],
+                    "metadata": {"slice": str(info.get("slice", "all"))},
+                }
+            )
+        return rows
+
+    def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
+        seed = self.seeds[case]
+        return self.world.make_env(self.config, exclude=self.exclude, room=self.room, seed=seed), seed, None
+
+    def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
+        info = talk.infos[-1] if talk.infos else {}
+        if info.get("success"):
+            return sum(talk.rewards), None
+        kind = "truncated" if talk.truncated_reply else str(info.get("failure") or "failed")
+        return sum(talk.rewards), kind

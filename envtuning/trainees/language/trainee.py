@@ -1,0 +1,162 @@
+"""``GRPOTrainee``: a language model under GRPO, in a run like any other trainee.
+
+``options`` are ``LanguageOptions``. With one process the model is trained here; with several, by a group of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.language.collapse import collapsed
+from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.pretrain import raise_unless_unseen
+from envtuning.worlds.world import Form
+
+if TYPE_CHECKING:
+    from envtuning.trainees.language.learner import Learner
+    from envtuning.trainees.language.workers import WorkerGroup
+
+NEEDED = ("torch", "transformers", "trl", "datasets")
+OPTIMISER = "optimizer.pt"
+UNITS = ("samples", "tokens")  # that a budget of this trainee may be in
+LATELY = 10  # iterations over which a call's rates are averaged
+
+
+class GRPOTrainee:
+    """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
+
+    form: Form = "replies"
+    units = UNITS
+    checkpoints_inside = True
+    reports = frozenset(
+        {
+            "samples", "tokens", "success_rate", "parse_error_rate", "truncated_rate", "equal_groups", "reward", "entropy",
+            "kl", "clip_ratio", "reply_tokens", "grad_norm", "loss", "collapsed",
+        }
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        world: Any,
+        room: Mapping[str, Any] | None = None,
+        exclude: Sequence[Any] = (),
+        seed: int = 0,
+        unit: str = "samples",
+        within_group: bool = False,
+        **options: Any,
+    ) -> None:
+        self.options = LanguageOptions(**options)
+        for cases in exclude if world.about.name == "lakes" else ():
+            raise_unless_unseen(Path(self.options.model), cases)
+        self.group: WorkerGroup | None = None
+        if self.options.processes > 1 and not within_group:
+            from envtuning.trainees.language.workers import WorkerGroup
+
+            self.group = WorkerGroup(
+                self.options, world=world, room=dict(room or {}), exclude=tuple(exclude), seed=seed, unit=unit
+            )
+            return
+        from envtuning.trainees.language.learner import Learner
+        from envtuning.trainees.language.tasks import tasks_of
+
+        self.tasks = tasks_of(world, room or {}, exclude)
+        self.learner: Learner = Learner(self.options, seed % 2**32, self.tasks, unit)
+
+    @staticmethod
+    def check_options(**options: Any) -> None:
+        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
+        from engineers.backends.making import require
+
+        given = LanguageOptions(**options)
+        require(*NEEDED, extra="grpo")
+        if given.lora is not None and find_spec("peft") is None:
+            require("peft", extra="lora")
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
+        """Learn for about ``budget`` of the run's unit, in whole batches of prompts. Raises ``TrainingDiverged``."""
+        if self.group is not None:
+            return self.group.call("train", config, budget, seed=seed, told=on_iteration)
+        history: list[Metrics] = []
+        begun = self.learner.steps_before  # a stage is trained in stretches: a collapse is seen across them
+
+        def watch(step: Metrics) -> None:
+            history.append(step)
+            if collapsed([*begun, *history]) is not None:
+                step = step | {"collapsed": 1.0}
+            if on_iteration is not None:
+                on_iteration(step)
+            wrong = [name for name in ("loss", "grad_norm") if step.get(name, 0.0) - step.get(name, 0.0) != 0.0]
+            if wrong:
+                raise TrainingDiverged(
+                    f"{' and '.join(wrong)} left the finite numbers: go on from the last checkpoint with a lower "
+                    f"learning_rate ({self.options.of_grpo('learning_rate')}) or a higher beta ({self.options.of_grpo('beta')})"
+                )
+
+        rows = self.tasks.rows(config, self.learner.prompts_for(budget), seed)
+        self.learner.train(rows, seed % 2**32, watch, budget=budget)
+        self.learner.steps_before = [*begun, *history]
+        return summary(history)
+
+    def policy(self) -> Any:
+        """What a world asks, many conversations at once: see ``ReplyPolicy``."""
+        if self.group is not None:
+            from envtuning.trainees.language.workers import RemotePolicy
+
+            return RemotePolicy(self.group)
+        return self.learner.policy()
+
+    def language_model(self) -> tuple[Any, Any]:
+        """The model as it is now, and its tokenizer: for the engineer ``checkpoint``, which leaves both as they are."""
+        return self.learner.model, self.learner.tokenizer
+
+    def base_model(self) -> tuple[Any, Any]:
+        """The model that the run began with, and its tokenizer: for the engineer ``base``."""
+        return self.learner.base_model(), self.learner.tokenizer
+
+    def prompts(self, config: Any, n: int, seed: int) -> list[Any]:
+        """``n`` conversations about cases of a config, up to where the model answers; none of them held out."""
+        if self.group is not None:
+            return self.group.call("prompts", config, n, seed)
+        return [[dict(turn) for turn in row["prompt"]] for row in self.tasks.rows(config, n, seed)]
+
+    def save(self, folder: Path) -> None:
+        if self.group is not None:
+            self.group.call("save", folder)
+            return
+        self.learner.save(folder)
+
+    def load(self, folder: Path) -> None:
+        if self.group is not None:
+            self.group.call("load", folder)
+            return
+        self.learner.load(folder)
+        self.learner.steps_before = []
+
+    def slim(self, folder: Path) -> None:
+        """The optimiser's state is kept for the last stage alone: for a large model it is larger than the model."""
+        (folder / OPTIMISER).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self.group is not None:
+            self.group.close()
+            return
+        self.learner.close()
+
+
+def summary(history: Sequence[Metrics]) -> Metrics:
+    """A call's metrics: sums of what is counted, means of the rest over its last iterations."""
+    late = history[-LATELY:]
+    names = dict.fromkeys(name for step in history for name in step)
+    found: Metrics = {}
+    for name in names:
+        if name in UNITS:
+            found[name] = sum(step.get(name, 0.0) for step in history)
+        else:
+            values = [step[name] for step in late if name in step] or [step[name] for step in history if name in step]
+            found[name] = sum(values) / len(values)
+    return found

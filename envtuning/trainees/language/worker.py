@@ -1,0 +1,113 @@
+"""One worker of a group: ``python -m envtuning.trainees.language.worker``, started by ``workers.WorkerGroup``."""
+
+from __future__ import annotations
+
+import os
+from multiprocessing.connection import Client, Connection
+from typing import Any
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list, gather_object
+
+from envtuning.trainees.language.workers import ADDRESS, KEY
+
+
+class StretchStopped(RuntimeError):
+    """The loop has seen enough of this stretch of training."""
+
+
+class Worker:
+    """Does what the loop asks, together with the other ranks; rank 0 alone speaks with the loop."""
+
+    def __init__(self, state: PartialState, line: Connection | None) -> None:
+        self.state, self.line = state, line
+        self.trainee: Any = None
+
+    def serve(self) -> None:
+        """Until the loop says stop, or is gone."""
+        while True:
+            method, given, named = self._next()
+            if method == "stop":
+                return
+            try:
+                result = ("done", getattr(self, method)(*given, **named))
+            except Exception as error:  # what the trainee raises is the loop's to judge
+                result = ("raised", error)
+            if self.line is not None:
+                self.line.send(result)
+
+    def _next(self) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+        try:
+            told: list[Any] = [self.line.recv() if self.line is not None else None]
+        except EOFError:
+            told = [("stop", (), {})]
+        broadcast_object_list(told)
+        return told[0]
+
+    def make(self, *, options: dict[str, Any], **trainee: Any) -> None:
+        from envtuning.trainees.language.trainee import GRPOTrainee
+
+        self.trainee = GRPOTrainee(**trainee, **options, within_group=True)
+
+    def train(self, config: Any, budget: int, *, seed: int) -> Any:
+        return self.trainee.train(config, budget, seed=seed, on_iteration=self._tell)
+
+    def _tell(self, step: dict[str, float]) -> None:
+        """An iteration's metrics to the loop; all ranks stop together where it wants them to."""
+        go_on = [True]
+        if self.line is not None:
+            self.line.send(("told", step))
+            go_on = [self.line.recv()]
+        broadcast_object_list(go_on)
+        if not go_on[0]:
+            raise StretchStopped("the loop stopped this stretch")
+
+    def reply(self, conversations: list[Any], *, seed: int) -> list[Any]:
+        return self._shared("reply", conversations, seed=seed)
+
+    def beliefs(self, conversations: list[Any]) -> list[Any]:
+        return self._shared("beliefs", conversations)
+
+    def _shared(self, method: str, conversations: list[Any], **named: Any) -> list[Any]:
+        """Every rank does its stretch of the list; the whole, in order."""
+        count, rank = self.state.num_processes, self.state.process_index
+        bounds = [len(conversations) * part // count for part in range(count + 1)]
+        mine = conversations[bounds[rank] : bounds[rank + 1]]
+        done = getattr(self.trainee.policy(), method)(mine, **named) if mine else []
+        return gather_object(done)
+
+    def complete(self, which: str, options: dict[str, Any], *question: Any) -> Any:
+        from engineers.backends.live import LiveChat
+
+        if self.line is None:
+            return None
+        model, tokenizer = self.trainee.language_model() if which == "checkpoint" else self.trainee.base_model()
+        messages, schema, max_tokens = question
+        chat = LiveChat(model, tokenizer, model=f"live/{which}", **options)
+        return chat.complete(messages, schema, max_tokens=max_tokens)
+
+    def prompts(self, config: Any, n: int, seed: int) -> Any:
+        return self.trainee.prompts(config, n, seed)
+
+    def save(self, folder: Any) -> None:
+        if self.line is not None:
+            self.trainee.save(folder)
+        self.state.wait_for_everyone()
+
+    def load(self, folder: Any) -> None:
+        self.trainee.load(folder)
+
+
+def main() -> None:
+    cpu = not torch.cuda.is_available()
+    state = PartialState(cpu=cpu)
+    line = None
+    if state.is_main_process:
+        line = Client(os.environ[ADDRESS], family="AF_UNIX", authkey=bytes.fromhex(os.environ[KEY]))
+    Worker(state, line).serve()
+    state.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

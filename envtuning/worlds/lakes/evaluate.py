@@ -1,0 +1,130 @@
+"""Any model on the papers' boards: resumable, concurrent, never over its caps, with the published rows beside it.
+
+The model is named as an engineer's backend is: ``openai/gpt-5-mini``, ``server/http://localhost:8000/v1#model``, ``local/FOLDER``.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import engineers
+from engineers.model.chat import Chat, Completion, Message, Refused, TooLong
+from engineers.model.meter import BudgetExceeded, Meter, most_tokens
+from envtuning.loop.stage import RunStopped
+from mapf_frozenlake import EvaluationTable, InstanceSet, LakeError, plan_prompt
+from mapf_frozenlake.evaluation import evaluate
+from mapf_frozenlake.evaluation.run import Progress
+from mapf_frozenlake.text import TextStyle
+
+
+class EvaluationStopped(RunStopped):
+    """Not every board could be asked; what was answered is kept, and the message says how to go on."""
+
+
+class CappedChat:
+    """Asks a chat from many threads; a question is asked only while its worst case fits under the caps with all in flight."""
+
+    def __init__(self, chat: Chat, meter: Meter, max_tokens: int) -> None:
+        self.chat, self.meter, self.max_tokens = chat, meter, max_tokens
+        self._lock = threading.Lock()
+        self._flying = Meter(price=meter.price)  # worst cases of what is being asked now
+
+    def __call__(self, prompt: str) -> str:
+        """The reply to one prompt; a reply that was cut or refused is what there is of it."""
+        messages: list[Message] = [{"role": "user", "content": prompt}]
+        worst = self._reserve(messages)
+        completion: Completion | None = None
+        try:
+            completion = self.chat.complete(messages, None, max_tokens=self.max_tokens)
+            return completion.text
+        except (TooLong, Refused) as error:
+            if error.spent is None and isinstance(error, TooLong):
+                raise  # the prompt itself does not fit
+            completion = error.spent or Completion("")
+            return completion.text
+        finally:
+            self._settle(messages, completion, worst)
+
+    def _reserve(self, messages: list[Message]) -> tuple[int, float]:
+        """Raises ``BudgetExceeded``."""
+        with self._lock:
+            own = self.meter
+            kept = own.tokens, own.cost
+            own.tokens += self._flying.tokens
+            own.cost = None if own.cost is None else own.cost + (self._flying.cost or 0.0)
+            try:
+                own.reserve(self.chat.model, messages, None, self.max_tokens)
+            finally:
+                own.tokens, own.cost = kept
+            prompt = most_tokens(messages, None)
+            price = own.price_of(self.chat.model)
+            worst = prompt + self.max_tokens, price.of(prompt, self.max_tokens) if price else 0.0
+            self._flying.tokens += worst[0]
+            self._flying.cost = (self._flying.cost or 0.0) + worst[1]
+            return worst
+
+    def _settle(self, messages: list[Message], completion: Completion | None, worst: tuple[int, float]) -> None:
+        """What was really spent takes the place of the worst case; a failure may have been billed in full."""
+        with self._lock:
+            self._flying.tokens -= worst[0]
+            self._flying.cost = (self._flying.cost or 0.0) - worst[1]
+            if completion is not None:
+                self.meter.record(self.chat.model, messages, completion)
+            else:
+                self.meter.tokens += worst[0]
+                self.meter.cost = None if self.meter.cost is None else self.meter.cost + worst[1]
+
+
+def evaluate_model(
+    model: str,
+    suite: InstanceSet | str = "mapf-frozenlake-3150",
+    *,
+    answers: Path | None = None,
+    style: TextStyle = "paper",
+    workers: int = 4,
+    max_tokens: int = 8_192,
+    max_cost: float | None = None,
+    max_total_tokens: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> tuple[EvaluationTable, Meter]:
+    """The model's table on a suite, and what it took. Raises ``EvaluationStopped`` where a cap or a failure ended it.
+
+    ``answers`` keeps every reply as it comes: what it holds is not asked, nor paid, again. ``options`` are the backend's.
+    """
+    chat = getattr(engineers.make(model, **options), "chat", None)
+    if chat is None:
+        raise engineers.UnknownEngineer(
+            f"{model!r} is no language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
+        )
+    asked = CappedChat(chat, Meter(max_total_tokens=max_total_tokens, max_cost=max_cost), max_tokens)
+    answered = 0
+
+    def count(done: int, of: int) -> None:
+        nonlocal answered
+        answered = done
+        if progress is not None:
+            progress(done, of)
+
+    try:
+        table = evaluate(
+            asked,
+            suite,
+            form="text",
+            name=model,
+            prompt=lambda instance: plan_prompt(instance, style),
+            max_workers=workers,
+            resume=answers,
+            progress=count,
+        )
+    except LakeError as error:
+        raise EvaluationStopped(str(error)) from error
+    except engineers.ChatError as error:
+        kept = (
+            f"{answered} answers are kept in {answers}" if answers else "no answers were kept: give a file to keep them"
+        )
+        remedy = "raise the cap" if isinstance(error, BudgetExceeded) else "mend the cause"
+        raise EvaluationStopped(f"{error}. {kept}; {remedy} and give the same command again to go on") from error
+    return table.with_reference(), asked.meter

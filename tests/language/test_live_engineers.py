@@ -1,0 +1,149 @@
+"""The model under training as engineer: it answers within the schema, as its weights have it, and training notices nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import mapf_frozenlake as mfl
+from engineers.report import SliceResult, StageReport
+from tests.language.conftest import QUICK
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+pytest.importorskip("llguidance")
+
+from envtuning.trainees.language.live_engineers import live_engineer, raise_unless_possible  # noqa: E402
+from envtuning.trainees.language.trainee import GRPOTrainee  # noqa: E402
+
+CONFIG = mfl.LakeConfig(
+    num_agents=2, slices={3: {"share": 0.5, "hole_ratio": 0.2}, 4: {"share": 0.5, "hole_ratio": 0.2}}, reward="shaped"
+)
+WORLD = SimpleNamespace(about=SimpleNamespace(name="lakes"), mode="plan", style="short")
+
+
+@pytest.fixture(scope="module")
+def trainee(tiny):
+    one = GRPOTrainee(world=WORLD, seed=0, model=str(tiny), grpo=QUICK | {"learning_rate": 2e-2}, torch_threads=1)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def report():
+    results = [SliceResult(name=size, episodes=50, metrics={"valid_rate": 0.4}, failures={"hole": 30}) for size in "34"]
+    return StageReport(stage=1, config=CONFIG.model_dump(mode="json"), results=results)
+
+
+def ask(trainee, report, name="checkpoint", **options):
+    return live_engineer(name, trainee, seed=7, max_tokens=1_500, **options).propose(report, CONFIG)
+
+
+def weights(trainee):
+    return {name: value.clone() for name, value in trainee.language_model()[0].state_dict().items()}
+
+
+def same(one, other):
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "base"])
+def test_even_a_model_that_knows_nothing_of_it_writes_a_config(trainee, report, name):
+    proposal = ask(trainee, report, name)
+    assert not proposal.fallback, proposal.refusals
+    assert proposal.usage.attempts == 1
+    assert mfl.LakeConfig.model_validate(proposal.config.model_dump()) == proposal.config
+    assert proposal.engineer == f"live/{name}"
+
+
+def test_the_answer_changes_with_the_weights_and_comes_back_with_them(trainee, report, tmp_path):
+    trainee.save(tmp_path / "a")
+    before, base = ask(trainee, report).config, ask(trainee, report, "base").config
+    trainee.train(CONFIG, 32, seed=1)
+    after = ask(trainee, report).config
+    assert after != before
+    assert ask(trainee, report, "base").config == base
+    trainee.load(tmp_path / "a")
+    torch.rand(5)
+    assert ask(trainee, report).config == before
+
+
+def test_training_is_the_same_bit_by_bit_whether_somebody_asked_or_not(trainee, report, tmp_path):
+    trainee.save(tmp_path / "a")
+
+    def two_stages(asked):
+        trainee.load(tmp_path / "a")
+        trainee.train(CONFIG, 32, seed=1)
+        if asked:
+            for name in ("checkpoint", "base", "introspection"):
+                ask(trainee, report, name) if name != "introspection" else live_engineer(
+                    name, trainee, boards=3
+                ).propose(report, CONFIG)
+        history = []
+        trainee.train(CONFIG, 32, seed=2, on_iteration=history.append)
+        return history, weights(trainee)
+
+    (quiet, first), (asked, second) = two_stages(False), two_stages(True)
+    assert quiet == asked
+    assert same(first, second)
+
+
+def test_an_answer_has_a_time_limit_of_its_own(trainee, report):
+    proposal = ask(trainee, report, time_limit=0.01)
+    assert proposal.fallback
+    assert proposal.config == CONFIG
+    assert proposal.usage.attempts == 1
+    assert "no whole reply within time_limit=0.01 s" in proposal.refusals[0]
+
+
+def test_introspection_weighs_slices_by_the_models_own_certainty(trainee, report, monkeypatch):
+    engineer = live_engineer("introspection", trainee, seed=0, boards=4)
+    proposal = engineer.propose(report, CONFIG)
+    assert proposal.usage.prompt_tokens > 0
+    assert engineer.propose(report, CONFIG).config == proposal.config
+    sure = {"3": 0.99, "4": 0.5}
+    monkeypatch.setattr(
+        type(engineer), "_certainty", lambda self, config, names, seed: {name: sure[name] for name in names}
+    )
+    shares = {size: piece.share for size, piece in engineer.propose(report, CONFIG).config.slices.items()}
+    assert shares[4] > 3 * shares[3]
+
+
+def test_a_belief_is_the_probability_of_the_greedy_reply(trainee):
+    policy = trainee.policy()
+    [talk, *_] = trainee.prompts(CONFIG, 2, seed=0)
+    [belief] = policy.beliefs([talk])
+    assert belief.reply.text == policy.reply([talk])[0].text
+    model, tokenizer = trainee.language_model()
+    from envtuning.trainees.language.tokenizer import prompt_ids
+
+    ids = prompt_ids(tokenizer, talk)
+    [written] = policy.sample([ids])
+    total = 0.0
+    for token in written:
+        with torch.no_grad():
+            total += float(torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0, -1].float(), -1)[token])
+        ids = [*ids, token]
+    assert belief.log_probability == pytest.approx(total, abs=1e-3)
+    assert belief.entropy >= 0
+
+
+def test_a_trainee_that_is_no_language_model_is_told_so_at_the_start():
+    with pytest.raises(
+        ValueError, match="engineer 'checkpoint' asks the trainee's own model, and trainee 'rllib' is no language"
+    ):
+        raise_unless_possible("checkpoint", "rllib", object)
+    raise_unless_possible("checkpoint", "grpo", GRPOTrainee)
+
+
+def test_a_fresh_process_with_the_same_weights_answers_the_same(trainee, report, tmp_path, tiny):
+    """A trainer wraps the forward pass at its first step, and the wrapped pass rounds otherwise."""
+    trainee.train(CONFIG, 32, seed=3)
+    trainee.save(tmp_path / "a")
+    fresh = GRPOTrainee(world=WORLD, seed=9, model=str(tiny), grpo=QUICK | {"learning_rate": 2e-2}, torch_threads=1)
+    fresh.load(tmp_path / "a")
+    [talk] = trainee.prompts(CONFIG, 1, seed=0)
+    assert fresh.policy().beliefs([talk]) == trainee.policy().beliefs([talk])
+    assert ask(fresh, report).config == ask(trainee, report).config
+    fresh.close()

@@ -1,0 +1,124 @@
+"""Turn-based rollouts: TRL is given the very tokens of the conversation, and learns from the model's own alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+
+import mapf_frozenlake as mfl
+from tests.language.conftest import QUICK
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from envtuning.trainees.language.learner import Learner  # noqa: E402
+from envtuning.trainees.language.options import LanguageOptions  # noqa: E402
+from envtuning.trainees.language.rollouts import rollout, turn_markup  # noqa: E402
+from envtuning.trainees.language.tasks import EnvTurns, LakeTurns  # noqa: E402
+from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer  # noqa: E402
+
+CONFIG = mfl.LakeConfig.single(3, 2, hole_ratio=0.0, reward="shaped", horizon=3)
+
+
+class Scripted:
+    """A policy that writes given replies, in place of a model."""
+
+    def __init__(self, tokenizer, replies):
+        self.tokenizer, self.replies, self.eos = tokenizer, list(replies), [tokenizer.eos_token_id]
+
+    template: ClassVar[dict] = {}
+
+    def prompt(self, messages):
+        return prompt_ids(self.tokenizer, [{"role": turn["role"], "content": turn["content"]} for turn in messages])
+
+    def sample(self, prompts):
+        text = self.replies.pop(0)
+        return [
+            [*self.tokenizer(text, add_special_tokens=False).input_ids, self.tokenizer.eos_token_id] for _ in prompts
+        ]
+
+
+@pytest.mark.parametrize("feedback", [True, False])
+def test_the_tokens_are_those_of_the_conversation_and_the_mask_says_whose(feedback):
+    tokenizer = small_tokenizer()
+    tasks = LakeTurns("short", [])
+    rows = tasks.rows(CONFIG.model_copy(update={"feedback": feedback}), 2, seed=0)
+    said = ["Agent 0: UP\nAgent 1: UP", "no idea", "Agent 0: WAIT\nAgent 1: WAIT"]
+    played = rollout(Scripted(tokenizer, said), [row["prompt"] for row in rows], tasks.begin, tasks.judge)
+    for case, (prompt, ids, mask) in enumerate(
+        zip(played["prompt_ids"], played["completion_ids"], played["env_mask"], strict=True)
+    ):
+        env, _, options = tasks.begin(case)
+        question, _ = env.reset(options=options)
+        talk = [{"role": "user", "content": question}]
+        for reply in said:
+            talk.append({"role": "assistant", "content": reply})
+            talk.append({"role": "user", "content": env.step(reply)[0]})
+        whole = prompt_ids(tokenizer, talk[:1])
+        assert prompt == whole
+        text = tokenizer.apply_chat_template(talk[:-1], tokenize=False)
+        assert prompt + ids == tokenizer(text, add_special_tokens=False).input_ids
+        own = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if mine])
+        assert own == "".join(f"{reply}{tokenizer.eos_token}" for reply in said)
+        others = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if not mine])
+        assert ("No moves could be read" in others) == feedback
+    assert played["failure"] == ["parse_error", "parse_error"]
+
+
+def test_the_markup_between_turns_is_the_templates():
+    assert turn_markup(small_tokenizer()) == ("<|user|>", "<|assistant|>")
+    plain = SimpleNamespace(chat_template=None)
+    assert turn_markup(plain) == ("\n\n", "\n\n")
+
+
+@pytest.mark.parametrize("unit", ["samples", "tokens"])
+def test_a_model_learns_turn_by_turn(tiny, unit):
+    tasks = LakeTurns("short", [])
+    options = LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1)
+    learner = Learner(options, 0, tasks, unit)
+    before = {name: value.clone() for name, value in learner.model.state_dict().items()}
+    rows = tasks.rows(CONFIG, learner.prompts_for(32 if unit == "samples" else 400), seed=0)
+    steps = learner.train(rows, seed=0, budget=32 if unit == "samples" else 400)
+    spent = sum(step[unit] for step in steps)
+    assert spent == 32 if unit == "samples" else 400 <= spent < sum(step["tokens"] for step in steps[:-2]) + 8_000
+    assert len(steps) % 2 == 0
+    assert any(not torch.equal(value, before[name]) for name, value in learner.model.state_dict().items())
+    learner.close()
+
+
+class Counting:
+    """A text environment of somebody else's: say the number that was asked for."""
+
+    def reset(self, *, seed=None, options=None):
+        self.wanted = str(seed % 10)
+        return f"Say {self.wanted}", {"slice": "odd" if seed % 2 else "even"}
+
+    def step(self, reply):
+        right = reply.strip() == self.wanted
+        return "Right" if right else "Wrong", float(right), True, False, {"success": right, "failure": "wrong"}
+
+
+def test_another_world_needs_only_a_text_environment():
+    world = SimpleNamespace(
+        about=SimpleNamespace(name="counting"), make_env=lambda config, *, exclude, room, seed: Counting()
+    )
+    tasks = EnvTurns(world, {}, ())
+    rows = tasks.rows(None, 4, seed=3)
+    assert {row["metadata"]["slice"] for row in rows} <= {"odd", "even"}
+    wanted = rows[0]["prompt"][0]["content"].removeprefix("Say ")
+    tokenizer = small_tokenizer()
+    [right] = rollout(Scripted(tokenizer, [wanted]), [rows[0]["prompt"]], tasks.begin, tasks.judge)["paid"]
+    played = rollout(Scripted(tokenizer, ["hm"]), [rows[0]["prompt"]], tasks.begin, tasks.judge)
+    assert (right, played["paid"], played["failure"]) == (1.0, [0.0], ["wrong"])
+
+
+def test_a_world_without_words_is_refused_in_a_sentence():
+    class Silent(Counting):
+        def reset(self, **_):
+            return 0, {}
+
+    world = SimpleNamespace(about=SimpleNamespace(name="silent"), make_env=lambda config, **_: Silent())
+    with pytest.raises(mfl.LakeError, match="'silent' trains on int observations, and a language model reads strings"):
+        EnvTurns(world, {}, ()).rows(None, 1, seed=0)

@@ -1,0 +1,175 @@
+"""A run with a language model: the loop, its engineers on the model itself, kills, and what the report says of replies."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engineers.report import StageReport
+from envtuning.loop import run as loop
+from envtuning.loop.ask import EngineerUnavailable
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import RunSpec
+from envtuning.trainees import UnknownTrainee
+from tests.envtuning.test_runs_kill import KILLED, KillableRuns
+from tests.language.conftest import QUICK
+
+pytest.importorskip("trl")
+pytest.importorskip("llguidance")
+
+KILLS = 6
+SIZES = {3: {"share": 0.5, "hole_ratio": 0.2}, 4: {"share": 0.5, "hole_ratio": 0.1}}
+
+
+def make_spec(model: Path, engineer: str = "checkpoint", rounds: int = 2, **changed: Any) -> RunSpec:
+    config = {"num_agents": 2, "reward": "shaped", "slices": SIZES}
+    given: dict[str, Any] = {
+        "name": "tiny",
+        "seed": 1,
+        "world": {"name": "lakes", "options": {"style": "short"}},
+        "unit": "samples",
+        "target": config,
+        "trainee": {"kind": "grpo", "options": {"model": str(model), "grpo": QUICK, "torch_threads": 1}},
+        "engineer": {"name": engineer, "options": {"max_tokens": 1200} if engineer in ("checkpoint", "base") else {}},
+        "suites": {
+            "validation_per_slice": 8,
+            "test_per_slice": 6,
+            "probe_per_slice": 4,
+            "validate_every": 16,
+            "failure_cases": 2,
+        },
+        "guard": {"max_drop": None},
+        "stages": [{"name": "default", "budget": 80, "config": config}, *([{"budget": 60}] * (rounds - 1))],
+    }
+    return RunSpec.model_validate(given | changed)
+
+
+def figures(folder: Path) -> dict[str, Any]:
+    """All that a run ends with, times and drafts apart."""
+    run = RunFolder(folder)
+    assert next_task(run) is None
+    found: dict[str, Any] = {"test": run.test.model_dump() if run.test else None}
+    for stage in run.done_stages:
+        found[f"config {stage.number}"] = stage.config.model_dump(mode="json")
+        found[f"metrics {stage.number}"] = stage.metrics()
+        found[f"episodes {stage.number}"] = stage.episodes()
+        found[f"report {stage.number}"] = stage.report.model_dump(mode="json") | {"run": ""}
+        found[f"done {stage.number}"] = stage.done.model_dump() | {"seconds": 0}
+        if stage.answer is not None:
+            answer = stage.answer.model_dump(mode="json")
+            answer["proposal"]["usage"]["seconds"] = 0
+            found[f"answer {stage.number}"] = answer
+            found[f"asked {stage.number}"] = [line["messages"] for line in stage.transcript()]
+    return found
+
+
+@pytest.fixture(scope="module")
+def runs():
+    server = KillableRuns(
+        "envtuning.trainees.language.learner", "llguidance.torch", "engineers.model.structured.processor"
+    )
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(runs, foreign, tmp_path_factory):
+    folder, log = tmp_path_factory.mktemp("undisturbed") / "run", tmp_path_factory.mktemp("log") / "operations"
+    assert runs.run(folder, make_spec(foreign), log=str(log))["code"] == 0
+    return figures(folder), log.read_text().splitlines(), folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_with_its_own_checkpoint_as_engineer_survives_six_kills(runs, foreign, undisturbed, tmp_path):
+    expected, operations, _ = undisturbed
+    draw = random.Random(0)
+    kinds: dict[str, list[int]] = {}
+    for moment, label in enumerate(operations):
+        kind = next(
+            (name for name in ("inside", "transcript", "proposal", "checkpoint", "report", "metrics") if name in label),
+            "other",
+        )
+        kinds.setdefault(kind, []).append(moment)
+    assert {"inside", "transcript", "proposal", "checkpoint"} <= kinds.keys()
+    moments = [
+        draw.choice(kinds[kind]) for kind in ("inside", "inside", "transcript", "proposal", "checkpoint", "metrics")
+    ]
+    assert len(moments) == KILLS
+    for number, moment in enumerate(moments):
+        folder = tmp_path / f"{number}" / "run"
+        folder.parent.mkdir()
+        assert runs.run(folder, make_spec(foreign), kill_at=moment)["code"] == KILLED, operations[moment]
+        assert runs.run(folder, make_spec(foreign))["code"] == 0, operations[moment]
+        assert figures(folder) == expected, operations[moment]
+
+
+def test_what_the_run_is_made_of(undisturbed):
+    found, operations, folder = undisturbed
+    run = RunFolder(folder)
+    assert any("inside-" in label for label in operations)  # long stages are saved at their validations …
+    assert not list(folder.rglob("inside-*"))  # … and the finished ones are not kept
+    kept = sorted(path.parent.parent.name for path in folder.rglob("optimizer.pt") if path.parent.name == "checkpoint")
+    assert kept == ["01"]  # the optimiser's state is kept for the last stage only
+    assert (run.stage(0).checkpoint / "model.safetensors").exists()
+    done = run.stage(0).done
+    assert done.trained["samples"] > 0
+    assert done.validated["samples"] > 0  # validation is charged
+    assert done.trained["tokens"] > done.trained["samples"]
+    answer = run.stage(0).answer
+    assert answer.proposal.engineer == "live/checkpoint"
+    assert answer.proposal.usage.completion_tokens > 0
+    assert not answer.proposal.fallback
+    assert {"truncated_rate", "parse_error_rate", "equal_groups", "entropy"} <= found["report 0"]["training"].keys()
+    assert "truncated" in found["report 0"]["failure_meanings"]
+
+
+def test_replies_that_are_cut_are_in_the_table_that_the_engineer_reads(foreign, tmp_path):
+    spec = make_spec(foreign, "fixed", rounds=1)
+    short = spec.trainee.options | {"grpo": QUICK | {"max_completion_length": 2}}
+    spec = spec.model_copy(update={"trainee": spec.trainee.model_copy(update={"options": short})})
+    report = loop.start(spec, tmp_path / "run").stage(0).report
+    assert isinstance(report, StageReport)
+    assert all(row.failures == {"truncated": row.episodes} for row in report.results)
+    assert report.training["truncated_rate"] == 1.0
+    assert report.training["equal_groups"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "base", "introspection"])
+def test_a_trainee_that_is_no_language_model_cannot_be_asked(foreign, tmp_path, name):
+    spec = make_spec(foreign, name, trainee={"kind": "scripted"}, unit="env_steps", world="lakes")
+    with pytest.raises(
+        EngineerUnavailable, match=f"engineer '{name}' asks the trainee's own model, and trainee 'scripted'"
+    ):
+        loop.start(spec, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_budget_in_steps_is_refused_at_the_start(foreign, tmp_path):
+    with pytest.raises(UnknownTrainee, match="counts samples and tokens, and the run's budgets are in env_steps"):
+        loop.start(make_spec(foreign, unit="env_steps"), tmp_path / "run")
+
+
+def test_wrong_options_are_refused_at_the_start(foreign, tmp_path):
+    for options, message in (
+        ({"model": str(foreign), "grpo": {"seed": 1}}, "grpo.seed is the loop's own to set"),
+        ({"model": str(foreign), "grpo": {"num_generations": 7}}, "does not hold whole groups of num_generations=7"),
+        ({}, "model"),
+    ):
+        with pytest.raises(UnknownTrainee, match=message):
+            loop.start(make_spec(foreign, trainee={"kind": "grpo", "options": options}), tmp_path / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["base", "introspection", "rules"])
+def test_other_engineers_run_in_the_same_command(foreign, tmp_path, name):
+    run = loop.start(make_spec(foreign, name), tmp_path / "run")
+    answer = run.stage(0).answer
+    assert answer.proposal is not None
+    assert json.loads((run.path / "stages" / "00" / "proposal.json").read_text())
+    if name == "introspection":
+        assert answer.proposal.usage.prompt_tokens > 0

@@ -1,0 +1,65 @@
+"""The settings for Qwen3-4B, run with a tiny model in its place: every key is one that TRL, peft and the loop accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envtuning.loop import run as loop
+from envtuning.runs.spec import load_spec
+
+pytest.importorskip("trl")
+pytest.importorskip("peft")
+pytest.importorskip("llguidance")
+
+SETTINGS = Path(__file__).parents[2] / "examples" / "qwen3-4b.yaml"
+# What a CPU and a tiny model need otherwise; every other key stays as it is in the file.
+CPU = {
+    "trainee.options.dtype": "float32",
+    "trainee.options.torch_threads": 1,
+    "trainee.options.grpo.bf16": False,
+    "trainee.options.grpo.max_completion_length": 8,
+    "world.options.style": "short",
+}
+
+
+def cpu_spec(model: Path, **changes):
+    small = {
+        "trainee.options.model": str(model),
+        "stages.0.budget": 1,
+        "suites.validation_per_slice": 1,
+        "suites.test_per_slice": 0,
+        "suites.probe_per_slice": 0,
+    }
+    return load_spec(SETTINGS, changes=CPU | small | changes).with_rounds(1)
+
+
+def test_two_steps_of_the_settings(foreign, tmp_path):
+    spec = cpu_spec(foreign)
+    run = loop.start(spec, tmp_path / "run")
+    iterations = [line for line in run.stage(0).metrics() if line["kind"] == "iteration"]
+    assert len(iterations) == 2  # optimiser steps of one batch of 128 replies
+    assert run.stage(0).done.trained["samples"] == 128
+    assert (run.stage(0).checkpoint / "adapter_model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_two_steps_in_two_processes_and_the_checkpoint_answers_from_there(foreign, tmp_path):
+    spec = cpu_spec(
+        foreign,
+        **{
+            "trainee.options.processes": 2,
+            "trainee.options.grpo.per_device_train_batch_size": 4,  # half of the batch in each
+            "engineer.options.max_tokens": 2_500,
+            "suites.validation_per_slice": 1,
+        },
+    ).with_rounds(2)
+    run = loop.start(spec, tmp_path / "run")
+    iterations = [line for line in run.stage(0).metrics() if line["kind"] == "iteration"]
+    assert len(iterations) == 2
+    assert run.stage(0).done.trained["samples"] == 128
+    answer = run.stage(0).answer
+    assert answer.proposal.engineer == "live/checkpoint"
+    assert answer.proposal.usage.attempts == 1
+    assert run.stage(1).is_done
