@@ -30,7 +30,7 @@ BOARDS = 20  # per slice that introspection asks its own model about
 
 def raise_unless_possible(name: str, trainee_kind: str, factory: Any) -> None:
     """Raise ``ValueError`` when this engineer needs a language model and the trainee is none; ``ImportError`` for an extra."""
-    from engineers.backends.making import require
+    from engineers.extras import require
 
     if not hasattr(factory, "language_model"):
         raise ValueError(

@@ -70,7 +70,7 @@ class GRPOTrainee:
     @staticmethod
     def check_options(**options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
-        from engineers.backends.making import require
+        from engineers.extras import require
 
         given = LanguageOptions(**options)
         require(*NEEDED, extra="grpo")
