@@ -251,7 +251,7 @@ def evaluate(
 ) -> None:
     """Score a language model on the papers' benchmark, their published rows beside it."""
     with told():
-        from envtuning.worlds.lakes.evaluate import evaluate_model
+        from envtuning.trainees.language.evaluate import evaluate_model
 
         with console.status("asking …") as status:
             table, meter = evaluate_model(

@@ -11,7 +11,7 @@ import pytest
 import mapf_frozenlake as mfl
 from engineers.model.chat import Completion, TooLong
 from engineers.model.meter import BudgetExceeded, Meter, Price
-from envtuning.worlds.lakes.evaluate import CappedChat, EvaluationStopped, evaluate_model
+from envtuning.trainees.language.evaluate import CappedChat, EvaluationStopped, evaluate_model
 
 
 class Solver:
