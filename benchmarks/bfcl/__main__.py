@@ -16,8 +16,11 @@ def main() -> None:
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--version", default="v4", choices=["v4", "v3-paper"], help="one per process")
     parser.add_argument("--no-record", action="store_true", help="print only")
+    parser.add_argument("--fork", help="actionability: a folder of tool classes whose messages get rows of their own")
     arguments = parser.parse_args()
-    figures = importlib.import_module(f"benchmarks.bfcl.{arguments.table.replace('-', '_')}").run(arguments.version)
+    figures = importlib.import_module(f"benchmarks.bfcl.{arguments.table.replace('-', '_')}").run(
+        arguments.version, **({"fork": arguments.fork} if arguments.fork else {})
+    )
     print(json.dumps(figures, indent=1))
     if not arguments.no_record:
         record(f"bfcl_{arguments.table.replace('-', '_')}_{arguments.version}", figures)

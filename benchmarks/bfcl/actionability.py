@@ -18,7 +18,7 @@ from envtuning.worlds.bfcl.actionability.measure import (
 )
 from envtuning.worlds.bfcl.actionability.readers import READERS, blindly, by_looking_around, told_everything
 from envtuning.worlds.bfcl.hints import augment
-from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
+from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load, with_tools
 from envtuning.worlds.bfcl.tasks import load_tasks
 from envtuning.worlds.feedback import Augmenter
 
@@ -36,19 +36,26 @@ def conditions(augmenters: dict[str, Augmenter]) -> list[Condition]:
 AUGMENTERS: dict[str, Augmenter] = {"ours": augment}
 
 
-def run(version: Version, augmenters: dict[str, Augmenter] | None = None, per_task: int = 6) -> dict[str, Any]:
+def run(
+    version: Version, augmenters: dict[str, Augmenter] | None = None, per_task: int = 4, fork: str | None = None
+) -> dict[str, Any]:
+    """Every row on every split; with a fork's tool folder also the stock readers on the fork's messages."""
     package = load(version)
+    forked = with_tools(package, fork) if fork is not None else None
     rows = conditions(AUGMENTERS if augmenters is None else augmenters)
     tables: dict[str, Any] = {}
     every: list[Sample] = []
-    outcomes: dict[str, list[bool]] = {row.name: [] for row in rows}
+    outcomes: dict[str, list[bool]] = {}
     for split in SPLITS:
         samples = draw_samples(package, load_tasks(package, split), per_task=per_task, seed=0)
         solved = {row.name: recovered(package, samples, row) for row in rows}
+        if forked is not None:
+            readers = [Condition(f"the fork, {name}", reader) for name, reader in READERS.items()]
+            solved |= {row.name: recovered(forked, samples, row) for row in readers}
         tables[split] = _table(samples, solved, lambda sample: sample.visible)
         every += samples
         for name, values in solved.items():
-            outcomes[name] += values
+            outcomes.setdefault(name, []).extend(values)
     halves = {
         half: _table(every, outcomes, lambda s, half=half: s.visible and half_of(package, s.fault) == half)
         for half in ("looked at", "mixed", "not looked at")

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import shutil
 
 import pytest
 
@@ -27,8 +28,10 @@ from envtuning.worlds.bfcl.actionability.readers import (
     told_everything,
 )
 from envtuning.worlds.bfcl.calls import Call
+from envtuning.worlds.bfcl.package import PackageError, with_tools
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import load_tasks
+from envtuning.worlds.bfcl.tools import Toolbox
 
 CALM = random.Random(0)
 
@@ -119,3 +122,21 @@ def test_where_something_is_missing_stock_messages_lead_to_guesses(v4):
     for gap in found[::20]:
         assert abstention(v4, gap, Condition("stock", by_names)) == "guesses"
         assert abstention(v4, gap, told) == "asks"
+
+
+def test_a_fork_s_tools_can_be_measured_beside_the_stock_ones(v4, samples, tmp_path):
+    """Here a copy of the stock tools in which one message says which argument it is about."""
+    folder = tmp_path / "some_fork" / "tools"
+    shutil.copytree(v4.root / "bfcl_eval" / "eval_checker" / "multi_turn_eval" / "func_source_code", folder)
+    file = folder / "trading_bot.py"
+    stock = 'f"Order with ID {order_id} not found."'
+    assert stock in file.read_text()
+    file.write_text(file.read_text().replace(stock, 'f"Order with ID {order_id} not found: check order_id."'))
+    fork = with_tools(v4, folder)
+    task = next(task for task in load_tasks(v4, "base") if "cancel_order" in str(task.ground_truth))
+    said = Toolbox(fork, task).run(Call("cancel_order", (), {"order_id": 1}))
+    assert "check order_id" in said.text
+    assert "check order_id" not in Toolbox(v4, task).run(Call("cancel_order", (), {"order_id": 1})).text
+    assert len(recovered(fork, samples[:10], Condition("fork", by_names))) == 10
+    with pytest.raises(PackageError, match=r"math_api\.py"):
+        with_tools(v4, tmp_path)

@@ -209,7 +209,7 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["run", "no-such-preset"], "neither a file nor a preset: the presets are demo, engineer"),
+        (["run", "no-such-preset"], "neither a file nor a preset: the presets are"),
         (["run", "scripted", "--engineer", "oracle", "--stages", "2"], "engineer 'oracle' is unknown"),
         (["run", "scripted", "--seeds", "a,b"], "seeds 'a,b': give a number of seeds, or a list"),
         (["show", "nowhere"], "nowhere is no run folder"),

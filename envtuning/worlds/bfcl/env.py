@@ -15,6 +15,7 @@ from envtuning.worlds.bfcl.package import SPLITS, Version, load
 from envtuning.worlds.bfcl.prompts import TOOL_STYLES, ToolStyle
 from envtuning.worlds.bfcl.rewards import REWARDS, Reward
 from envtuning.worlds.bfcl.tasks import Task, find_task, load_tasks
+from envtuning.worlds.bfcl.transcript import failure_of
 from envtuning.worlds.feedback import Augmenter
 
 ENV_ID = "BFCLMultiTurn-v0"
@@ -36,9 +37,9 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
     question. The action is one call, a list of calls, or words that end the turn. With ``reward="progress"`` or
     ``"syntax"`` each turn pays its part as it ends, with ``"binary"`` the last one pays all.
 
-    ``info`` has ``task``, ``turn``, ``turns``, ``tools`` (the documents of those offered now), ``state_check`` and
+    ``info`` has ``task``, ``slice`` (its split), ``turn``, ``turns``, ``tools`` (the documents of those offered now), ``state_check`` and
     ``response_check`` (of the turn that ended last; None before the first and where a turn has no ground truth), and when
-    the episode is over ``success`` (the official checker's verdict), ``progress``, ``syntax``, ``trajectory`` (what the
+    the episode is over ``success`` (the official checker's verdict), ``failure`` (its kind or None), ``progress``, ``syntax``, ``trajectory`` (what the
     official checker would be given) and ``departures`` (calls that the official executor would have run otherwise; empty
     for all but hostile ones).
     """
@@ -119,6 +120,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         check = talk.check
         info: dict[str, Any] = {
             "task": talk.task.id,
+            "slice": talk.task.split,
             "turn": talk.turn,
             "turns": talk.task.turns,
             "tools": talk.tools,
@@ -128,7 +130,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         if talk.over:
             scores = talk.scores()
             info |= scores | {"success": bool(scores["success"])}
-            info |= {"trajectory": talk.trajectory, "departures": list(talk.departures)}
+            info |= {"failure": failure_of(talk), "trajectory": talk.trajectory, "departures": list(talk.departures)}
         return info
 
 
