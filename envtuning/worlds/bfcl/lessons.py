@@ -1,0 +1,94 @@
+"""``teach``: a small language model made from nothing and taught the ground truth's calls of some training tasks.
+
+Not to be good at the benchmark, but so that GRPO on these tasks has groups in which some replies are right and some are not: a
+model with random weights is never paid. Needs the extra grpo.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.prompts import ToolStyle
+from envtuning.worlds.bfcl.scripted import DONE, ground_truth
+from envtuning.worlds.bfcl.tasks import Task
+
+IGNORED = -100  # label of a token that is not taught
+
+Messages = list[dict[str, str]]
+
+
+def lesson(package: Package, task: Task, tool_style: ToolStyle) -> Messages:
+    """The task's conversation as the ground truth has it, to its last answer."""
+    talk = Conversation(package, task, tool_style=tool_style)
+    messages: Messages = []
+    for replies in ground_truth(package, task, random.Random(0)):
+        for reply in [*replies, DONE]:
+            messages += [{"role": "user", "content": talk.said}, {"role": "assistant", "content": reply}]
+            talk.act(reply)
+    return messages
+
+
+def encoded(tokenizer: Any, messages: Messages) -> tuple[list[int], list[int]]:
+    """(ids, labels) of a conversation: what the assistant says is taught, and that it ends there."""
+    ids: list[int] = []
+    labels: list[int] = []
+    for message in messages:
+        taught = message["role"] == "assistant"
+        head = tokenizer.convert_tokens_to_ids(f"<|{message['role']}|>")
+        body = tokenizer(message["content"], add_special_tokens=False).input_ids
+        end = [tokenizer.eos_token_id] if taught else []
+        ids += [head, *body, *end]
+        labels += [IGNORED, *(body if taught else [IGNORED] * len(body)), *end]
+    return ids, labels
+
+
+def teach(
+    out: str | Path,
+    package: Package,
+    tasks: Sequence[Task],
+    *,
+    tool_style: ToolStyle = "short",
+    passes: int = 30,
+    learning_rate: float = 2e-3,
+    seed: int = 0,
+    progress: Callable[[int, float], None] | None = None,
+) -> Path:
+    """Make a model and a tokenizer, teach so many passes over the tasks, save both as transformers saves; returns the folder.
+
+    Equal arguments give equal weights. Raises ``ValueError`` where the folder exists.
+    """
+    import torch
+
+    from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.tokenizer import small_tokenizer
+
+    if Path(out).exists():
+        raise ValueError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
+    tokenizer = small_tokenizer()
+    model = small_model(tokenizer, seed)
+    lessons = [encoded(tokenizer, lesson(package, task, tool_style)) for task in tasks]
+    optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    model.train()
+    for number in range(passes):
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * number / passes)))
+        total = 0.0
+        for ids, labels in lessons:
+            loss = model(input_ids=torch.tensor([ids]), labels=torch.tensor([labels])).loss
+            optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            total += float(loss.detach())
+        if progress is not None:
+            progress(number + 1, total / len(lessons))
+    model.eval()
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    return Path(out)
