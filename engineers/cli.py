@@ -100,7 +100,7 @@ def propose(
 @app.command()
 def prompt(
     report: ReportFile,
-    context: ContextName = "V6",
+    context: ContextName = "informed",
     config_class: ConfigClass = "",
     editable: Editable = None,
     schema: Annotated[bool, typer.Option(help="Show the JSON Schema of the answer, too.")] = False,

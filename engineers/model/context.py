@@ -16,9 +16,12 @@ class Context(BaseModel):
     failures: bool = Field(True, description="Failed episodes by kind, per slice.")
     metrics: bool = Field(False, description="Rates with their intervals, per slice.")
     guideline: bool = Field(False, description="Written advice on how to change a config.")
+    target: bool = Field(False, description="The target's own knobs, and what each kind of failure means.")
+    rounds: bool = Field(False, description="How many answers and how much of the budget are left.")
     history: Literal["none", "all", "without_default"] = Field(
         "none", description="Earlier (config, failures): none, all, or all but the default that nobody wrote."
     )
+    changes: bool = Field(False, description="Earlier configs by what changed in them, instead of in full.")
     summary: bool = Field(False, description="First ask the model to sum up its failures, in a call of its own.")
     training: bool = Field(False, description="Bookkeeping of the training: the round's index, steps, gradient norms.")
     cases: bool = Field(False, description="Failed episodes, drawn.")
@@ -43,8 +46,24 @@ _EVERYTHING = {
     "incidents": True,
 }
 
+# What a reader of the published contexts missed, and without what it found too much: what the target is, how training and
+# target compare and how sure that is, what was asked for and what was drawn, what is left; earlier configs as differences,
+# no curves, no pictures.
+INFORMED = Context(
+    name="informed",
+    target=True,
+    rounds=True,
+    metrics=True,
+    guideline=True,
+    history="all",
+    changes=True,
+    behaviour=True,
+    environment_stats=True,
+    incidents=True,
+)
+
 CONTEXTS: dict[str, Context] = {
-    context.name: context for context in (_V1, _V2, _V3, _V4, _V5, _V6, _V6.model_copy(update=_EVERYTHING))
+    context.name: context for context in (INFORMED, _V1, _V2, _V3, _V4, _V5, _V6, _V6.model_copy(update=_EVERYTHING))
 }
 
 

@@ -40,7 +40,7 @@ class ModelEngineer:
         self,
         chat: Chat,
         *,
-        context: str | Context = "V6",
+        context: str | Context = "informed",
         max_attempts: int = 3,
         max_tokens: int = 4_096,  # of one answer, thoughts included
         max_total_tokens: int | None = None,  # of all questions and answers of this engineer's life

@@ -115,6 +115,7 @@ def _is_default(record: StageRecord) -> bool:
 def _render(
     template: str, report: StageReport, form: WireForm[Any], context: Context, summary: str, material: _Material
 ) -> list[Message]:
+    paths = [knob.path for knob in form.knobs]
     words = {
         "context": context,
         "stage": report.stage,
@@ -122,6 +123,12 @@ def _render(
         "environment": report.environment,
         "results": report.results,
         "training_results": report.training_results,
+        "target": report.target,
+        "meanings": report.failure_meanings,
+        "rounds_left": report.rounds_left,
+        "budget_left": report.budget_left,
+        "unit": report.unit,
+        "now": report.records()[-1],
         "training": report.training,
         "incidents": report.incidents,
         "cases": material.cases,
@@ -135,7 +142,8 @@ def _render(
         "rate": _rate,
         "pairs": _pairs,
         "compact": _compact,
-        "knobs_of": lambda config: _compact_json(_only(config, [knob.path for knob in form.knobs])),
+        "knobs_of": lambda config: _compact_json(_only(config, paths)),
+        "shown_config": lambda record, before: _shown_config(record, before if context.changes else None, paths),
     }
     system = _template("system.md.j2").render(words)
     user = _template(template).render(words, report=_template("report.md.j2").render(words))
@@ -184,7 +192,11 @@ def _range(knob: Knob) -> str:
         said = f"Type {' or '.join(sorted(knob.types - {'null'})) or 'mixed'}"
         said += f", at least {schema['minimum']:g}" if "minimum" in schema else ""
         said += f", at most {schema['maximum']:g}" if "maximum" in schema else ""
-    return f"{said}, or null." if knob.nullable else f"{said}."
+    if knob.nullable:
+        said += ", or null"
+    if (space := knob.extra.get("space")) is not None:
+        said += f"; sensible are {space[0]:g} to {space[1]:g}"
+    return f"{said}."
 
 
 def _only(config: dict[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
@@ -200,6 +212,25 @@ def _only(config: dict[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str,
                 place = place.setdefault(key, {})
             place[path[-1]] = value
     return kept
+
+
+def _shown_config(record: StageRecord, before: StageRecord | None, paths: Sequence[tuple[str, ...]]) -> str:
+    """An earlier config's editable part; after another one, only what is different in it."""
+    if before is None:
+        return _compact_json(_only(record.config, paths))
+    old, new = (_flat(_only(config, paths)) for config in (before.config, record.config))
+    turned = [
+        f"{name} {_compact(old.get(name))} → {_compact(value)}" for name, value in new.items() if old.get(name) != value
+    ]
+    return f"since stage {before.stage} {', '.join(turned)}" if turned else f"as in stage {before.stage}"
+
+
+def _flat(config: dict[str, Any], place: str = "") -> dict[str, Any]:
+    """{"slices.6.share": 0.5}"""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= _flat(value, f"{place}{key}.") if isinstance(value, dict) else {f"{place}{key}": value}
+    return flat
 
 
 def _failed(result: SliceResult) -> str:

@@ -21,6 +21,8 @@ SECTIONS = {
     "environment": "## What was really drawn",
     "incidents": "## What went wrong",
     "summary": "# Your own summary",
+    "target": "## The target",
+    "rounds": "## What is left",
 }
 V2 = {"failures", "guideline"}
 V4 = V2 | {"history", "earlier"}
@@ -31,7 +33,8 @@ EXPECTED = {
     "V4": V4,
     "V5": V4 | {"summary"},
     "V6": V4 | {"training"},
-    "full": set(SECTIONS) - {"default", "summary"},
+    "full": set(SECTIONS) - {"default", "summary", "target", "rounds"},
+    "informed": set(SECTIONS) - {"summary", "training", "cases"},
 }
 
 
@@ -39,7 +42,9 @@ EXPECTED = {
 def later(example_report) -> StageReport:
     """The example one stage later: a default stage and one that somebody wrote in its history."""
     written = example_report.records()[-1].model_copy(update={"engineer": "rules"})
-    return example_report.model_copy(update={"stage": 2, "history": [*example_report.history, written]})
+    told = {"stage": 2, "history": [*example_report.history, written], "rounds_left": 2, "budget_left": 90_000}
+    target = {"slices": {"6": {"share": 1.0, "hole_ratio": 0.3, "wait_ratio": None, "min_distance": 4}}}
+    return example_report.model_copy(update=told | {"target": target, "failure_meanings": {"hole": "An agent fell."}})
 
 
 def text_of(report, context, **more):
@@ -59,8 +64,36 @@ def test_every_context_says_what_the_environment_and_the_knobs_are(later):
         assert "A lake is a square grid" in text
         assert "slices.*.hole_ratio (* is 3, 4, 5, 6, 7, 8, 9, 10): Share of the cells" in text
         assert "from 0 to 0.9" in text
-        assert "from 0 to 1, or null" in text
+        assert "from 0 to 1, or null; sensible are 0 to 0.75." in text
         assert "min_distance" not in text.split("# The knobs")[1]
+
+
+def test_the_informed_context_says_what_the_published_ones_do_not(later):
+    text = text_of(later, CONTEXTS["informed"])
+    assert 'training need not be: {"slices": {"6": {"share": 1.0, "hole_ratio": 0.3}}}' in text
+    assert "- hole: An agent fell." in text
+    assert "2 stages, the one that you write now included, with 90,000 env steps together" in text
+    assert "Stage 0 (config by default): {" in text
+    assert "Stage 2, the one reported here: as in stage 1" in text
+    assert "grad norm" not in text.lower().replace("_", " ")
+    alone = later.model_copy(update={"rounds_left": None, "budget_left": None, "target": {}, "history": []})
+    assert not {"## What is left", "## The target", "## Earlier stages"} & set(
+        text_of(alone, CONTEXTS["informed"]).splitlines()
+    )
+
+
+def test_earlier_configs_are_shown_by_what_changed_in_them(later):
+    first, second = later.history
+    slices = second.config["slices"] | {"6": second.config["slices"]["6"] | {"share": 0.5, "hole_ratio": 0.33}}
+    report = later.model_copy(
+        update={"history": [first, second.model_copy(update={"config": second.config | {"slices": slices}})]}
+    )
+    history = text_of(report, CONTEXTS["informed"]).split("## Earlier stages")[1].split("# Guideline")[0]
+    said = next(line for line in history.splitlines() if line.startswith("Stage 1 "))
+    assert "slices.6.share" in said
+    assert "→ 0.5" in said
+    assert "slices.6.hole_ratio" in said
+    assert "min_distance" not in said
 
 
 def test_failures_are_raw_counts_by_kind(later):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from engineers.registry import COMMON_OPTIONS
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
 from envtuning.studies.study import _ready, execute, plan, run_folders
+from envtuning.studies.summary import as_json, markdown, summarise
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +45,27 @@ def test_two_processes_write_what_one_writes(arms, tmp_path):
     assert outcome(tmp_path / "one") == outcome(tmp_path / "two")
     assert len(run_folders(tmp_path / "one")) == 8
     execute(arms, [0, 1], tmp_path / "one", jobs=2)  # nothing is left to do
+
+
+def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeypatch):
+    (tmp_path / "two.yaml").write_text(STUDY.replace("seeds: [3, 4]", "seeds: [3, 4, 5, 6]"))
+    study = load_study(tmp_path / "two.yaml")
+    execute(study.specs(), [3, 4, 5], tmp_path / "runs")
+    summary = summarise(study, tmp_path / "runs")
+    assert summary.missing == {"uniform": [6], "rules": [6], "written": [6]}
+    runs = {(one.arm, one.seed): one.success for one in summary.runs}
+    assert len(runs) == 9
+    means = {row.arm: row.success.mean for row in summary.rows}
+    assert means == {arm: pytest.approx(sum(runs[arm, seed] for seed in (3, 4, 5)) / 3) for arm in means}
+    assert summary.headroom.mean == pytest.approx(means["written"] - means["uniform"])
+    rules = next(row for row in summary.rows if row.arm == "rules")
+    assert rules.against["uniform"].difference.mean == pytest.approx(means["rules"] - means["uniform"])
+    assert rules.against["uniform"].with_cases.mean == pytest.approx(means["rules"] - means["uniform"])
+    assert next(row for row in summary.rows if row.arm == "uniform").above_trivial is None
+    text = markdown(summary)
+    assert "| `rules` | 3 |" in text
+    assert "Preregistered runs that are not finished: uniform 1; rules 1; written 1." in text
+    assert json.loads(json.dumps(as_json(summary)))["rows"][0]["arm"] == "uniform"
 
 
 def test_arms_that_begin_alike_share_their_first_stage(arms, tmp_path):
@@ -86,18 +110,20 @@ question: which
 preset: scripted
 seeds: [3, 4]
 trivial: [uniform]
+searched: [written]
 arms:
   uniform: {engineer: {name: uniform}}
   rules: {engineer: {name: rules}}
+  written: {engineer: {name: schedule, options: {parts: [0.5]}}}
 """
 
 
 def test_a_study_is_read_from_its_file(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY)
     study = load_study(tmp_path / "two.yaml")
-    assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules"])
+    assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules", "written"])
     (tmp_path / "two.yaml").write_text(STUDY.replace("trivial: [uniform]", "trivial: [target]"))
-    with pytest.raises(SpecError, match="'target' is no arm: the arms are uniform, rules"):
+    with pytest.raises(SpecError, match="'target' is no arm: the arms are uniform, rules, written"):
         load_study(tmp_path / "two.yaml")
 
 

@@ -1,0 +1,107 @@
+"""What came of a study's runs: one line per run, read from its folder, and its test case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import SpecError
+from envtuning.studies.study import Arms, folder_name
+from envtuning.trainees import make_trainee
+from envtuning.worlds.episodes import pooled
+
+IGNITED = 0.1  # success on the target from which a run counts as ignited
+OUTCOMES_FILE = "test_outcomes.json"  # 0 or 1 per test case, in the suite's order
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One finished run."""
+
+    arm: str
+    seed: int
+    success: float  # the objective on the test suite, after the last stage
+    first: float  # after the first stage
+    spent: int  # of the budget
+    ignited_after: int | None  # what was spent when validation first reached IGNITED; None: never
+    incidents: int
+    fallbacks: int  # answers after which the current config went on
+
+
+def outcome_of(run: RunFolder, arm: str) -> Outcome:
+    test, objective = run.test, run.world.about.objective
+    if test is None:
+        raise SpecError(f"{run.path} has not opened its test: finish it with `envtuning resume {run.path}`")
+    answers = [stage.answer for stage in run.done_stages]
+    return Outcome(
+        arm=arm,
+        seed=run.spec.seed,
+        success=pooled(test.last, objective),
+        first=pooled(test.first, objective),
+        spent=run.budget_spent,
+        ignited_after=ignition(run, objective),
+        incidents=len(run.incidents()),
+        fallbacks=sum(
+            answer is not None and (answer.proposal is None or answer.proposal.fallback) for answer in answers
+        ),
+    )
+
+
+def ignition(run: RunFolder, objective: str) -> int | None:
+    """What had been spent at the first validation with so much success."""
+    before = 0
+    for stage in run.done_stages:
+        for line in stage.metrics():
+            if line["kind"] == "validation" and line.get(objective, 0.0) >= IGNITED:
+                return before + int(line["spent"])
+        done = stage.done
+        before += done.spent.get(run.spec.unit, 0) if done else 0
+    return None
+
+
+def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int], RunFolder]:
+    """The runs of a study whose test is open, by arm and seed."""
+    found = {}
+    for arm in arms:
+        for seed in seeds:
+            folder = out / folder_name(arm) / f"seed{seed}"
+            if (folder / "test.json").exists():
+                found[arm, seed] = RunFolder(folder)
+    return found
+
+
+def test_outcomes(run: RunFolder) -> NDArray[np.float64]:
+    """Success of the last stage's trainee on each test case: played again from its checkpoint the first time, then kept."""
+    path = run.path / OUTCOMES_FILE
+    if not path.exists():
+        cases = run.world.load(run.test_suite_file)
+        atomic.write_json(path, [int(value) for value in played_on(run, run.spec.target, cases)])
+    return np.asarray(atomic.read_json(path), float)
+
+
+test_outcomes.__test__ = False  # type: ignore[attr-defined]  # not a pytest function
+
+
+def played_on(run: RunFolder, target: object, cases: object) -> list[bool]:
+    """Success of the last stage's trainee on these cases, as the run's own test would play them."""
+    spec, world = run.spec, run.world
+    room = world.room([*spec.written_configs, target])
+    trainee = make_trainee(spec.trainee.kind, world=world, room=room, seed=0, **spec.trainee.options)
+    try:
+        trainee.load(run.done_stages[-1].checkpoint)
+        seed = derive(spec.suites.seed, "play the test")
+        return [episode.succeeded for episode in world.play(trainee.policy(), cases, target, seed=seed)]
+    finally:
+        trainee.close()
+
+
+def matrix(runs: Mapping[tuple[str, int], RunFolder], arm: str, seeds: Sequence[int]) -> NDArray[np.float64]:
+    """[seeds, cases] of an arm."""
+    return np.stack([test_outcomes(runs[arm, seed]) for seed in seeds])

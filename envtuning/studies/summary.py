@@ -1,0 +1,227 @@
+"""A study's table: every arm over its seeds, what lies between arms, how much there was to gain and who gained it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envtuning.runs.folder import RunFolder
+from envtuning.studies import statistics
+from envtuning.studies.intervals import Interval
+from envtuning.studies.outcomes import IGNITED, Outcome, finished, matrix, outcome_of
+from envtuning.studies.preregistered import StudySpec
+from envtuning.studies.statistics import (
+    above_the_best,
+    improvement,
+    interquartile_mean,
+    interval,
+    mean,
+    mean_difference,
+    over_seeds_and_cases,
+    worst_tenth,
+)
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One arm over the seeds that are finished in all arms that it is compared with."""
+
+    arm: str
+    seeds: int
+    success: Interval
+    interquartile: Interval
+    worst_tenth: float  # on the tenth of the cases that its seeds solve least often
+    ignited: float  # share of seeds whose validation ever reached IGNITED
+    ignited_after: float | None  # budget spent until then, the median of those that did
+    incidents: int
+    fallbacks: int
+    above_trivial: (
+        Interval | None
+    )  # mean over the best trivial arm's; None for these themselves, or where they are missing
+    against: dict[str, Paired]  # each trivial arm
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One arm against another, seed by seed."""
+
+    seeds: int
+    difference: Interval  # seeds resampled
+    with_cases: Interval  # seeds and test cases resampled
+    chance_to_beat: Interval
+
+
+@dataclass(frozen=True)
+class Summary:
+    study: str
+    question: str
+    preset: str
+    metric: str
+    budget: int
+    unit: str
+    preregistered_seeds: tuple[int, ...]
+    missing: dict[str, list[int]]  # preregistered runs that are not finished, by arm
+    headroom: Interval | None
+    headroom_expected: float
+    rows: list[ArmRow]
+    runs: list[Outcome]
+
+
+def summarise(study: StudySpec, out: Path) -> Summary:
+    """From whatever is finished. Arms are compared on the seeds that both have."""
+    base, arms = study.base, study.specs()
+    runs = finished(arms, study.seeds, out)
+    outcomes = [outcome_of(run, arm) for (arm, _), run in runs.items()]
+    success = {arm: {one.seed: one.success for one in outcomes if one.arm == arm} for arm in arms}
+    success = {arm: found for arm, found in success.items() if found}
+    return Summary(
+        study=study.name,
+        question=" ".join(study.question.split()),
+        preset=study.preset,
+        metric=study.metric,
+        budget=base.budget,
+        unit=base.unit,
+        preregistered_seeds=study.seeds,
+        missing={arm: absent for arm in arms if (absent := [seed for seed in study.seeds if (arm, seed) not in runs])},
+        headroom=_headroom(study, success),
+        headroom_expected=study.margin,
+        rows=[_row(study, arm, success, outcomes, runs) for arm in success],
+        runs=outcomes,
+    )
+
+
+def common(success: Mapping[str, Mapping[int, float]], *arms: str) -> list[int]:
+    """The seeds that all of these arms have."""
+    return [seed for seed in success[arms[0]] if all(seed in success[arm] for arm in arms)]
+
+
+def column(success: Mapping[str, Mapping[int, float]], arm: str, seeds: Sequence[int]) -> NDArray[np.float64]:
+    return np.array([success[arm][seed] for seed in seeds])
+
+
+def _headroom(study: StudySpec, success: Mapping[str, Mapping[int, float]]) -> Interval | None:
+    if not all(arm in success for arm in (*study.trivial, *study.searched)):
+        return None
+    seeds = common(success, *study.trivial, *study.searched)
+    columns = {arm: column(success, arm, seeds) for arm in (*study.trivial, *study.searched)}
+    return statistics.headroom(columns, study.searched, study.trivial) if seeds else None
+
+
+def _row(
+    study: StudySpec,
+    arm: str,
+    success: Mapping[str, Mapping[int, float]],
+    outcomes: Sequence[Outcome],
+    runs: Mapping[tuple[str, int], RunFolder],
+) -> ArmRow:
+    own = [one for one in outcomes if one.arm == arm]
+    seeds = list(success[arm])
+    values = column(success, arm, seeds)
+    lit = sorted(one.ignited_after for one in own if one.ignited_after is not None)
+    trivial = [name for name in study.trivial if name in success]
+    above = None
+    if arm not in study.trivial and len(trivial) == len(study.trivial) > 0:
+        shared = common(success, arm, *trivial)
+        if shared:
+            above = interval(above_the_best, *(column(success, name, shared) for name in (arm, *trivial)))
+    return ArmRow(
+        arm=arm,
+        seeds=len(own),
+        success=interval(mean, values),
+        interquartile=interval(interquartile_mean, values),
+        worst_tenth=worst_tenth(matrix(runs, arm, seeds)),
+        ignited=len(lit) / len(own),
+        ignited_after=float(np.median(lit)) if lit else None,
+        incidents=sum(one.incidents for one in own),
+        fallbacks=sum(one.fallbacks for one in own),
+        above_trivial=above,
+        against={
+            name: _paired(arm, name, success, runs) for name in trivial if name != arm and common(success, arm, name)
+        },
+    )
+
+
+def _paired(
+    arm: str, other: str, success: Mapping[str, Mapping[int, float]], runs: Mapping[tuple[str, int], RunFolder]
+) -> Paired:
+    seeds = common(success, arm, other)
+    ours, theirs = column(success, arm, seeds), column(success, other, seeds)
+    return Paired(
+        seeds=len(seeds),
+        difference=interval(mean_difference, ours, theirs),
+        with_cases=over_seeds_and_cases(matrix(runs, arm, seeds), matrix(runs, other, seeds)),
+        chance_to_beat=interval(improvement, ours, theirs),
+    )
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    return asdict(summary)
+
+
+def markdown(summary: Summary) -> str:
+    """The table for a page, in percent."""
+    trivial = list(dict.fromkeys(name for row in summary.rows for name in row.against))
+    head = ["arm", "n", summary.metric.replace("_", " "), "middle half", *(f"− {name}" for name in trivial)]
+    head += ["beats " + name for name in trivial[:1]] + ["worst tenth", "ignited", "incidents", "fallbacks"]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for row in summary.rows:
+        beats = [said(row.against[name].chance_to_beat) if name in row.against else "" for name in trivial[:1]]
+        lines.append(
+            [
+                f"`{row.arm}`",
+                str(row.seeds),
+                said(row.success),
+                f"{100 * row.interquartile.mean:.1f}",
+                *(said(row.against[name].difference, signed=True) if name in row.against else "" for name in trivial),
+                *beats,
+                f"{100 * row.worst_tenth:.1f}",
+                ignition(row),
+                str(row.incidents),
+                str(row.fallbacks),
+            ]
+        )
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n\n" + notes(summary) + "\n"
+
+
+def notes(summary: Summary) -> str:
+    """What stands below the table: headroom, what each arm takes of it, what is missing."""
+    sentences = [
+        f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent, 95 % intervals by bootstrap over seeds; "
+        f"ignited: share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent."
+    ]
+    if summary.headroom is not None:
+        room = summary.headroom
+        held = "at least" if room.mean >= summary.headroom_expected else "less than"
+        sentences.append(
+            f"Headroom over the better trivial answer: {said(room)} points, {held} the {100 * summary.headroom_expected:.0f} expected."
+        )
+        for row in summary.rows:
+            if row.above_trivial is not None and room.mean > 0:
+                sentences.append(
+                    f"`{row.arm}` takes {row.above_trivial.mean / room.mean:.0%} of it ({said(row.above_trivial, signed=True)})."
+                )
+    if summary.missing:
+        absent = "; ".join(f"{arm} {len(seeds)}" for arm, seeds in summary.missing.items())
+        sentences.append(f"Preregistered runs that are not finished: {absent}.")
+    return " ".join(sentences)
+
+
+def said(value: Interval, *, signed: bool = False) -> str:
+    """43.1 (41.0, 45.2), in percent."""
+    sign = "+" if signed else ""
+    spread = (
+        ""
+        if value.low is None or value.high is None
+        else f" ({100 * value.low:{sign}.1f}, {100 * value.high:{sign}.1f})"
+    )
+    return f"{100 * value.mean:{sign}.1f}{spread}"
+
+
+def ignition(row: ArmRow) -> str:
+    after = "" if row.ignited_after is None else f" after {row.ignited_after / 1000:.0f}k"
+    return f"{row.ignited:.0%}{after}"
