@@ -16,13 +16,14 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast prove lint types check format clients fuzz bench clean setup setup-dev tools-data
+.PHONY: help demo test test-fast prove lint types check format clients fuzz bench bench-quick clean setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: setup ## Four rounds of training with the rule-based engineer, then the table and the report page
-	$(BIN)/envtuning run demo
+demo: setup ## An engineer beside the whole space drawn evenly, on a target with headroom; the table and the report page
+	$(BIN)/envtuning compare --preset small-corridors --engineers uniform,rules --seeds 1 --jobs 2 --out runs/demo
+	$(BIN)/envtuning report runs/demo
 
 test: setup-dev ## Every test
 	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS)
@@ -51,6 +52,9 @@ clients: setup-dev ## Every library of docs/compatibility.md, each in an environ
 
 fuzz: setup-dev ## 100,000 replies, instance files and engineers' answers; figures to benchmarks/results
 	$(BIN)/python -m benchmarks.fuzz all --n 100000
+
+bench-quick: setup-dev ## One seed of the preregistered studies' main arms, a few minutes on two cores
+	$(BIN)/python -m benchmarks.study small-corridors --arms uniform,rules,ladder,target-only --seeds 2000 --jobs 2 --out runs/bench-quick
 
 clean: ## Remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks._record import RESULTS, conditions, record
 from envtuning.cli import parse_seeds
-from envtuning.show.console import ConsoleObserver, make_console
+from envtuning.show.console import make_console
 from envtuning.studies.preregistered import StudySpec, load_study
 from envtuning.studies.study import execute
 from envtuning.studies.summary import as_json, markdown, summarise
@@ -40,8 +40,7 @@ def main() -> None:
         wanted = {name: arms[name] for name in arms if arguments.arms is None or name in arguments.arms.split(",")}
         seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
         remember_commit(out)
-        observer = ConsoleObserver(console) if arguments.jobs == 1 else None
-        execute(wanted, seeds, out, jobs=arguments.jobs, observer=observer)
+        execute(wanted, seeds, out, jobs=arguments.jobs, ended=lambda job: console.print(f"finished {job.folder}"))
     console.print(f"figures: {write_up(study, out)}", highlight=False)
 
 

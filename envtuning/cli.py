@@ -176,7 +176,15 @@ def compare(
     with told():
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
-        result = comparing.compare(spec, names, parse_seeds(seeds), out, ConsoleObserver(console), jobs)
+        result = comparing.compare(
+            spec,
+            names,
+            parse_seeds(seeds),
+            out,
+            ConsoleObserver(console) if jobs == 1 else None,
+            jobs,
+            lambda job: console.print(f"finished {job.folder}", highlight=False),
+        )
         console.print(comparing.table(result))
         console.print(f"figures: {comparing.write(result, out)}", highlight=False)
 

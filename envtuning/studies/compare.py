@@ -20,7 +20,7 @@ from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.show.console import counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
-from envtuning.studies.study import Arms, execute, folder_name
+from envtuning.studies.study import Arms, Job, execute, folder_name
 from envtuning.trainees import raise_unless_makeable
 from envtuning.worlds.episodes import pooled
 
@@ -77,12 +77,13 @@ def compare(
     out: Path,
     observer: Observer | None = None,
     jobs: int = 1,
+    ended: Callable[[Job], None] = lambda job: None,
 ) -> Comparison:
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it goes on where it was."""
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
     raise_unless_comparable(spec, engineers)
     arms = {name: written_by(spec, name) for name in engineers}
-    execute(arms, seeds, out, jobs=jobs, observer=observer)
+    execute(arms, seeds, out, jobs=jobs, observer=observer, ended=ended)
     return tabulated(spec, arms, seeds, out)
 
 

@@ -11,7 +11,7 @@ import hashlib
 import multiprocessing
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,12 +49,25 @@ class Job:
         return None if self.shared is None else self.out / self.shared / f"seed{self.spec.seed}"
 
 
-def execute(arms: Arms, seeds: Sequence[int], out: Path, *, jobs: int = 1, observer: Observer | None = None) -> None:
-    """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired."""
+def execute(
+    arms: Arms,
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    jobs: int = 1,
+    observer: Observer | None = None,
+    ended: Callable[[Job], None] = lambda job: None,
+) -> None:
+    """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired.
+
+    ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``ended`` hears of
+    every job's end.
+    """
     waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
     if jobs == 1:
         for job in waiting:
             do(job, observer)
+            ended(job)
         return
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         running: dict[Future[None], Job] = {}
@@ -64,8 +77,9 @@ def execute(arms: Arms, seeds: Sequence[int], out: Path, *, jobs: int = 1, obser
                     waiting.remove(job)
                     running[pool.submit(do, job)] = job
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    running.pop(done)
+                    job = running.pop(done)
                     done.result()
+                    ended(job)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
