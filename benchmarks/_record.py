@@ -17,10 +17,13 @@ PACKAGES = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pettingzoo", "ray
 
 
 def record(name: str, figures: dict[str, Any]) -> Path:
-    """Write ``benchmarks/results/NAME.json``; returns its path."""
+    """Write ``benchmarks/results/NAME.json``, and ``benchmarks/README.md`` anew; returns the former's path."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(conditions() | {"figures": figures}, indent=1) + "\n", encoding="utf-8")
+    from benchmarks import readme  # it needs RESULTS from here
+
+    readme.main()
     return path
 
 

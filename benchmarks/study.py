@@ -47,9 +47,8 @@ def main() -> None:
 def write_up(study: StudySpec, out: Path) -> Path:
     """The table of what is finished, stored; returns the JSON's path."""
     summary = summarise(study, out)
-    path = record(f"study_{study.name}", as_json(summary) | {"runs_made_by_commits": commits(out)})
     (RESULTS / f"study_{study.name}.md").write_text(markdown(summary), encoding="utf-8")
-    return path
+    return record(f"study_{study.name}", as_json(summary) | {"runs_made_by_commits": commits(out)})
 
 
 def remember_commit(out: Path) -> None:

@@ -1,0 +1,57 @@
+"""``benchmarks/README.md`` from what is stored in ``benchmarks/results``: ``python -m benchmarks.readme``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks._record import RESULTS
+
+PAGE = RESULTS.parent / "README.md"
+HEAD = """# What was measured
+
+Every figure that the pages claim is stored in [results](results) as JSON, with the command that made it, the commit, the machine
+and the versions. A commit with a `+` had changes that were not committed. This page is made from those files by
+`python -m benchmarks.readme`, and a test says so.
+
+| result | command | commit | machine | recorded |
+| --- | --- | --- | --- | --- |
+"""
+
+
+def page() -> str:
+    """The page as the stored results have it."""
+    rows = [row(path) for path in sorted(RESULTS.glob("*.json"))]
+    studies = [
+        f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}{path.read_text(encoding='utf-8')}"
+        for path in sorted(RESULTS.glob("study_*.md"))
+    ]
+    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies])
+
+
+def row(path: Path) -> str:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    machine = stored["machine"]
+    cells = [
+        f"[{path.stem}](results/{path.name})",
+        f"`{stored['command']}`",
+        f"`{stored['commit']}`",
+        f"{machine['processor']}, {machine['cores']} cores",
+        stored["recorded"][:10],
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def question(path: Path) -> str:
+    """What the study was to find out, and the commits that its runs were made by."""
+    figures = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["figures"]
+    commits = ", ".join(f"`{commit}`" for commit in figures["runs_made_by_commits"]) or "unknown"
+    return f"{figures['question']} Preset `{figures['preset']}`; runs made by {commits}.\n\n"
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
