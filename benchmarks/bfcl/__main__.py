@@ -17,9 +17,10 @@ def main() -> None:
     parser.add_argument("--version", default="v4", choices=["v4", "v3-paper"], help="one per process")
     parser.add_argument("--no-record", action="store_true", help="print only")
     parser.add_argument("--fork", help="actionability: a folder of tool classes whose messages get rows of their own")
+    parser.add_argument("--traces", help="actionability: a stage's episodes.json, whose mistakes weight the rows")
     arguments = parser.parse_args()
     figures = importlib.import_module(f"benchmarks.bfcl.{arguments.table.replace('-', '_')}").run(
-        arguments.version, **({"fork": arguments.fork} if arguments.fork else {})
+        arguments.version, **{name: given for name in ("fork", "traces") if (given := getattr(arguments, name))}
     )
     print(json.dumps(figures, indent=1))
     if not arguments.no_record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.actionability.halves import half_of
 from envtuning.worlds.bfcl.actionability.measure import (
     Condition,
@@ -37,7 +38,11 @@ AUGMENTERS: dict[str, Augmenter] = {"ours": augment}
 
 
 def run(
-    version: Version, augmenters: dict[str, Augmenter] | None = None, per_task: int = 4, fork: str | None = None
+    version: Version,
+    augmenters: dict[str, Augmenter] | None = None,
+    per_task: int = 4,
+    fork: str | None = None,
+    traces: str | None = None,
 ) -> dict[str, Any]:
     """Every row on every split; with a fork's tool folder also the stock readers on the fork's messages."""
     package = load(version)
@@ -60,8 +65,12 @@ def run(
         half: _table(every, outcomes, lambda s, half=half: s.visible and half_of(package, s.fault) == half)
         for half in ("looked at", "mixed", "not looked at")
     }
+    seen = _table(every, outcomes, lambda sample: sample.visible)
+    weights = kinds_in(package, traces) if traces is not None else {}
+    by_traces = {name: reweighted(row["variants"], weights) for name, row in seen.items()} if weights else {}
     return {
         "version": version,
+        "weighted by traces": {"kinds": dict(weights), "rates": by_traces},
         "visible harmful faults": tables,
         "by half": halves,
         "silent harmful faults": _table(every, outcomes, lambda sample: not sample.visible),

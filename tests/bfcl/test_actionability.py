@@ -1,11 +1,13 @@
 """The measure of actionability: its split is fixed, its ends are 0 and nearly 1, and a reader learns only from messages."""
 
 import hashlib
+import json
 import random
 import shutil
 
 import pytest
 
+from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, draw
 from envtuning.worlds.bfcl.actionability.halves import first_tools, first_variants
 from envtuning.worlds.bfcl.actionability.measure import (
@@ -140,3 +142,19 @@ def test_a_fork_s_tools_can_be_measured_beside_the_stock_ones(v4, samples, tmp_p
     assert len(recovered(fork, samples[:10], Condition("fork", by_names))) == 10
     with pytest.raises(PackageError, match=r"math_api\.py"):
         with_tools(v4, tmp_path)
+
+
+def test_real_traces_weight_the_rows_by_what_went_wrong_in_them(v4, tmp_path):
+    said = ["[cd(folder='document', deep=True)]", "[cd()]", "[cd()]", "[chdir(folder='x')]", "[cd(folder='document')]"]
+    file = tmp_path / "episodes.json"
+    file.write_text(json.dumps([{"trace": {"task": "multi_turn_base_0", "replies": said}}]))
+    counts = kinds_in(v4, file)
+    assert counts == {"unexpected_argument": 1, "missing_argument": 2, "wrong_tool": 1}
+    rates = {
+        "missing_argument/first": 1.0,
+        "missing_argument/last": 0.5,
+        "wrong_tool/other": 0.0,
+        "wrong_id/off_by_one": 0.3,
+    }
+    assert reweighted(rates, counts) == 0.5
+    assert reweighted({}, counts) is None
