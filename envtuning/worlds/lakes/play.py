@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -44,8 +44,7 @@ def _asked(
     policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, mode: Mode, style: TextStyle
 ) -> Iterator[Found]:
     if isinstance(policy, NeuralPolicy):
-        answers = dict(neural_answers(policy, boards, range(len(boards)), config, seed))
-        return ((answers[case], {}) for case in range(len(boards)))  # type: ignore[misc]  # all of them are plans
+        return iter(_acted(policy, boards, range(len(boards)), config, seed))
     if hasattr(policy, "reply") or _is_function_of_text(policy):
         replies = _turns if mode == "turns" else _plans_in_words
         return iter(replies(policy, boards, config, seed, style))
@@ -57,6 +56,19 @@ def _is_function_of_text(policy: Any) -> bool:
         return form_of(policy) == "text"
     except LakeError:
         return False  # no annotation says what it takes: an instance
+
+
+def _acted(
+    policy: NeuralPolicy, boards: InstanceSet, cases: Sequence[int], config: LakeConfig, seed: int
+) -> list[Found]:
+    """All boards at once. Where the policy raises they are played one by one, so that one bad board fails alone."""
+    try:
+        answers = dict(neural_answers(policy, boards, cases, config, seed))
+        return [(answers[case], {}) for case in cases]  # type: ignore[misc]  # all of them are plans
+    except Exception as error:
+        if len(cases) == 1:
+            return [(f"policy_error: {type(error).__name__}: {error}", {})]
+    return [found for case in cases for found in _acted(policy, boards, [case], config, seed)]
 
 
 def _plan_of(solver: Callable[[Instance], Any], boards: InstanceSet, case: int) -> Found:

@@ -1,0 +1,10 @@
+"""``check_world`` and ``check_trainee``: do your own keep what the loop counts on? As Gymnasium's ``check_env`` for environments.
+
+Both raise ``BrokenPromise`` with one sentence about the first promise that is broken, and return None where all are kept.
+"""
+
+from envtuning.testing.promises import BrokenPromise
+from envtuning.testing.trainees import check_trainee
+from envtuning.testing.worlds import check_world
+
+__all__ = ["BrokenPromise", "check_trainee", "check_world"]

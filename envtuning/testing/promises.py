@@ -1,0 +1,12 @@
+"""A promise that is broken, in a sentence."""
+
+from __future__ import annotations
+
+
+class BrokenPromise(AssertionError):
+    """What is promised, what was found, and what to do."""
+
+
+def promised(kept: bool, sentence: str) -> None:
+    if not kept:
+        raise BrokenPromise(sentence)

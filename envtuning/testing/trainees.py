@@ -1,0 +1,123 @@
+"""``check_trainee``: what the loop counts on in a trainee."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from envtuning.loop.contract import (
+    TraineeFailed,
+    amounts_in,
+    held_to,
+    raise_unless_spent,
+    read_metrics,
+    save_checkpoint,
+)
+from envtuning.testing.promises import BrokenPromise, promised
+from envtuning.trainees import make_trainee
+from envtuning.trainees.base import Metrics
+from envtuning.worlds.world import FORMS, World
+
+
+def check_trainee(
+    kind_or_factory: Any,
+    world: World[Any],
+    config: Any,
+    *,
+    budget: int = 1_000,
+    unit: str = "env_steps",
+    per_slice: int = 4,
+    **options: Any,
+) -> None:
+    """Makes two of the kind (a name, ``package.module:Class``, or the class itself), trains them alike, and compares."""
+    suite = world.draw(config, per_slice, seed=1, purpose="validation", exclude=())
+    made: list[Any] = []
+    try:
+        _check_trainee(kind_or_factory, world, config, suite, budget, unit, made, options)
+        for trainee in made:
+            with held_to("close"):
+                trainee.close()
+    except TraineeFailed as error:
+        raise BrokenPromise(str(error)) from error
+
+
+def _check_trainee(
+    kind: Any,
+    world: World[Any],
+    config: Any,
+    suite: Any,
+    budget: int,
+    unit: str,
+    made: list[Any],
+    options: dict[str, Any],
+) -> None:
+    def make(seed: int) -> Any:
+        given = {"world": world, "room": world.room([config]), "exclude": (suite,), "seed": seed, **options}
+        made.append(make_trainee(kind, **given) if isinstance(kind, str) else kind(**given))
+        return made[-1]
+
+    def play(policy: Any) -> list[Any]:
+        with held_to("policy"):
+            return [episode.to_json() for episode in world.play(policy, suite, config, seed=2)]
+
+    one, other = make(1), make(2)
+    form = getattr(one, "form", None)
+    promised(form in FORMS, f"form is {form!r}: declare one of {', '.join(FORMS)}")
+    promised(
+        form in world.forms, f"its policy is of form {form!r}, and the world plays {', '.join(sorted(world.forms))}"
+    )
+    with tempfile.TemporaryDirectory() as place:
+        start = Path(place)
+        save_checkpoint(one.save, start)
+        untrained = one.policy()
+        before = play(untrained)
+        wrong = next((row["note"] for row in before if row["failure"] == "policy_error"), None)
+        promised(wrong is None, f"its policy raised an error: {wrong}")
+
+        def from_the_start(trainee: Any) -> tuple[Metrics, list[Any]]:
+            with held_to("load"):
+                trainee.load(start)
+            metrics = _trained(trainee, config, budget, unit)
+            return metrics, play(trainee.policy())
+
+        first = from_the_start(one)
+        promised(play(untrained) == before, "the policy changes while the trainee learns on: let policy() give a copy")
+        promised(
+            _same(from_the_start(one), first),
+            "after load and train with the same seed it is not where it was: let load take back everything, random state and counters included, or let train begin from its seed",
+        )
+        promised(
+            _same(from_the_start(other), first),
+            "another of its kind that loads the same checkpoint and trains with the same seed ends elsewhere: save everything that training goes by, and let train draw from its seed alone",
+        )
+
+
+def _trained(trainee: Any, config: Any, budget: int, unit: str) -> Metrics:
+    """One call of ``train``, and its metrics."""
+    told: list[Metrics] = []
+    with held_to("train"):
+        given = trainee.train(config, budget, seed=4, on_iteration=lambda metrics: told.append(dict(metrics)))
+    metrics, odd = read_metrics(given, "train")
+    promised(not odd, "; ".join(odd))
+    for one in told:
+        odd = read_metrics(one, "on_iteration")[1]
+        promised(not odd, "; ".join(odd))
+    spent = amounts_in(metrics, "train")
+    raise_unless_spent(spent, unit, budget)
+    by_iterations = sum(amounts_in(one, "on_iteration").get(unit, 0) for one in told)
+    promised(
+        by_iterations <= spent[unit],
+        f"train told on_iteration of {by_iterations:,} {unit} and returned {spent[unit]:,}: return all that it spent",
+    )
+    missing = set(getattr(trainee, "reports", ())) - {name for one in (metrics, *told) for name in one}
+    promised(
+        not missing,
+        f"`reports` names {', '.join(sorted(missing))}, and no metrics had it: leave out what it does not have",
+    )
+    return metrics
+
+
+def _same(one: tuple[Metrics, list[Any]], other: tuple[Metrics, list[Any]]) -> bool:
+    """Metrics and episodes, a NaN equal to a NaN."""
+    return repr(one) == repr(other)

@@ -1,0 +1,263 @@
+"""``check_world``: what the loop counts on in a world."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engineers.knobs import dump
+from envtuning.testing.promises import BrokenPromise, promised
+from envtuning.worlds.episodes import Episode
+from envtuning.worlds.gym_world import GymWorld
+from envtuning.worlds.world import FORMS, Cases, InfeasibleConfig, World
+
+MOST_STEPS = 25  # of the actions that a Gymnasium world's environments are compared on
+
+
+def check_world(world: World[Any], config: Any, *, per_slice: int = 4, policy: Callable[[], Any] | None = None) -> None:
+    """Draws, saves, plays and explains ``per_slice`` cases of each slice of the config, and looks at what comes of it.
+
+    ``policy()`` makes a policy to play with, the same every time; by default one that acts at random, or replies nothing.
+    """
+    _check_words(world, config)
+    validation, test, probe = _check_draws(world, config, per_slice)
+    _check_file(world, validation)
+    make_policy = policy or (lambda: _any_policy(world, config))
+    episodes = _check_play(world, config, validation, make_policy)
+    _check_explanations(world, config, validation, probe, episodes)
+    if isinstance(world, GymWorld):
+        _check_environments(world, config, validation)
+        _check_training(world, config, (validation, test))
+
+
+def _check_words(world: World[Any], config: Any) -> None:
+    about = world.about
+    wrong = (
+        f"the config is a {type(config).__name__}, and config_type is {world.config_type.__name__}: give one of those"
+    )
+    promised(isinstance(config, world.config_type), wrong)
+    again = world.config_type.model_validate(dump(config))
+    promised(again == config, "the config does not come back from its JSON: what engineers read is not what there is")
+    promised(
+        about.objective in about.rates,
+        f"about.objective is {about.objective!r}, which is none of about.rates ({', '.join(about.rates)}): name it there",
+    )
+    promised(
+        bool(world.forms) and world.forms <= FORMS.keys(),
+        f"forms is {set(world.forms)}: give some of {', '.join(FORMS)}",
+    )
+    try:
+        world.check(config)
+    except InfeasibleConfig as error:
+        raise BrokenPromise(f"check refuses this config, so nothing can be checked on it: {error}") from error
+
+
+def _check_draws(world: World[Any], config: Any, per_slice: int) -> tuple[Any, Any, Any]:
+    """Validation, test and probe."""
+
+    def draw(purpose: Any, seed: int, *exclude: Cases) -> Any:
+        return world.draw(config, per_slice, seed=seed, purpose=purpose, exclude=exclude)
+
+    validation, again = draw("validation", 1), draw("validation", 1)
+    needed = per_slice * len(world.slices(config))
+    promised(
+        len(validation) == needed,
+        f"draw gave {len(validation)} cases where {needed} were asked for: give as many of each slice",
+    )
+    same = validation.fingerprints() == again.fingerprints()
+    promised(same, "draw gave other cases for the same arguments: let all chance in it come from `seed`")
+    other = draw("validation", 2).fingerprints() != validation.fingerprints()
+    promised(
+        other,
+        "draw gave the same cases for two seeds: it does not use `seed`, or the world has no more cases than these",
+    )
+    test = draw("test", 1, validation)
+    shared = len(validation.fingerprints() & test.fingerprints())
+    promised(not shared, f"{shared} test cases are validation cases too: leave out what is in `exclude`")
+    probe = draw("probe", 1, validation, test)
+    shared = len(probe.fingerprints() & (validation.fingerprints() | test.fingerprints()))
+    promised(not shared, f"{shared} probed cases are held out: leave out what is in `exclude`")
+    return validation, test, probe
+
+
+def _check_file(world: World[Any], cases: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "validation.cases"
+        cases.save(path)
+        promised(path.is_file(), f"save did not write to the very path that it was given ({path.name})")
+        loaded = world.load(path)
+    same = len(loaded) == len(cases) and loaded.fingerprints() == cases.fingerprints()
+    promised(same, "load gave other cases than were saved")
+
+
+def _check_play(world: World[Any], config: Any, cases: Any, make_policy: Callable[[], Any]) -> Sequence[Episode]:
+    about = world.about
+    episodes = world.play(make_policy(), cases, config, seed=3)
+    numbers = [episode.case for episode in episodes]
+    promised(
+        numbers == list(range(len(cases))),
+        f"play gave the cases {numbers}: give one episode for each of 0 … {len(cases) - 1}, in order",
+    )
+    for episode in episodes:
+        _check_episode(world, config, episode)
+    again = world.play(make_policy(), cases, config, seed=3)
+    same = [one.to_json() for one in again] == [one.to_json() for one in episodes]
+    promised(
+        same, "play gave other episodes for the same policy, cases and seed: let chance come from the case and `seed`"
+    )
+    failed = world.play(_Raises(), cases, config, seed=3)
+    told = all(one.failure == "policy_error" and one.note and "no idea" in one.note for one in failed)
+    promised(told, "a policy that raised did not fail its cases as 'policy_error' with the error as note")
+    promised(
+        about.unit in episodes[0].cost,
+        f"an episode's cost is {dict(episodes[0].cost)}, without {about.unit!r}, the unit of budgets",
+    )
+    return episodes
+
+
+def _check_episode(world: World[Any], config: Any, episode: Episode) -> None:
+    about, slices = world.about, world.slices(config)
+    promised(
+        episode.slice in slices,
+        f"case {episode.case} is of slice {episode.slice!r}, and the config's are {', '.join(slices)}",
+    )
+    promised(
+        about.objective in episode.metrics,
+        f"case {episode.case} has no {about.objective!r}, the objective, among its metrics",
+    )
+    for name, value in episode.metrics.items():
+        promised(math.isfinite(value), f"case {episode.case} has {name}={value}: leave out what is not known")
+        if name in about.rates:
+            promised(0 <= value <= 1, f"case {episode.case} has {name}={value}, and rates are from 0 to 1")
+    for unit, amount in episode.cost.items():
+        whole = isinstance(amount, int) and amount >= (unit == about.unit)
+        promised(
+            whole, f"case {episode.case} cost {unit}={amount!r}: give whole numbers, of the budget's unit at least 1"
+        )
+    if episode.failure is not None:
+        promised(
+            episode.failure in about.failures,
+            f"the failure {episode.failure!r} has no meaning in about.failures: add a sentence",
+        )
+    try:
+        same = Episode.from_json(json.loads(json.dumps(episode.to_json()))).to_json() == episode.to_json()
+    except (TypeError, ValueError) as error:
+        raise BrokenPromise(
+            f"case {episode.case} is no JSON ({error}): keep plain numbers, texts and lists in its trace"
+        ) from error
+    promised(
+        same,
+        f"case {episode.case} does not come back from its JSON: keep lists for tuples and texts for keys in its trace",
+    )
+
+
+def _check_explanations(world: World[Any], config: Any, cases: Any, probe: Any, episodes: Sequence[Episode]) -> None:
+    for episode in world.play(_Raises(), cases, config, seed=3)[:1]:
+        promised("no idea" in world.explain(cases, episode).explanation, "explain leaves out an episode's note")
+    for name, table in (("behaviour", world.behaviour(cases, episodes)), ("drawn", world.drawn(config, probe))):
+        for piece, row in table.items():
+            promised(piece in world.slices(config), f"{name} speaks of slice {piece!r}, which is not in use")
+            finite = all(math.isfinite(value) for value in row.values())
+            promised(finite, f"{name} has {row} for slice {piece}: leave out what is not known")
+
+
+class _Raises:
+    """A policy of any form that raises."""
+
+    env_kwargs: Mapping[str, Any] = {}
+
+    def __call__(self, case: Any) -> Any:
+        raise RuntimeError("no idea")
+
+    def act(self, observations: Any) -> Any:
+        raise RuntimeError("no idea")
+
+    def reply(self, conversations: Any, *, seed: int) -> Any:
+        raise RuntimeError("no idea")
+
+
+class _Silent:
+    """Replies nothing."""
+
+    def reply(self, conversations: Sequence[Any], *, seed: int) -> list[str]:
+        return [""] * len(conversations)
+
+
+class _AtRandom:
+    """Acts at random, the same for the same questions."""
+
+    def __init__(self, space: Any) -> None:
+        self.space = space
+        self.space.seed(0)
+
+    def act(self, observations: Any) -> Any:
+        from gymnasium.vector.utils import concatenate, create_empty_array
+
+        count = len(next(iter(observations.values())) if isinstance(observations, dict) else observations)
+        drawn = [self.space.sample() for _ in range(count)]
+        return concatenate(self.space, drawn, create_empty_array(self.space, count, fn=np.zeros))
+
+
+def _any_policy(world: World[Any], config: Any) -> Any:
+    if isinstance(world, GymWorld):
+        with world.envs(config) as envs:
+            return _AtRandom(next(iter(envs.values())).action_space)
+    if "replies" in world.forms:
+        return _Silent()
+    raise ValueError(f"check_world knows no policy for the world {world.about.name!r}: give policy=…, which makes one")
+
+
+# Gymnasium worlds
+
+
+def _check_environments(world: GymWorld[Any], config: Any, cases: Any) -> None:
+    """A case is one and the same episode, wherever and after whatever it is played; and cases differ."""
+    for name in world.slices(config):
+        own = [case for case in cases if case.slice == name]
+        used, first = world.make(config, name), []
+        for case in own:
+            fresh = world.make(config, name)
+            played = _trajectory(fresh, case.seed)
+            fresh.close()
+            promised(
+                played == _trajectory(used, case.seed),
+                f"slice {name}: reset(seed={case.seed}) of an environment that was used before deals another episode than of a "
+                "fresh one: let reset set everything, from its seed alone",
+            )
+            first.append(played)
+        used.close()
+        promised(
+            len(own) < 2 or any(played != first[0] for played in first),
+            f"slice {name}: {len(own)} cases with different fingerprints are one and the same episode: use the seed in reset, "
+            "or override fingerprint",
+        )
+
+
+def _trajectory(env: Any, seed: int) -> list[str]:
+    """What is seen and earned in one episode's first steps, by the same actions every time."""
+    env.action_space.seed(0)
+    seen = [repr(env.reset(seed=seed)[0])]
+    for _ in range(MOST_STEPS):
+        observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        seen.append(repr((observation, float(reward), bool(terminated), bool(truncated))))
+        if terminated or truncated:
+            break
+    return seen
+
+
+def _check_training(world: GymWorld[Any], config: Any, held_out: Sequence[Cases]) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = world.make_env(config, exclude=held_out, room=world.room([config]), seed=5)
+    try:
+        check_env(env, skip_render_check=True)
+    except AssertionError as error:
+        raise BrokenPromise(f"make gives what is no proper Gymnasium environment: {error}") from error
+    finally:
+        env.close()
