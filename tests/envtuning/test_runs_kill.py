@@ -26,7 +26,10 @@ class KillableRuns:
     def __init__(self, *imports: str) -> None:
         script = Path(__file__).with_name("killable.py")
         self.process = subprocess.Popen(
-            [sys.executable, str(script), *imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(script), *imports],  # which finds the worlds beside it
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def run(self, folder: Path, spec: RunSpec, **how: object) -> dict:
@@ -73,8 +76,9 @@ def outcome(folder: Path) -> dict[str, object]:
     assert next_task(run) is None
     found: dict[str, object] = {"test": run.test_file.read_text()}
     for stage in run.stages:
-        for file in ("config.json", "report.json", "episodes.json", "metrics.jsonl", "checkpoint/skill.json"):
-            found[f"{stage.number}/{file}"] = (stage.path / file).read_text()
+        files = [stage.path / name for name in ("config.json", "report.json", "episodes.json", "metrics.jsonl")]
+        for file in (*files, *sorted(stage.checkpoint.iterdir())):
+            found[f"{stage.number}/{file.name}"] = file.read_bytes()
         found[f"{stage.number}/done"] = stage.done.model_dump(exclude={"seconds"})
         if stage.answer is not None:
             found[f"{stage.number}/answer"] = stage.answer.config, stage.answer.proposal.reasons
