@@ -281,13 +281,13 @@ class Attempt:
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         if lost := int(finite.get("workers_lost", 0)):
             runner.record("worker_lost", f"{lost} worker(s) died and were replaced")
-        if finite.get("collapsed"):
-            self._say_once(
-                "collapsed",
-                "the policy is collapsing: its entropy is gone while the gradient's norm surges; what is learnt from here "
-                "on is of little use, so shorten the stage or raise the KL term",
-            )
         self.history.iterations.append(finite)
+        collapse = getattr(self.trainee, "collapse", None)
+        if collapse is not None and "collapsed" not in self.said and (why := collapse(self.history.iterations)):
+            self.said.add("collapsed")
+            runner.record(
+                "collapsed", f"{why}; what is learnt from here on is of little use: a shorter stage, or more KL"
+            )
         runner.note("iteration", spent=runner.spent[self.unit], **finite)
         runner.observer.progressed(
             Progress(runner.folder.number, runner.spent[self.unit], runner.allowance, self.unit, finite)

@@ -27,10 +27,12 @@ class Trainee(Protocol):
     After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend on the loaded folder, the config, the
     budget and ``s`` alone, so that a stage that was killed and started again ends where it would have ended.
 
-    Optional: ``checkpoints_inside``, True where long stages are to be saved at their validations; ``slim(folder)``, which takes
-    out of an older checkpoint what only training on from it needs; ``units``, those that its budgets may be in; a ``unit``
-    among the factory's arguments gets the run's. Also ``reports``, the names of the training metrics that it has (a set). A run whose rules need one that is not
-    among them is refused before it starts.
+    Optional, where a trainee has them:
+    ``reports``             the names of the training metrics that it has: a rule that needs another is refused before the run
+    ``units``               those that its budgets may be in; a factory with an argument ``unit`` is given the run's
+    ``collapse(iterations)``  why a stage's iterations so far are a collapse, or None: recorded once, and the stage goes on
+    ``checkpoints_inside``  True where long stages are to be saved at their validations
+    ``slim(folder)``        takes out of an older checkpoint what only training on from it needs
     """
 
     form: Form  # of its policy: "acts" on observations, "replies" to texts, returns "plans"

@@ -8,6 +8,21 @@ import random
 import pytest
 
 from envtuning.trainees.language.collapse import BEGIN, WINDOW, collapsed
+from envtuning.trainees.scripted import ITERATION, ScriptedTrainee
+
+
+class Collapsing(ScriptedTrainee):
+    """Learns like the scripted one, and reports an entropy that vanishes while the gradient surges."""
+
+    collapse = staticmethod(collapsed)
+
+    def train(self, config, budget, *, seed, on_iteration=None):
+        def tell(step):
+            self.done = getattr(self, "done", 0) + 1
+            gone = max(0, self.done - BEGIN)
+            on_iteration(step | {"entropy": 0.5**gone, "grad_norm": 2.0**gone})
+
+        return super().train(config, budget, seed=seed, on_iteration=tell)
 
 
 def steps(entropies, norms):
@@ -48,3 +63,20 @@ def test_either_sign_alone_is_none():
 def test_too_few_steps_tell_nothing():
     assert collapsed(steps([1.0] * BEGIN + [0.0] * (WINDOW - 1), [1.0] * BEGIN + [99.0] * (WINDOW - 1))) is None
     assert collapsed([{"loss": 1.0}] * 100) is None
+
+
+def test_the_loop_records_it_once_and_goes_on(tmp_path):
+    """A scripted trainee whose training collapses half way through its stage."""
+    from envtuning.loop import run as loop
+    from envtuning.runs.spec import load_spec
+
+    settings = {
+        "trainee": {"kind": f"{__name__}:Collapsing"},
+        "engineer.name": "fixed",
+        "suites.test_per_slice": 0,
+        "stages.0.budget": 2 * ITERATION * (BEGIN + WINDOW),
+    }
+    run = loop.start(load_spec("scripted", changes=settings).with_rounds(1), tmp_path / "run")
+    [incident] = [one for one in run.incidents() if one.kind == "collapsed"]
+    assert "the entropy fell from" in incident.message
+    assert run.stage(0).is_done

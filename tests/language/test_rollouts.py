@@ -73,7 +73,7 @@ def test_the_markup_between_turns_is_the_templates():
     assert turn_markup(plain) == ("\n\n", "\n\n")
 
 
-@pytest.mark.parametrize("unit", ["samples", "tokens"])
+@pytest.mark.parametrize("unit", ["tokens", pytest.param("samples", marks=pytest.mark.prove)])
 def test_a_model_learns_turn_by_turn(tiny, unit):
     tasks = LakeTurns("short", [])
     options = LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1)

@@ -44,7 +44,8 @@ def test_two_steps_of_the_settings(foreign, tmp_path):
     assert (run.stage(0).checkpoint / "adapter_model.safetensors").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.prove
+@pytest.mark.timeout(600)
 def test_two_steps_in_two_processes_and_the_checkpoint_answers_from_there(foreign, tmp_path):
     spec = cpu_spec(
         foreign,

@@ -50,7 +50,6 @@ class Learner:
 
     def __init__(self, options: LanguageOptions, seed: int, tasks: Tasks | None = None, unit: str = "samples") -> None:
         self.options, self.tasks, self.unit = options, tasks, unit
-        self.steps_before: list[Metrics] = []  # of the stretches since the last load
         self._base: Any = None
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with self._threads():

@@ -32,10 +32,11 @@ class GRPOTrainee:
     form: Form = "replies"
     units = UNITS
     checkpoints_inside = True
+    collapse = staticmethod(collapsed)  # the loop asks it after each iteration of a stage
     reports = frozenset(
         {
             "samples", "tokens", "success_rate", "parse_error_rate", "truncated_rate", "equal_groups", "reward", "entropy",
-            "kl", "clip_ratio", "reply_tokens", "grad_norm", "loss", "collapsed",
+            "kl", "clip_ratio", "reply_tokens", "grad_norm", "loss",
         }
     )  # fmt: skip
 
@@ -82,12 +83,9 @@ class GRPOTrainee:
         if self.group is not None:
             return self.group.call("train", config, budget, seed=seed, told=on_iteration)
         history: list[Metrics] = []
-        begun = self.learner.steps_before  # a stage is trained in stretches: a collapse is seen across them
 
         def watch(step: Metrics) -> None:
             history.append(step)
-            if collapsed([*begun, *history]) is not None:
-                step = step | {"collapsed": 1.0}
             if on_iteration is not None:
                 on_iteration(step)
             wrong = [name for name in ("loss", "grad_norm") if step.get(name, 0.0) - step.get(name, 0.0) != 0.0]
@@ -99,7 +97,6 @@ class GRPOTrainee:
 
         rows = self.tasks.rows(config, self.learner.prompts_for(budget), seed)
         self.learner.train(rows, seed % 2**32, watch, budget=budget)
-        self.learner.steps_before = [*begun, *history]
         return summary(history)
 
     def policy(self) -> Any:
@@ -135,7 +132,6 @@ class GRPOTrainee:
             self.group.call("load", folder)
             return
         self.learner.load(folder)
-        self.learner.steps_before = []
 
     def slim(self, folder: Path) -> None:
         """The optimiser's state is kept for the last stage alone: for a large model it is larger than the model."""

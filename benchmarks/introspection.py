@@ -1,0 +1,77 @@
+"""Does a model know itself? ``python -m benchmarks.introspection MODEL_A MODEL_B …``: equally good models, the same boards.
+
+For every ordered pair: how well the first's log-probability (and entropy) of its own greedy reply predicts on which boards the
+*second* fails, as the area under the ROC curve. A model knows itself where the diagonal beats the rest of its column: how sure
+others are of the same boards only says how hard these are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+import mapf_frozenlake as mfl
+from benchmarks._record import record
+from benchmarks.grpo import TEST
+from envtuning.trainees.language.policy import ReplyPolicy
+from mapf_frozenlake.text.trl import judged_reply, prompt_row
+
+
+def auc(scores: Sequence[float], positive: NDArray[np.bool_]) -> float:
+    """The chance that a positive case has a higher score than a negative one, ties counted half."""
+    values = np.asarray(scores, dtype=np.float64)
+    ranks = np.empty(len(values))
+    order = values.argsort(kind="stable")
+    ranks[order] = np.arange(1, len(values) + 1)
+    for value in np.unique(values):
+        ranks[values == value] = ranks[values == value].mean()
+    wins = ranks[positive].sum() - positive.sum() * (positive.sum() + 1) / 2
+    return float(wins / (positive.sum() * (~positive).sum()))
+
+
+def asked(folder: Path, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Failures, uncertainty by log-probability, and entropy, of a model on these boards."""
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    beliefs = ReplyPolicy(model, tokenizer, max_tokens=40).beliefs([row["prompt"] for row in rows])
+    judged = [judged_reply(belief.reply.text, row["metadata"])[1] for belief, row in zip(beliefs, rows, strict=True)]
+    return {
+        "failed": np.array([not verdict.valid for verdict in judged]),
+        "unsure": [-belief.log_probability for belief in beliefs],
+        "entropy": [belief.entropy for belief in beliefs],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="+", type=Path, help="folders of models of about the same valid rate")
+    parser.add_argument("--boards", type=int, default=1_000, help="held-out boards")
+    parser.add_argument("--name", default="introspection", help="name of the result in benchmarks/results")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    suite = mfl.validation_suite(TEST, 2_000, seed=20_261)[: arguments.boards]  # those that benchmarks.grpo holds out
+    rows = [prompt_row(board, "sparse", "short") for board in suite]
+    found = [asked(folder, rows) for folder in arguments.models]
+    table = [
+        {
+            "asked": one,
+            "fails": other,
+            **{name: auc(found[one][name], found[other]["failed"]) for name in ("unsure", "entropy")},
+        }
+        for one, other in itertools.product(range(len(found)), repeat=2)
+    ]
+    for row in table:
+        print(row)
+    rates = [float(1 - one["failed"].mean()) for one in found]
+    print(f"figures: {record(arguments.name, {'valid_rates': rates, 'boards': len(rows), 'auc': table})}")
+
+
+if __name__ == "__main__":
+    main()
