@@ -77,8 +77,8 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport, trainee: Loa
     inline = (
         name in NEED_THE_TRAINEE
     )  # bounds its own time: a thread that goes on generating would disturb the training
+    engineer = make_engineer(run, stage, trainee) if inline else make_engineer(run, stage)
     try:
-        engineer = make_engineer(run, stage, trainee)
         proposal = within(
             None if inline else spec.engineer.timeout,
             lambda: engineer.propose(report, current=current, editable=spec.editable),
@@ -105,7 +105,7 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport, trainee: Loa
     return answer(proposal=proposal, config=proposal.config)
 
 
-def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> engineers.Engineer:
+def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | None = None) -> engineers.Engineer:
     """The run's engineer, seeded for this stage; what it was already told for this stage is not asked again."""
     options = {
         "seed": derive(run.spec.seed, "engineer", stage.number),

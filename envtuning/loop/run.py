@@ -19,7 +19,7 @@ from envtuning.runs import atomic
 from envtuning.runs.folder import Choose, RunError, RunFolder, StageConfig, Test, TestRecord, Train, next_task
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.trainees import make_trainee, raise_unless_makeable, reported_by
+from envtuning.trainees import make_trainee, raise_unless_makeable, reported_by, unit_for
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.episodes import slice_results
 
@@ -172,7 +172,7 @@ class _Loop:
                 room=self.world.room(self.spec.written_configs),
                 exclude=self.suites.held_out,
                 seed=derive(self.spec.seed, "trainee"),
-                unit=self.spec.unit,
+                **unit_for(self.spec.trainee.kind, self.spec.unit),
                 **self.spec.trainee.options,
             )
         try:

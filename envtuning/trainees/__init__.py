@@ -38,14 +38,13 @@ def make_trainee(
     room: Mapping[str, Any],
     exclude: Sequence[Cases] = (),
     seed: int = 0,
-    unit: str = "env_steps",
     **options: Any,
 ) -> Trainee:
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
     factory = _factory(kind)
     with _explained(kind):
         given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
-        return factory(**given, **_unit_for(factory, unit), **options)
+        return factory(**given, **options)
 
 
 def form_of_trainee(kind: str) -> Form:
@@ -83,7 +82,7 @@ def raise_unless_makeable(
             f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
         )
     with _explained(kind):
-        signature(factory).bind(world=world, room={}, exclude=(), seed=0, **_unit_for(factory, unit), **options)
+        signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
         if hasattr(factory, "check_options"):
             factory.check_options(**options)
 
@@ -93,9 +92,9 @@ def factory_of(kind: str) -> Any:
     return _factory(kind)
 
 
-def _unit_for(factory: Any, unit: str) -> dict[str, str]:
-    """The budget's unit, for factories that name it among their arguments."""
-    return {"unit": unit} if "unit" in signature(factory).parameters else {}
+def unit_for(kind: str, unit: str) -> dict[str, str]:
+    """The run's unit of budget as an argument, for factories that name it among theirs."""
+    return {"unit": unit} if "unit" in signature(_factory(kind)).parameters else {}
 
 
 def _factory(kind: str) -> Any:

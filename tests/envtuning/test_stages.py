@@ -178,7 +178,7 @@ def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
     assert isinstance(make_trainee("scripted", **here, speed=1.0), ScriptedTrainee)
     assert isinstance(make_trainee("envtuning.trainees.scripted:ScriptedTrainee", **here), Trainee)
     for kind, says in [
-        ("neural", "the kinds are ppo, rllib, scripted"),
+        ("neural", "the kinds are grpo, "),
         ("no.such.module:Trainee", "cannot be imported"),
         ("envtuning.runs.seeds:Trainee", "has no Trainee"),
     ]:

@@ -82,6 +82,7 @@ def undisturbed(runs, foreign, tmp_path_factory):
     return figures(folder), log.read_text().splitlines(), folder
 
 
+pytestmark = pytest.mark.timeout(900)  # real processes, which wait for each other on a busy machine
 KINDS = ("inside", "transcript", "proposal", "checkpoint", "report", "metrics")
 SIX = ("inside", "inside", "transcript", "proposal", "checkpoint", "metrics")
 

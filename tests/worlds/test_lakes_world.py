@@ -155,3 +155,15 @@ def test_worlds_are_made_by_name_or_place():
     ]:
         with pytest.raises(UnknownWorld, match=says):
             make_world(name, **options)
+
+
+def test_a_reply_without_a_plan_has_a_film_in_which_nobody_moves(boards):
+    class Silent:
+        def reply(self, conversations, *, seed):
+            return [Reply("", truncated=True) for _ in conversations]
+
+    episode = LakeWorld().play(Silent(), boards, TARGET, seed=0)[0]
+    film = LakeWorld().film(boards, episode)
+    assert episode.failure == "truncated"
+    assert len(film.frames) == 1
+    assert film.svg.startswith("<svg")

@@ -21,6 +21,7 @@ from trl import GRPOConfig, GRPOTrainer
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.state import load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
@@ -52,7 +53,7 @@ class Learner:
         self.options, self.tasks, self.unit = options, tasks, unit
         self._base: Any = None
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
-        with self._threads():
+        with self._threads(), quiet():
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
             self.watch = _Watch()
@@ -140,7 +141,8 @@ class Learner:
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, and beside it what only training needs."""
-        save_state(folder, self.trainer, self.model, self.tokenizer)
+        with quiet():
+            save_state(folder, self.trainer, self.model, self.tokenizer)
 
     def load(self, folder: Path) -> None:
         """Weights and moments become what was saved, in place; the reference stays the run's first model."""
@@ -173,6 +175,8 @@ class _Watch(TrainerCallback):
             return
         step = {ours: _number(logs[theirs]) for theirs, ours in LOGGED.items() if logs.get(theirs) is not None}
         options, counted = self.learner.options, self.learner.outcomes.take()
+        if options.processes > 1:
+            counted = counted.of_all_processes()
         step |= counted.metrics()
         tokens = float(logs.get("num_tokens") or self.tokens)  # counted from the stretch's first step on
         step["tokens"], self.tokens = tokens - self.tokens, tokens

@@ -86,6 +86,20 @@ class Outcomes:
             for name, piece in sorted(self.slices.items())
         ]
 
+    def of_all_processes(self) -> Outcomes:
+        """The counts of every process of a group together; each judged its own replies. All of them must call this."""
+        from accelerate.utils import gather_object
+
+        whole = Outcomes(self.eos, self.pays)
+        for slices, rewards in gather_object([(self.slices, self.rewards)]):
+            whole.rewards += rewards
+            for name, piece in slices.items():
+                total = whole.slices.setdefault(name, Slice())
+                total.replies += piece.replies
+                total.valid += piece.valid
+                total.failures += piece.failures
+        return whole
+
     def take(self) -> Outcomes:
         """What was counted since the last time; counting begins anew."""
         taken = Outcomes(self.eos, self.pays, self.slices, self.rewards)

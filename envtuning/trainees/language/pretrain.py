@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envtuning.runs import atomic
+from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.tokenizer import prompt_ids
 from mapf_frozenlake import LakeConfig, LakeError, format_plan, generate, plan_prompt, solve_batch
 from mapf_frozenlake.generator.symmetry import canonical_keys
@@ -74,7 +75,7 @@ def pretrain(
     begin = time.process_time()
     losses = teach(model, tokenizer, config, held_out, options, progress)
     atomic.make_folder(out.parent)
-    with atomic.new_folder(out) as draft:
+    with atomic.new_folder(out) as draft, quiet():
         model.save_pretrained(draft)
         tokenizer.save_pretrained(draft)
         np.save(draft / HELD_OUT, np.unique(held_out))

@@ -113,7 +113,8 @@ class LakeWorld(World[LakeConfig]):
     def film(self, cases: InstanceSet, episode: Episode) -> Film:
         from mapf_frozenlake.render import animated_svg, ansi, plan_frames, save_animation
 
-        instance, plan = cases[episode.case], plan_of(episode.trace)
+        instance = cases[episode.case]
+        plan = plan_of(episode.trace) or [[] for _ in range(instance.num_agents)]  # nothing could be read: nobody moves
         steps = episode.cost["env_steps"]
         optimal = episode.metrics.get("optimal_rate")
         outcome = (episode.failure or ("optimal" if optimal else "valid")).replace("_", " ")
