@@ -23,7 +23,7 @@ def page() -> str:
     """The page as the stored results have it."""
     rows = [row(path) for path in sorted(RESULTS.glob("*.json"))]
     studies = [
-        f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}{path.read_text(encoding='utf-8')}"
+        f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![every arm over the budget, and every seed on the test](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("study_*.md"))
     ]
     return "\n".join([HEAD + "\n".join(rows) + "\n", *studies])

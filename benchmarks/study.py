@@ -11,8 +11,10 @@ import argparse
 from pathlib import Path
 
 from benchmarks._record import RESULTS, conditions, record
+from benchmarks.study_figure import draw
 from envtuning.cli import parse_seeds
 from envtuning.show.console import make_console
+from envtuning.studies.outcomes import finished
 from envtuning.studies.preregistered import StudySpec, load_study
 from envtuning.studies.study import execute
 from envtuning.studies.summary import as_json, markdown, summarise
@@ -47,6 +49,7 @@ def main() -> None:
 def write_up(study: StudySpec, out: Path) -> Path:
     """The table of what is finished, stored; returns the JSON's path."""
     summary = summarise(study, out)
+    draw(summary, study, finished(study.specs(), study.seeds, out), RESULTS / f"study_{study.name}.png")
     (RESULTS / f"study_{study.name}.md").write_text(markdown(summary), encoding="utf-8")
     return record(f"study_{study.name}", as_json(summary) | {"runs_made_by_commits": commits(out)})
 
