@@ -5,7 +5,10 @@ charged for drawing them, thrown-away draws included, and for each candidate, so
 least makespan and decides whether a wait is needed; a peer finds one plan of least sum of costs, its Grid included
 (``times_call_alone`` leaves the Grid out). CPU time of one core; a rate counts the solvable boards.
 
-    python -m benchmarks.solvers peers | growth [--boards 300]
+    python -m benchmarks.solvers peers | growth | plans [--boards 300]
+
+``plans`` asks for plans through the public ``solve_batch``, on one thread, ``Solution`` objects left unmade and made, against
+the call of w9's best solver on the same boards, its Grid left out and included.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,7 @@ from benchmarks._record import record
 from benchmarks.generator import OUR_CAP, candidates, certify_all, w9_all, w9_solvers
 from mapf_frozenlake.errors import SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.solvers import solve
+from mapf_frozenlake.solvers import solve, solve_batch
 from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, Certificates
 from mapf_frozenlake.solvers.solve import Objective
 from mapf_frozenlake.types import Instance
@@ -146,6 +150,47 @@ def growth(wanted: int) -> list[dict[str, Any]]:
     return table
 
 
+def plans(boards_per_row: int) -> list[dict[str, Any]]:
+    """``solve_batch`` on two agents against w9's best solver of the row: microseconds a board, best of three turns."""
+    table = []
+    for size in SIZES:
+        for hole_ratio in HOLE_RATIOS:
+            boards = _with_sizes(candidates(2, size, hole_ratio, boards_per_row)[0], size)
+            rows: dict[str, list[float]] = {}
+            for _ in range(3):
+                for objective in ("makespan", "sum_of_costs"):
+                    began = time.process_time()
+                    found = solve_batch(boards, objective, threads=1)
+                    rows.setdefault(objective, []).append(time.process_time() - began)
+                    list(found)
+                    rows.setdefault(f"{objective}, objects", []).append(time.process_time() - began)
+                for name, solver in w9_solvers().items():
+                    solved, making, solving = w9_all(solver, boards, SECONDS_PER_BOARD, SECONDS_PER_ROW)
+                    scale = len(boards) / len(solved)
+                    rows.setdefault(f"w9 {name}", []).append(scale * float(solving.sum()))
+                    rows.setdefault(f"w9 {name} and Grid", []).append(scale * float((making + solving).sum()))
+            best = {name: round(1e6 * min(each) / len(boards), 2) for name, each in rows.items()}
+            alone = min(cost for name, cost in best.items() if name.startswith("w9") and "Grid" not in name)
+            whole = min(cost for name, cost in best.items() if name.endswith("Grid"))
+            ratios = {}
+            for objective in ("makespan", "sum_of_costs"):
+                ratios[objective] = {
+                    "times_w9": round(whole / best[objective], 2),
+                    "times_w9_call_alone": round(alone / best[objective], 2),
+                    "times_w9_objects_made": round(whole / best[f"{objective}, objects"], 2),
+                }
+            table.append({"agents": 2, "size": size, "hole_ratio": hole_ratio, "microseconds": best, "ratios": ratios})
+            print(f"2 agents {size:2}×{size:<2} holes {hole_ratio}: {ratios}", flush=True)
+    return table
+
+
+def _with_sizes(boards: InstanceSet, size: int) -> InstanceSet:
+    """The same boards as a whole set: the generator's kernel fills only what it draws."""
+    n, agents = boards.starts.shape[:2]
+    sides = np.full(n, size, np.int16)
+    return replace(boards, heights=sides, widths=sides, num_agents=np.full(n, agents, np.int16))
+
+
 def summary(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = []
     for agents, (least, aim) in TARGETS.items():
@@ -170,7 +215,7 @@ def summary(table: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=["peers", "growth"])
+    parser.add_argument("table", choices=["peers", "growth", "plans"])
     parser.add_argument("--boards", type=int, default=300, help="solvable boards a row")
     options = parser.parse_args()
     certified_boards(5, 3, 0.3, 50)  # compile
@@ -178,6 +223,15 @@ def main() -> None:
         solve(Instance(np.zeros((2, 2)), [[0, 0]], [[1, 1]]), objective)
     if options.table == "growth":
         print(record("solvers_growth", {"rows": growth(options.boards)}))
+        return
+    if options.table == "plans":
+        rows = plans(options.boards)
+        worst = {
+            f"{objective}, {kind}": min(row["ratios"][objective][kind] for row in rows)
+            for objective in ("makespan", "sum_of_costs")
+            for kind in ("times_w9", "times_w9_call_alone", "times_w9_objects_made")
+        }
+        print(record("solvers_plans", {"worst_row": worst, "load_average": os.getloadavg()[0], "rows": rows}))
         return
     table = against_peers(options.boards, [(a, s, r) for a in AGENTS for s in SIZES for r in HOLE_RATIOS])
     caps = {

@@ -127,6 +127,8 @@ def least_costs(problem, may_wait, most, budget, costs_out):
         agent = 0
         tried[0], spent[0], after[agents] = 0, paid, now[agents]
         while agent >= 0:
+            if budget[0] < 0:  # the caller wants it to stop
+                return OUT_OF_BUDGET
             option = tried[agent]
             if option == 2 * NUM_CANDIDATES:
                 agent -= 1

@@ -140,11 +140,14 @@ def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget,
     if status != FOUND:
         return status
     _occupy_others(paths, group, label, room.occupied)
-    allowance = np.empty(1, np.int64)
-    allowance[0] = EXPANSIONS_TO_GO_ROUND
+    before = budget[0]
+    budget[0] = EXPANSIONS_TO_GO_ROUND  # for nothing
     status = joint_search(
-        problem, members, deadlines, may_wait, room.slot_of, room.tables, room.occupied, allowance, paths
+        problem, members, deadlines, may_wait, room.slot_of, room.tables, room.occupied, budget, paths
     )
+    if budget[0] < 0:
+        return OUT_OF_BUDGET
+    budget[0] = before
     if status != FOUND:
         room.occupied[:] = 0
         status = joint_search(

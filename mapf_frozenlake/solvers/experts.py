@@ -15,8 +15,7 @@ from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.rows import find_row, larger_table, taller
-from mapf_frozenlake.solvers.solve import actions_of
-from mapf_frozenlake.types import Instance, Solution
+from mapf_frozenlake.types import Action, Instance, Solution
 
 DEFAULT_STEPS = 200_000  # joint steps tried
 
@@ -47,7 +46,7 @@ def pibt(instance: Instance, seed: int = 0, budget: int = DEFAULT_STEPS) -> Solu
         )
     if status == NONE:
         return Solution(feasible=False, expansions=tried)
-    plan = actions_of(paths, instance.width + 1)
+    plan = _actions_of(paths, instance.width + 1)
     costs = [len(actions) for actions in plan]
     return Solution(True, plan, max(costs), sum(costs), tried)
 
@@ -257,3 +256,14 @@ def _way_to(configurations, links, last):
             paths[agent, t] = configurations[current, agent]
         current = links[current, 0]
     return paths
+
+
+def _actions_of(paths: NDArray[np.int16], stride: int) -> tuple[tuple[int, ...], ...]:
+    """Paths of flat cells as actions; an agent's list ends when it stays on its goal for good."""
+    action_of = {-1: Action.LEFT, stride: Action.DOWN, 1: Action.RIGHT, -stride: Action.UP, 0: Action.WAIT}
+    plan = []
+    for moves in np.diff(paths.astype(np.int64), axis=1).tolist():
+        while moves and moves[-1] == 0:
+            moves.pop()
+        plan.append(tuple(int(action_of[move]) for move in moves))
+    return tuple(plan)

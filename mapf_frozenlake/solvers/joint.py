@@ -100,6 +100,8 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
         distance = problem.distance[agent]
         time_left = max(deadlines[agent] - t - 1, 0)
         placed = False
+        if budget[0] < 0:  # the caller wants it to stop
+            return OUT_OF_BUDGET
         while tried[t, place] < NUM_CANDIDATES and not placed:
             there = candidate(board, distance, here, tried[t, place], may_wait)
             tried[t, place] += 1

@@ -51,6 +51,8 @@ def restless_plan_exists(problem, members, budget):
         place = 0
         tried[0] = NUM_CANDIDATES - 1  # the best last: it is on top of the stack then
         while place >= 0:
+            if budget[0] < 0:  # the caller wants it to stop
+                return OUT_OF_BUDGET
             if tried[place] < 0:
                 place -= 1
                 continue

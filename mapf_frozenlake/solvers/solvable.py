@@ -85,6 +85,8 @@ def joinable(problem, members, budget):
                 cycle[0] = root
                 tried[0] = 0
                 while depth >= 0:
+                    if budget[0] < 0:  # the caller wants it to stop
+                        return OUT_OF_BUDGET
                     here = states[current, cycle[depth]]
                     if tried[depth] == board.degree[here]:
                         depth -= 1

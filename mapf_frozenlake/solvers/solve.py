@@ -3,35 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
+from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.solvers.batch import in_threads
 from mapf_frozenlake.solvers.board import make_problem
 from mapf_frozenlake.solvers.joint import FOUND, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import plan_of_least_makespan
+from mapf_frozenlake.solvers.solutions import SolutionBatch, out_of_budget, plan_of
 from mapf_frozenlake.solvers.sum_of_costs import plan_of_least_sum_of_costs
 from mapf_frozenlake.types import Action, Instance, Solution
 
 Objective = Literal["makespan", "sum_of_costs"]
 Waits = Literal["anywhere", "goals_only"]
 DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
+QUICK_BUDGET = 20_000  # within it a plan is found in the caller's own thread, in which Ctrl-C waits; beyond, in another
+STOPPED = -(1 << 62)  # a budget that no search goes on with, whatever it adds to it
+
+_LEFT, _DOWN, _RIGHT, _UP, _WAIT = (int(action) for action in Action)
 
 
 @njit(cache=True, nogil=True)
-def _solve(holes, starts, goals, by_makespan, may_wait, budget):
-    """(status, paths int16[agents, steps + 1] of flat cells, expansions left)."""
-    left = np.empty(1, np.int64)
-    left[0] = budget
-    problem = make_problem(holes, holes.shape[0], holes.shape[1], starts, goals, len(starts))
-    if by_makespan:
-        status, _, paths = plan_of_least_makespan(problem, may_wait, left)
-    else:
-        status, paths = plan_of_least_sum_of_costs(problem, may_wait, left)
-    return status, paths, left[0]
+def _solve_range(
+    holes, heights, widths, starts, goals, num_agents, by_makespan, may_wait, left, begin, end, status, lengths, offsets
+):  # fmt: skip
+    """Solve instances ``begin`` to ``end - 1``; ``left[i]`` is instance i's budget, and counts down.
+
+    Returns the actions of all plans, int8, agent after agent; ``offsets[i]`` is where instance i's begin, ``lengths[i]``
+    how many each of its agents has: the list ends when the agent stays on its goal for good.
+    """
+    actions, used = np.empty(1024, np.int8), 0
+    for i in range(begin, end):
+        height, width, agents = np.int64(heights[i]), np.int64(widths[i]), np.int64(num_agents[i])
+        problem = make_problem(holes[i], height, width, starts[i], goals[i], agents)
+        if by_makespan:
+            status[i], _, paths = plan_of_least_makespan(problem, may_wait, left[i : i + 1])
+        else:
+            status[i], paths = plan_of_least_sum_of_costs(problem, may_wait, left[i : i + 1])
+        offsets[i] = used
+        if status[i] != FOUND:
+            continue
+        most = agents * (paths.shape[1] - 1)
+        if used + most > len(actions):
+            larger = np.empty(2 * (used + most), np.int8)
+            larger[:used] = actions[:used]
+            actions = larger
+        for agent in range(agents):
+            steps = paths.shape[1] - 1
+            while steps > 0 and paths[agent, steps - 1] == paths[agent, steps]:
+                steps -= 1
+            lengths[i, agent] = steps
+            for t in range(steps):
+                actions[used] = _action(np.int64(paths[agent, t + 1]) - np.int64(paths[agent, t]), width + 1)
+                used += 1
+    return actions[:used]
+
+
+@njit(cache=True, nogil=True)
+def _action(move, stride):
+    """The action that leads from a flat cell to the one that is ``move`` further."""
+    if move == 0:
+        return _WAIT
+    if move == 1 or move == -1:
+        return _RIGHT if move == 1 else _LEFT
+    return _DOWN if move == stride else _UP
 
 
 def solve(
@@ -40,63 +80,112 @@ def solve(
     """A plan of least makespan or least sum of costs, or the proof that there is none; exact.
 
     With ``waits="goals_only"`` agents wait only on their own goals. Raises ``SolverBudgetExceeded`` after ``budget``
-    expansions: never a wrong answer, never a hang.
+    expansions: never a wrong answer, never a hang. Ctrl-C stops it.
     """
-    found = _solve_or_stop(instance, objective, waits, budget)
+    _raise_on_unknown(objective, waits, budget)
+    found = _solve_one(instance, objective, waits, min(budget, QUICK_BUDGET), threads=1)
+    if isinstance(found, SolverBudgetExceeded) and budget > QUICK_BUDGET:
+        found = _solve_one(instance, objective, waits, budget, threads=2)
     if isinstance(found, SolverBudgetExceeded):
         raise found
     return found
 
 
+def _solve_one(
+    instance: Instance, objective: Objective, waits: Waits, budget: int, threads: int
+) -> Solution | SolverBudgetExceeded:
+    """``threads`` above 1: in another thread than the caller's. Goes without a batch's arrays: it is asked for one by one."""
+    arrays = (
+        instance.holes.copy()[None],  # an instance's own arrays are read-only: for them all would be compiled once more
+        np.array([instance.height], np.int16),
+        np.array([instance.width], np.int16),
+        instance.starts.copy()[None],
+        instance.goals.copy()[None],
+        np.array([instance.num_agents], np.int16),
+    )
+    columns, pieces = _search(arrays, objective, waits, budget, threads)
+    expansions, status = budget - int(columns.left[0]), columns.status[0]
+    if status == OUT_OF_BUDGET:
+        return out_of_budget(budget, instance.num_agents, instance.height, instance.width)
+    if status != FOUND:
+        return Solution(feasible=False, expansions=expansions)
+    lengths = columns.lengths[0].tolist()
+    return Solution(True, plan_of(pieces[0], 0, lengths), max(lengths), sum(lengths), expansions)
+
+
 def solve_batch(
-    instances: Sequence[Instance],
+    instances: Sequence[Instance] | InstanceSet,
     objective: Objective = "makespan",
     waits: Waits = "anywhere",
     budget: int = DEFAULT_BUDGET,
     threads: int | None = None,
-) -> list[Solution | SolverBudgetExceeded]:
-    """``solve`` for many instances on all cores, the same on any number; one out of budget is data, not raised."""
-    found: list[Solution | SolverBudgetExceeded] = [Solution(feasible=False)] * len(instances)
+) -> SolutionBatch:
+    """``solve`` for many instances on all cores, the same on any number; one out of budget is data, not raised.
+
+    What comes back is arrays, and reads as a sequence of ``Solution`` and ``SolverBudgetExceeded``, made when asked for.
+    An ``InstanceSet`` is taken as it is; other sequences are made one first. Ctrl-C stops it.
+    """
+    _raise_on_unknown(objective, waits, budget)
+    if not isinstance(instances, InstanceSet):
+        if not len(instances):
+            return SolutionBatch.empty(budget)
+        instances = InstanceSet.from_instances(instances)
+    names = ("holes", "heights", "widths", "starts", "goals", "num_agents")
+    arrays = tuple(np.ascontiguousarray(getattr(instances, name)) for name in names)
+    columns, pieces = _search(arrays, objective, waits, budget, threads)
+    return SolutionBatch(
+        status=columns.status,
+        lengths=columns.lengths,
+        expansions=budget - columns.left,
+        num_agents=instances.num_agents,
+        shapes=np.stack([instances.heights, instances.widths], axis=1),
+        budget=budget,
+        offsets=columns.offsets,
+        pieces=pieces,
+    )
+
+
+class _Columns(NamedTuple):
+    """What the kernel writes, a row for each instance."""
+
+    left: NDArray[np.int64]  # [n]: of the budget
+    status: NDArray[np.int8]  # [n]
+    lengths: NDArray[np.int32]  # [n, A]
+    offsets: NDArray[np.int64]  # [n]
+
+
+def _search(
+    arrays: tuple[NDArray, ...], objective: Objective, waits: Waits, budget: int, threads: int | None
+) -> tuple[_Columns, dict[int, NDArray[np.int8]]]:
+    """The columns, and the plans' actions by the first instance of each range that was solved in one go."""
+    count, agents = arrays[3].shape[:2]
+    columns = _Columns(
+        np.full(count, budget, np.int64),
+        np.zeros(count, np.int8),
+        np.zeros((count, agents), np.int32),
+        np.zeros(count, np.int64),
+    )
+    left, status, lengths, offsets = columns
+    pieces: dict[int, NDArray[np.int8]] = {}
+    rules = (objective == "makespan", waits == "anywhere")
 
     def work(begin: int, end: int) -> None:
-        for i in range(begin, end):
-            found[i] = _solve_or_stop(instances[i], objective, waits, budget)
+        pieces[begin] = _solve_range(*arrays, *rules, left, begin, end, status, lengths, offsets)
 
-    in_threads(work, len(instances), threads)
-    return found
+    def stop() -> None:
+        left[:] = STOPPED
+
+    in_threads(work, count, threads, stop=stop)
+    return columns, pieces
 
 
-def _solve_or_stop(
-    instance: Instance, objective: Objective, waits: Waits, budget: int
-) -> Solution | SolverBudgetExceeded:
+def _raise_on_unknown(objective: str, waits: str, budget: int) -> None:
     if objective not in ("makespan", "sum_of_costs"):
         raise LakeError(f'objective={objective!r}: one of "makespan", "sum_of_costs"')
     if waits not in ("anywhere", "goals_only"):
         raise LakeError(f'waits={waits!r}: one of "anywhere", "goals_only"')
     if budget < 1:
         raise LakeError(f"budget={budget}: give at least 1 expansion; the default is {DEFAULT_BUDGET:,}")
-    status, paths, left = _solve(
-        instance.holes, instance.starts, instance.goals, objective == "makespan", waits == "anywhere", budget
-    )
-    expansions = budget - left
-    if status == OUT_OF_BUDGET:
-        return SolverBudgetExceeded(
-            f"budget={budget} was spent on {instance.num_agents} agents on a {instance.height}×{instance.width} lake "
-            f"without a plan or a proof that there is none: raise it, or use pibt() for a plan that need not be optimal"
-        )
-    if status != FOUND:
-        return Solution(feasible=False, expansions=expansions)
-    plan = actions_of(paths, instance.width + 1)
-    costs = [len(actions) for actions in plan]
-    return Solution(True, plan, max(costs), sum(costs), expansions)
 
 
-def actions_of(paths: np.ndarray, stride: int) -> tuple[tuple[int, ...], ...]:
-    """Paths of flat cells as actions; an agent's list ends when it stays on its goal for good."""
-    action_of = {-1: Action.LEFT, stride: Action.DOWN, 1: Action.RIGHT, -stride: Action.UP, 0: Action.WAIT}
-    plan = []
-    for moves in np.diff(paths.astype(np.int64), axis=1).tolist():
-        while moves and moves[-1] == 0:
-            moves.pop()
-        plan.append(tuple(int(action_of[move]) for move in moves))
-    return tuple(plan)
+__all__ = ["DEFAULT_BUDGET", "OUT_OF_BUDGET", "Objective", "SolutionBatch", "Waits", "solve", "solve_batch"]

@@ -18,6 +18,7 @@ from mapf_frozenlake.solvers.pairs import fill_table, in_time
 
 REMEMBERED_DELAYS = 48
 EXPANSIONS_TO_SHARE_DELAYS = 50_000  # about 0.1 s
+SHARES_PER_EXPANSION = 64  # ways to share out delays that cost as much as expanding a joint state
 
 
 @kernel
@@ -109,12 +110,11 @@ def _cost(paths, members):
 @kernel
 def _cheapest_deadlines(problem, may_wait, most, budget, deadlines):
     """The deadlines of least sum that all agents can make together: by sharing out delays, or best-first if that drags on."""
-    allowance = np.empty(1, np.int64)
-    allowance[0] = min(EXPANSIONS_TO_SHARE_DELAYS, budget[0])
-    budget[0] -= allowance[0]
+    kept = max(0, budget[0] - EXPANSIONS_TO_SHARE_DELAYS)
+    budget[0] -= kept
     before = deadlines.copy()
-    status = _raise_deadlines(problem, may_wait, allowance, deadlines)
-    budget[0] += allowance[0]
+    status = _raise_deadlines(problem, may_wait, budget, deadlines)
+    budget[0] += kept
     if status != OUT_OF_BUDGET:
         return status
     if fits_best_first(len(problem.board.degree), len(deadlines)):
@@ -140,7 +140,13 @@ def _raise_deadlines(problem, may_wait, budget, deadlines):
         left = np.empty(agents + 1, np.int64)
         place = 0
         delay[0], left[0] = -1, total
+        shared = 0
         while place >= 0:
+            shared += 1
+            if shared % SHARES_PER_EXPANSION == 0:
+                budget[0] -= 1
+                if budget[0] <= 0:
+                    return OUT_OF_BUDGET
             delay[place] += 1
             if place == agents - 1:
                 delay[place] = max(delay[place], left[place])

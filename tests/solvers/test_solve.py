@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from brute_force import replay
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from solver_boards import as_plain, random_instance, small_instance
 
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
+from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.solvers import certify_batch, distance_fields, pibt, solve, solve_batch
 from mapf_frozenlake.types import Instance
 
@@ -160,3 +164,67 @@ def test_pibt_moves_crowds(side: int, num_agents: int):
             assert replay(*as_plain(instance), solution.plan) == (solution.makespan, solution.sum_of_costs)
             solved += 1
     assert solved > 0
+
+
+def test_a_batch_is_arrays_that_read_as_solutions():
+    rng = np.random.default_rng(9)
+    instances = [random_instance(rng, int(rng.integers(3, 7)), int(rng.integers(3, 7)), 3, 5) for _ in range(40)]
+    together = InstanceSet.from_instances(instances)
+    for objective in ("makespan", "sum_of_costs"):
+        found = solve_batch(together, objective=objective)
+        assert found == solve_batch(instances, objective=objective, threads=1)
+        assert len(found) == 40
+        for row, instance in enumerate(instances):
+            alone = solve(instance, objective=objective)
+            assert found[row] == alone
+            assert found.feasible[row] == alone.feasible
+            assert found.makespan[row] == (alone.makespan if alone.feasible else -1)
+            assert found.sum_of_costs[row] == (alone.sum_of_costs if alone.feasible else -1)
+        assert found[-1] is found[39], "made once"
+        assert found[3:5] == [found[3], found[4]]
+    assert found != solve_batch(together[:39], objective=objective)
+    assert len(solve_batch([])) == 0
+    with pytest.raises(IndexError, match="solution 40 of 40"):
+        found[40]
+
+
+HARD = """
+import os, signal, threading, time
+import numpy as np
+import mapf_frozenlake as mfl
+rng = np.random.default_rng(0)
+holes = rng.random((12, 12)) < 0.2
+free = rng.permutation(np.argwhere(~holes))
+instance = mfl.Instance(holes=holes, starts=free[:20], goals=free[20:40])
+mfl.solve_batch([mfl.Instance(holes=np.zeros((3, 3), bool), starts=[[0, 0], [2, 2]], goals=[[2, 0], [0, 2]])], "sum_of_costs")
+mfl.solve(mfl.Instance(holes=np.zeros((2, 2), bool), starts=[[0, 0]], goals=[[1, 1]]), "sum_of_costs")
+def interrupt():
+    time.sleep(2)
+    global pressed
+    pressed = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    {call}
+    print("ended by itself")
+except KeyboardInterrupt:
+    print("stopped after", time.monotonic() - pressed)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "call",
+    [
+        "mfl.solve(instance, 'sum_of_costs', budget=10**12)",
+        "mfl.solve_batch([instance] * 3, 'sum_of_costs', budget=10**12)",
+    ],
+)
+def test_ctrl_c_stops_a_long_search(call):
+    """12×12, 20 agents, sum of costs: without it, still running after 150 s."""
+    code = HARD.format(call=call)
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
+    ).stdout
+    assert printed.startswith("stopped after"), printed
+    assert float(printed.split()[-1]) < 10

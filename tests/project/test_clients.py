@@ -1,0 +1,41 @@
+"""The clients' scripts say what they need, and the compatibility page is the one that their figures make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clients.scripts import read, scripts
+from clients.table import write_table
+
+ROOT = Path(__file__).parents[2]
+FIGURES = json.loads((ROOT / "benchmarks/results/clients.json").read_text())["figures"]
+
+
+def test_the_page_is_what_the_figures_say(tmp_path):
+    write_table(FIGURES, scripts(), tmp_path / "page.md")
+    assert (tmp_path / "page.md").read_text() == (ROOT / "docs/compatibility.md").read_text()
+
+
+def test_every_client_was_run_and_worked():
+    assert set(FIGURES) <= set(scripts())
+    assert len(FIGURES) >= 11
+    for name, figures in FIGURES.items():
+        assert figures["shown"], f"{name} shows nothing"
+        assert not figures["failed"], f"{name}: {figures['failed']}"
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("print()", "no script metadata"),
+        ('# /// script\n# dependencies = []\n# [tool.client]\n# title = "X"\n# ///\n', "has no 'how'"),
+    ],
+)
+def test_a_script_without_its_head_is_refused(tmp_path, head, message):
+    path = tmp_path / "with_x.py"
+    path.write_text(head)
+    with pytest.raises(ValueError, match=message):
+        read(path)
