@@ -11,12 +11,13 @@ SPREAD ?= -n 2 --dist loadgroup
 
 VENV := .venv
 BIN := $(VENV)/bin
+WORLDS := .venv-worlds
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 # Two cores are the yardstick: keep the numerical libraries from starting a thread pool each.
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast prove lint types check format clients fuzz bench bench-quick clean setup setup-dev tools-data
+.PHONY: help demo test test-fast prove worlds lint types check format clients fuzz bench bench-quick clean setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +34,9 @@ test-fast: setup-dev ## The tests that take seconds
 
 prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours
 	$(BIN)/python -m pytest -m prove $(PYTEST_ARGS)
+
+worlds: $(WORLDS)/.ready ## MiniGrid as a world, in an environment of its own: it brings another pygame
+	$(WORLDS)/bin/python -m pytest tests/envtuning/test_example_worlds.py $(PYTEST_ARGS)
 
 lint: setup-dev ## Style and import order
 	$(BIN)/ruff check .
@@ -57,7 +61,7 @@ bench-quick: setup-dev ## One seed of the preregistered studies' main arms, a fe
 	$(BIN)/python -m benchmarks.study small-corridors --arms uniform,rules,ladder,target-only --seeds 2000 --jobs 2 --out runs/bench-quick
 
 clean: ## Remove the environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(WORLDS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: $(VENV)/.runtime
@@ -76,6 +80,12 @@ $(VENV)/.runtime: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "installing the test tools and every extra into $(VENV) …"
 	$(PIP) -e ".[all,dev]"
+	@touch $@
+
+$(WORLDS)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(WORLDS)
+	$(WORLDS)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
+		-e ".[sb3]" "minigrid>=3" pytest pytest-timeout
 	@touch $@
 
 $(VENV)/.tools-data: $(VENV)/.dev envtuning/worlds/bfcl/package.py

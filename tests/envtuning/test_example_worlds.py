@@ -1,0 +1,67 @@
+"""The examples of one's own world keep what the loop counts on, run shortened, and are short. MiniGrid's needs `make worlds`."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.spec import load_spec
+from envtuning.testing import check_world
+
+pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install 'mapf-frozenlake[sb3]'")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SHORT = {f"suites.{name}_per_slice": 4 for name in ("validation", "test", "probe")} | {"trainee.options.num_envs": 4}
+
+
+@pytest.fixture(params=["mountain_car", "minigrid"])
+def example(request):
+    if request.param == "minigrid":
+        pytest.importorskip("minigrid", reason="minigrid has an environment of its own: make worlds")
+    return import_module(f"examples.own_world_{request.param}")
+
+
+def test_it_keeps_what_the_loop_counts_on(example):
+    spec = load_spec(EXAMPLES / f"{example.__name__.rpartition('.')[2]}.yaml")
+    for config in spec.written_configs:
+        check_world(spec.world.made, config)
+
+
+def test_it_takes_at_most_sixty_lines(example):
+    """The config's models and the world: what a user writes."""
+    own = [thing for thing in vars(example).values() if inspect.isclass(thing) and thing.__module__ == example.__name__]
+    lines = [line for thing in own for line in inspect.getsource(thing).splitlines() if line.strip()]
+    assert len(own) == 3
+    assert len(lines) <= 60
+
+
+def test_it_runs_and_has_a_page(example, tmp_path):
+    budgets = {f"stages.{number}.budget": 4_000 for number in range(2)}
+    page = example.main("uniform", str(tmp_path / "run"), stages=2, **SHORT, **budgets)
+    run = RunFolder(tmp_path / "run")
+    assert len(run.done_stages) == 2
+    assert not run.incidents()
+    text = page.read_text()
+    assert run.world.about.label(run.test.last[0].name) in text
+    assert "no pictures" in text or "<svg" in text
+
+
+def test_minigrids_failures_are_shown_as_pictures():
+    pytest.importorskip("minigrid", reason="minigrid has an environment of its own: make worlds")
+    example = import_module("examples.own_world_minigrid")
+    world, config = example.LavaWorld(), example.RoomsConfig(rooms={9: {"rivers": 2}})
+    cases = world.draw(config, 3, seed=0, purpose="validation", exclude=())
+
+    class Forward:
+        def act(self, observations):
+            return [2] * len(observations)
+
+    episodes = world.play(Forward(), cases, config, seed=0)
+    assert {episode.failure for episode in episodes} <= {"failed", "out_of_time"}
+    shown = world.explain(cases, episodes[0])
+    assert len(shown.picture.splitlines()) == 9
+    assert "WG" in shown.picture
