@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
+from envtuning.studies.intervals import Interval
+from envtuning.studies.summary import said
+
+README = Path(__file__).parents[2] / "README.md"
 
 
 def test_the_page_of_results_is_made_from_the_results():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m benchmarks.readme`"
+
+
+def test_the_claim_about_engineers_is_the_stored_study():
+    figures = json.loads((RESULTS / "study_small-corridors.json").read_text(encoding="utf-8"))["figures"]
+    rules = next(row for row in figures["rows"] if row["arm"] == "rules")
+    paired = rules["against"]["uniform"]
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert f"{said(Interval(**paired['difference']), signed=True)} points" in text
+    assert f"{paired['seeds']} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
