@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, load_spec
 from tests.envtuning.test_runs_kill import KILLED, KillableRuns, killed_at_a_time, outcome
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_000)]
 
 HERE = Path(__file__).parent
 SUITES = {"validation_per_slice": 6, "test_per_slice": 6, "probe_per_slice": 3, "failure_cases": 2}
@@ -56,7 +57,8 @@ def runs() -> Iterator[KillableRuns]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(HERE))  # the worlds by the names that the runs' files have
         patch.setenv("OMP_NUM_THREADS", "1")
-        server = KillableRuns("gym_worlds", "text_worlds")
+        slow_to_import = ["envtuning.trainees.sb3"] if find_spec("stable_baselines3") else []
+        server = KillableRuns("gym_worlds", "text_worlds", *slow_to_import)
         yield server
         server.close()
 
