@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
@@ -35,9 +36,9 @@ def in_threads(
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         if stop is not None:
-            stop()
-            while wait(running, STOP_AGAIN).not_done:
+            while not all(one.done() for one in running):  # `wait` would wait for cancelled ones for ever
                 stop()
+                time.sleep(STOP_AGAIN)
         raise
     finally:
         pool.shutdown()
