@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engineers.report import StageReport
 from envtuning.loop import run as loop
+from envtuning.loop.transitions import Converged
 from envtuning.loop.validation import draw_probe, draw_test, draw_validation, open_suites
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
@@ -23,7 +24,9 @@ SUITES = SuiteSpec(validation_per_slice=20, test_per_slice=25, probe_per_slice=1
 
 @pytest.fixture(scope="module")
 def spec() -> RunSpec:
-    return load_spec("scripted").with_rounds(3).model_copy(update={"suites": SUITES})
+    scripted = load_spec("scripted").with_rounds(3)
+    last = scripted.stages[2].model_copy(update={"advance_when": Converged(window=1, min_gain=0.05)})
+    return scripted.model_copy(update={"suites": SUITES, "stages": (*scripted.stages[:2], last)})
 
 
 @pytest.fixture(scope="module")
