@@ -97,7 +97,7 @@ class SB3Trainee:
             self.model._last_obs = None  # every call begins with a reset
             try:
                 self.model.learn(budget, callback=watch, log_interval=None, reset_num_timesteps=False)
-            except ValueError as error:  # a distribution of weights that are not finite
+            except (ValueError, RuntimeError) as error:  # a distribution of weights that are not finite
                 raise_unless_finite(self.model, error)
                 raise
         raise_unless_finite(self.model)
