@@ -38,6 +38,10 @@ class Thresholds:
     easing: float = 0.25  # of a knob's range, downwards, where nothing succeeds and no better stage is remembered
     floor: float = 0.25  # least weight of a slice of the target, where one at the frontier has 1 + floor
 
+    def of_dead(self, here: Rates) -> float:
+        """The rate that counts as dead; no success at all does, however few the episodes."""
+        return max(self.dead, here.nothing)
+
 
 class RulesEngineer(PlainEngineer):
     """Generic over configs with slices and without (see ``engineers.roles``). Told no target, it walks towards the far
@@ -77,7 +81,7 @@ class RulesEngineer(PlainEngineer):
         assert here is not None, "a step is taken from where something was measured"
         p = here.pooled if name is None else here[name]
         v = seen.there(name)
-        if p <= limits.dead and v <= limits.dead:
+        if max(p, v) <= limits.of_dead(here):
             return -limits.easing, f"success {p:.2f}: too hard to learn from, eased"
         if way.is_known:
             part = max(part_with(limits.frontier, p, v), even_pace(report, limits.settled))
@@ -132,7 +136,7 @@ def better_stage(
         before = signals(record, report.objective, slices)
         if before.here is None or record.config == report.config:
             continue
-        if here.pooled <= limits.dead and before.here.pooled > limits.alive:
+        if here.pooled <= limits.of_dead(here) and before.here.pooled > limits.alive:
             return (
                 record,
                 f"success fell from {before.here.pooled:.2f} at stage {record.stage} to {here.pooled:.2f}: half taken back",

@@ -24,6 +24,11 @@ class Rates:
         """The slice's rate; where it was not measured, that of all slices."""
         return self.per_slice.get(name, self.pooled)
 
+    @property
+    def nothing(self) -> float:
+        """The pooled rate that stands for no success at all: of ten episodes that all fail, shrinkage makes .08."""
+        return DOUBT / 2 / (self.episodes + DOUBT)
+
 
 @dataclass(frozen=True)
 class Signals:

@@ -60,12 +60,18 @@ class Way:
             bounds = self.range_of(knob)
             if bounds is None:
                 continue
-            end = bounds[0] if part < 0 else self.aim_of(piece, knob, bounds)
+            aim = self.aim_of(piece, knob, bounds)
+            end = aim if part >= 0 else self._easy_end(knob, aim, bounds)
             if end is None:
                 continue  # the target leaves it open: so do we
             start = bounds[0] if knob.value is None and self.is_known else knob.value
             if start is not None:
                 design.turn(knob, knob.fit(_step(start, end, abs(part), "number" not in knob.types)), why)
+
+    def _easy_end(self, knob: Knob, aim: float | None, bounds: tuple[float, float]) -> float:
+        """More is harder, unless the knob stands above where the target has it: a way that leads down began at the top."""
+        leads_down = self.is_known and aim is not None and knob.value is not None and knob.value > aim
+        return bounds[1] if leads_down else bounds[0]
 
     def aim_of(self, piece: SliceKnobs, knob: Knob, bounds: tuple[float, float]) -> float | None:
         """Where the target has this knob: in the slice itself, else in the nearest slice that the target has."""

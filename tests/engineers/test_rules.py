@@ -110,6 +110,16 @@ def test_a_jump_after_which_nothing_succeeds_is_taken_back_by_half():
     }
 
 
+def test_ten_episodes_that_all_fail_are_enough_to_take_a_jump_back():
+    hard = lake(s4=(0.0, 0.1), s5=(0.0, 0.1), s6=(1.0, 0.5))
+    earlier = StageRecord(
+        stage=0, config=EASY.model_dump(mode="json"), results=[], training_results=_results({4: 0.7}, episodes=10)
+    )
+    report = told(hard, {}, {}, history=[earlier], target=TARGET, rounds_left=2)
+    report = report.model_copy(update={"training_results": _results({6: 0.0}, episodes=10)})
+    assert propose(report, hard)[6].hole_ratio == pytest.approx(0.3)
+
+
 def test_a_target_that_fell_is_gone_back_for_and_one_within_the_noise_is_not():
     easy, hard = lake(s6=(1.0, 0.2)), lake(s6=(1.0, 0.4))
     earlier = StageRecord(stage=0, config=easy.model_dump(mode="json"), results=_results({6: 0.45}, episodes=200))

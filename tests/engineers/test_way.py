@@ -144,3 +144,26 @@ def test_a_config_without_slices_is_one_slice():
     (piece,) = find_slices(knobs)
     assert (piece.name, piece.share, [knob.field for knob in piece.difficulties]) == (WHOLE, None, ["slope", "length"])
     assert walk(Hill(), Hill(slope=0.5, length=50), 0.5) == Hill(slope=0.3, length=30)
+
+
+class Car(BaseModel):
+    """A knob of which less is harder, and one of which more is."""
+
+    power: float = Field(4.0, ge=1, le=4)
+    gravity: float = Field(0.5, ge=0, le=1)
+
+
+@pytest.mark.parametrize(
+    ("power", "gravity", "eased"),
+    [
+        (2.0, 0.5, (2.5, 0.375)),  # each back to where its way began
+        (1.0, 1.0, (1.0, 0.75)),  # at the target nobody knows the direction: more is taken to be harder
+    ],
+)
+def test_a_dial_is_eased_away_from_the_target(power, gravity, eased):
+    car = Car(power=power, gravity=gravity)
+    slices, design = find_slices(find_knobs(car)), Design()
+    way = Way(slices, dump(car), {"power": 1.0, "gravity": 1.0}, lambda knob: knob.bounds)
+    way.turn_dials(design, slices[0], -0.25, "too hard")
+    after = with_values(car, design.values)
+    assert (after.power, after.gravity) == pytest.approx(eased)
