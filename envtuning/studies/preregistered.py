@@ -6,7 +6,7 @@ The file is committed before the final runs begin, so that what is claimed was c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -43,6 +43,11 @@ class StudySpec(BaseModel):
         (), description="Arms that need no engineering; headroom is counted from the best."
     )
     searched: tuple[str, ...] = Field((), description="Arms that stand for what a search can find.")
+    beyond: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Further test sets by name: what is changed of the target, as dotted keys and their new values.",
+    )
+    beyond_per_slice: int = Field(200, ge=1, description="Cases for each slice of a further test set.")
     margin: float = Field(0.10, description="The headroom that is expected at least.")
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envtuning.runs.folder import RunFolder
-from envtuning.studies import statistics
+from envtuning.studies import beyond, statistics
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import IGNITED, Outcome, finished, matrix, outcome_of
 from envtuning.studies.preregistered import StudySpec
@@ -69,6 +69,7 @@ class Summary:
     headroom: Interval | None
     headroom_expected: float
     rows: list[ArmRow]
+    beyond: dict[str, dict[str, Interval]]  # by arm and further test set
     runs: list[Outcome]
 
 
@@ -91,6 +92,7 @@ def summarise(study: StudySpec, out: Path) -> Summary:
         headroom=_headroom(study, success),
         headroom_expected=study.margin,
         rows=[_row(study, arm, success, outcomes, runs) for arm in success],
+        beyond=beyond.table(study, runs, out),
         runs=outcomes,
     )
 
@@ -185,7 +187,21 @@ def markdown(summary: Summary) -> str:
                 str(row.fallbacks),
             ]
         )
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n\n" + notes(summary) + "\n"
+    return _table(lines) + "\n\n" + notes(summary) + "\n" + _beyond(summary)
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _beyond(summary: Summary) -> str:
+    """The second table: sets that are not the target."""
+    if not summary.beyond:
+        return ""
+    sets = list(next(iter(summary.beyond.values())))
+    lines = [["arm", *sets], ["---", *["---:"] * len(sets)]]
+    lines += [[f"`{arm}`", *(said(row[name]) for name in sets)] for arm, row in summary.beyond.items()]
+    return f"\nBeyond the target, which nobody trained or chose for; in percent:\n\n{_table(lines)}\n"
 
 
 def notes(summary: Summary) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from engineers.registry import COMMON_OPTIONS
+from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
+from envtuning.studies import beyond
+from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
 from envtuning.studies.study import _ready, execute, plan, run_folders
 from envtuning.studies.summary import as_json, markdown, summarise
@@ -118,6 +122,29 @@ arms:
 """
 
 
+def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
+    more = (
+        "beyond_per_slice: 12\nbeyond: {one more agent: {num_agents: 3}, one more size: {slices: {6: {share: 1.0}}}}\n"
+    )
+    (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]") + more)
+    study, out = load_study(tmp_path / "two.yaml"), tmp_path / "runs"
+    execute(study.specs(), study.seeds, out)
+    first = summarise(study, out)
+    cases = beyond.suites(study, out)
+    assert {name: sorted(set(map(int, suite.heights))) for name, suite in cases.items()} == {
+        "one more agent": [3, 4, 5],
+        "one more size": [6],
+    }
+    assert set(cases["one more agent"].num_agents) == {3}
+    for arm, row in first.beyond.items():
+        run = RunFolder(out / arm / "seed3")
+        for name, found in row.items():
+            assert found.mean == pytest.approx(np.mean(played_on(run, beyond.targets(study)[name], cases[name])))
+    assert "| `rules` |" in markdown(first).split("Beyond the target")[1]
+    (out / "rules" / "seed3" / beyond.BEYOND_FILE).write_text('{"one more agent": 0.5, "one more size": 0.25}')
+    assert summarise(study, out).beyond["rules"]["one more size"].mean == 0.25  # kept, not played again
+
+
 def test_a_study_is_read_from_its_file(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY)
     study = load_study(tmp_path / "two.yaml")
@@ -135,4 +162,6 @@ def test_what_is_preregistered_can_be_run(name):
     assert len(study.seeds) >= 10
     for spec in study.specs().values():
         assert spec.budget == study.base.budget
+    for target in beyond.targets(study).values():
+        study.base.world.made.check(target)
         assert spec.suites.test_per_slice >= 500

@@ -1,0 +1,70 @@
+"""Test sets beyond a study's target: one more agent, one more size, fewer waits. Finished runs play them from their last checkpoint.
+
+No decision of a run ever saw these sets. They have no case in common with the run's validation and test; they are drawn once
+per study and kept beside its runs, and what a run reached is kept in its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from envtuning.loop.validation import draw_test, draw_validation
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import load_spec
+from envtuning.studies.intervals import Interval
+from envtuning.studies.outcomes import played_on
+from envtuning.studies.preregistered import StudySpec
+from envtuning.studies.statistics import interval, mean
+
+BEYOND_FILE = "beyond.json"  # success by the set's name
+
+
+def targets(study: StudySpec) -> dict[str, Any]:
+    """The changed targets, by name."""
+    return {
+        name: load_spec(study.preset, changes={f"target.{key}": value for key, value in changes.items()}).target
+        for name, changes in study.beyond.items()
+    }
+
+
+def suites(study: StudySpec, out: Path) -> dict[str, Any]:
+    """The cases of every further test set."""
+    base, found = study.base, {}
+    for name, target in targets(study).items():
+        path = out / f"beyond-{'-'.join(name.split())}.cases"
+        if not path.exists():
+            validation = draw_validation(base)
+            held_out = (validation, draw_test(base, validation)) if base.suites.test_per_slice else (validation,)
+            seed = derive(base.suites.seed, "beyond", name)
+            drawn = base.world.made.draw(target, study.beyond_per_slice, seed=seed, purpose="test", exclude=held_out)
+            with atomic.new_file(path) as draft:
+                drawn.save(draft)
+        found[name] = base.world.made.load(path)
+    return found
+
+
+def reached(run: RunFolder, study: StudySpec, cases: Mapping[str, Any]) -> dict[str, float]:
+    """Success of the run's last checkpoint on each set; what was not played yet is played now."""
+    path = run.path / BEYOND_FILE
+    kept: dict[str, float] = atomic.read_json(path) if path.exists() else {}
+    missing = {name: target for name, target in targets(study).items() if name not in kept}
+    if missing:
+        kept |= {name: float(np.mean(played_on(run, target, cases[name]))) for name, target in missing.items()}
+        atomic.write_json(path, kept)
+    return {name: kept[name] for name in cases}
+
+
+def table(study: StudySpec, runs: Mapping[tuple[str, int], RunFolder], out: Path) -> dict[str, dict[str, Interval]]:
+    """By arm and set the mean over seeds, with its interval; empty for a study without further sets."""
+    cases = suites(study, out) if study.beyond else {}
+    found: dict[str, dict[str, list[float]]] = {}
+    for (arm, _), run in runs.items():
+        for name, success in reached(run, study, cases).items():
+            found.setdefault(arm, {}).setdefault(name, []).append(success)
+    return {arm: {name: interval(mean, values) for name, values in row.items()} for arm, row in found.items()}
