@@ -8,7 +8,7 @@ import json
 
 from benchmarks._record import record
 
-TABLES = ("ground-truth", "agreement", "baselines", "actionability")
+TABLES = ("ground-truth", "agreement", "baselines", "actionability", "ablations")
 
 
 def main() -> None:
@@ -18,9 +18,10 @@ def main() -> None:
     parser.add_argument("--no-record", action="store_true", help="print only")
     parser.add_argument("--fork", help="actionability: a folder of tool classes whose messages get rows of their own")
     parser.add_argument("--traces", help="actionability: a stage's episodes.json, whose mistakes weight the rows")
+    parser.add_argument("--out", help="ablations: where the runs are kept; finished ones are not run again")
     arguments = parser.parse_args()
     figures = importlib.import_module(f"benchmarks.bfcl.{arguments.table.replace('-', '_')}").run(
-        arguments.version, **{name: given for name in ("fork", "traces") if (given := getattr(arguments, name))}
+        arguments.version, **{name: given for name in ("fork", "traces", "out") if (given := getattr(arguments, name))}
     )
     print(json.dumps(figures, indent=1))
     if not arguments.no_record:

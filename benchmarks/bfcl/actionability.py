@@ -18,13 +18,13 @@ from envtuning.worlds.bfcl.actionability.measure import (
     summary,
 )
 from envtuning.worlds.bfcl.actionability.readers import READERS, blindly, by_looking_around, told_everything
+from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import augment
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load, with_tools
 from envtuning.worlds.bfcl.tasks import load_tasks
-from envtuning.worlds.feedback import Augmenter
 
 
-def conditions(augmenters: dict[str, Augmenter]) -> list[Condition]:
+def conditions(augmenters: dict[str, CallAugmenter]) -> list[Condition]:
     """Both readers under each kind of messages, and what needs no message."""
     rows = [Condition(f"masked, {name}", reader, None, masked) for name, reader in READERS.items()]
     rows += [Condition("blind retry", blindly), Condition("calls every tool that only reads", by_looking_around)]
@@ -34,12 +34,12 @@ def conditions(augmenters: dict[str, Augmenter]) -> list[Condition]:
     return [*rows, Condition("everything looked up again at each complaint", told_everything)]
 
 
-AUGMENTERS: dict[str, Augmenter] = {"ours": augment}
+AUGMENTERS: dict[str, CallAugmenter] = {"ours": augment}
 
 
 def run(
     version: Version,
-    augmenters: dict[str, Augmenter] | None = None,
+    augmenters: dict[str, CallAugmenter] | None = None,
     per_task: int = 4,
     fork: str | None = None,
     traces: str | None = None,

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.events import CallEvent
@@ -31,8 +30,7 @@ def kinds_in(package: Package, file: str | Path) -> Counter[str]:
     """How often each kind of fault is in the replies of a stage's episodes file; they are played again."""
     counts: Counter[str] = Counter()
 
-    def count(event: Any) -> None:
-        assert isinstance(event, CallEvent)
+    def count(event: CallEvent) -> None:
         if event.error:
             counts.update(kinds_of(event)[:1])
 

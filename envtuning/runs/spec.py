@@ -298,6 +298,7 @@ def parse_spec(
         if base not in preset_names():
             raise SpecError(f"{origin} extends {base!r}: the presets are {', '.join(preset_names())}")
         data = yaml.safe_load(preset_text(base)) | data  # whole sections are replaced, nothing is merged inside one
+    data = _unshared(data)  # or a change of one place would change every place that YAML's anchors made the same
     for key, value in (changes or {}).items():
         _set(data, key, value)
     try:
@@ -326,6 +327,13 @@ def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
             for fault in error.errors()
         ]
         raise ValidationError.from_exception_data(config_type.__name__, faults) from None
+
+
+def _unshared(data: Any) -> Any:
+    """The same data with no part of it in two places at once."""
+    if isinstance(data, dict):
+        return {key: _unshared(value) for key, value in data.items()}
+    return [_unshared(value) for value in data] if isinstance(data, list) else data
 
 
 def _set(data: Any, key: str, value: Any) -> None:

@@ -9,12 +9,12 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augment, turn_event
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.options import as_config, understand
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.feedback import explain, explain_step
 from mapf_frozenlake.judge import judge
 from mapf_frozenlake.text import (
     STYLES,
@@ -27,7 +27,7 @@ from mapf_frozenlake.text import (
     turns_prompt,
 )
 from mapf_frozenlake.text.rewards import plan_reward
-from mapf_frozenlake.types import Action, Instance, Verdict
+from mapf_frozenlake.types import Action, Instance
 from mapf_frozenlake.world.rewards import team_means
 
 Mode = Literal["plan", "turns"]
@@ -47,8 +47,8 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
 
     ``mode="plan"``: the observation is the whole task, the action a reply with every agent's moves; one step, judged as
     ``judge`` does. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read is
-    not paid, and everybody waits. With the config's ``feedback`` the next observation explains what went wrong, without
-    it only says what is the case. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
+    not paid, and everybody waits. With the config's ``feedback`` the next observation explains what went wrong, in the words
+    of ``augmenter``; without it only says what is the case. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
     the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
     is False, too, once a reply could not be read.
     """
@@ -56,7 +56,12 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
-        self, mode: Mode = "plan", style: TextStyle = "paper", render_mode: str | None = None, **kwargs: Any
+        self,
+        mode: Mode = "plan",
+        style: TextStyle = "paper",
+        render_mode: str | None = None,
+        augmenter: LakeAugmenter = augment,
+        **kwargs: Any,
     ) -> None:
         if mode not in get_args(Mode):
             raise LakeError(f"mode={mode!r}: give 'plan' or 'turns'")
@@ -66,9 +71,9 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             raise LakeError(f"render_mode={render_mode!r}: words are rendered as 'ansi' or not at all")
         if mode == "plan" and callable(kwargs.get("reward")):
             raise LakeError("reward=a callable is paid step by step: name a reward, or use mode='turns'")
-        options = understand({**kwargs, "observation": "compact"}, also=("mode", "style"))
+        options = understand({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
         _refuse_slippery(options.config)
-        self.mode, self.style, self.render_mode = mode, style, render_mode
+        self.mode, self.style, self.render_mode, self.augmenter = mode, style, render_mode, augmenter
         self.batch = options.make_batch(1)
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
         self.action_space = AnyText(MAX_ACTION, min_length=0, charset=CHARACTERS)
@@ -133,8 +138,10 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             "valid": verdict.valid,
             "optimal": verdict.optimal,
         }
-        observation = explain(instance, plan, verdict) if config.feedback else _outcome(verdict)
-        return observation, plan_reward(config.reward, instance, plan, verdict), True, False, info
+        result = "The plan is valid." if verdict.valid else "The plan is not valid."
+        hint = self._hint(PlanEvent(reply, result, not verdict.valid, instance, plan, verdict))
+        # The hint says all that the bare result does, and stands in its place.
+        return hint or result, plan_reward(config.reward, instance, plan, verdict), True, False, info
 
     def _take_turn(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
         read = parse_moves(reply, instance.num_agents)
@@ -144,35 +151,26 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if not isinstance(read, ParseError):
             moves[: instance.num_agents] = read
         before = self.batch.positions[0, : instance.num_agents]
-        result = self.batch.step(moves[None])
-        team = team_means(result.rewards, self.batch.active)
-        terminated, truncated = bool(result.terminated[0]), bool(result.truncated[0])
+        stepped = self.batch.step(moves[None])
+        team, events = team_means(stepped.rewards, self.batch.active), stepped.events[0].copy()
+        terminated, truncated = bool(stepped.terminated[0]), bool(stepped.truncated[0])
         self._over = terminated or truncated
         info: dict[str, Any] = {"parse_error": str(read) if unread else None, "actions": None if unread else read}
-        info["events"] = result.events[0].copy()
+        info["events"] = events
         if self._over:
             info |= outcome(self.batch)
             if self._unread:
                 info |= {"valid": False, "optimal": None if info["optimal"] is None else False}
-        said = [self._what_happened(read, before, moves, result.events[0])] if self.batch.get_config().feedback else []
         step, horizon = int(self.batch.step_count[0]), int(self.batch.horizon[0])
         positions = self.batch.positions[0, : instance.num_agents]
-        observation = "\n".join([*filter(None, said), state_text(instance, positions, step, horizon, self.style)])
+        result = state_text(instance, positions, step, horizon, self.style)
+        made = read if isinstance(read, ParseError) else moves[: instance.num_agents]
+        hint = self._hint(turn_event(reply, result, instance, before, made, events[: instance.num_agents]))
+        observation = f"{hint}\n{result}" if hint else result
         return observation, 0.0 if unread else float(team[0]), terminated, truncated, info
 
-    def _what_happened(
-        self, read: list[int] | ParseError, before: np.ndarray, moves: np.ndarray, events: np.ndarray
-    ) -> str:
-        assert self.instance is not None
-        if isinstance(read, ParseError):
-            return f"No moves could be read from the reply, so everybody waited: {read}."
-        count = self.instance.num_agents
-        return "\n".join(explain_step(self.instance.holes, self.instance.goals, before, moves[:count], events[:count]))
-
-
-def _outcome(verdict: Verdict) -> str:
-    """What a plan is told without feedback."""
-    return "The plan is valid." if verdict.valid else "The plan is not valid."
+    def _hint(self, event: LakeEvent) -> str | None:
+        return self.augmenter(event) if self.batch.get_config().feedback else None
 
 
 def _refuse_slippery(config: LakeConfig) -> None:

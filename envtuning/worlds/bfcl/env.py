@@ -11,12 +11,12 @@ from gymnasium import spaces
 
 from envtuning.worlds.bfcl.calls import MAX_CHARACTERS
 from envtuning.worlds.bfcl.episode import Conversation, Unlisted
+from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.package import SPLITS, Version, load
 from envtuning.worlds.bfcl.prompts import TOOL_STYLES, ToolStyle
 from envtuning.worlds.bfcl.rewards import REWARDS, Reward
 from envtuning.worlds.bfcl.tasks import Task, find_task, load_tasks
 from envtuning.worlds.bfcl.transcript import failure_of
-from envtuning.worlds.feedback import Augmenter
 
 ENV_ID = "BFCLMultiTurn-v0"
 MAX_OBSERVATION = 1_000_000  # characters
@@ -54,7 +54,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         *,
         tasks: Sequence[str] | None = None,
         reward: Reward = "progress",
-        augmenter: Augmenter | None = None,
+        augmenter: CallAugmenter | None = None,
         tool_style: ToolStyle = "json",
         unlisted: Unlisted = "run",
         render_mode: str | None = None,

@@ -8,13 +8,12 @@ from typing import Any, Literal
 from envtuning.worlds.bfcl import menu, rewards
 from envtuning.worlds.bfcl.calls import Answer, Call, Calls, Unreadable, read_action
 from envtuning.worlds.bfcl.check import GroundTruth, Trajectory, TurnCheck
-from envtuning.worlds.bfcl.events import CallEvent
+from envtuning.worlds.bfcl.events import CallAugmenter, CallEvent
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message, next_message
 from envtuning.worlds.bfcl.rewards import Reward, TurnRecord
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Result, Toolbox
-from envtuning.worlds.feedback import Augmenter
 
 Unlisted = Literal["run", "refuse"]
 
@@ -41,7 +40,7 @@ class Conversation:
         task: Task,
         *,
         reward: Reward = "progress",
-        augmenter: Augmenter | None = None,
+        augmenter: CallAugmenter | None = None,
         tool_style: ToolStyle = "json",
         unlisted: Unlisted = "run",
     ) -> None:

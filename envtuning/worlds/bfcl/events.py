@@ -8,12 +8,18 @@ from typing import Any
 
 from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.tools import Result
-from envtuning.worlds.feedback import Event
+from envtuning.worlds.feedback import Augmenter
 
 
 @dataclass(frozen=True)
-class CallEvent(Event):
+class CallEvent:
+    action: str  # the call, in the benchmark's syntax
+    result: str  # the tool's answer
+    error: bool  # whether the answer says that it went wrong
     call: Call
     document: dict[str, Any] | None  # of the tool; None where it is not offered
     tools: Sequence[dict[str, Any]]  # the documents of all tools that are offered
     earlier: Sequence[tuple[Call, Result]]  # the episode's calls before this one
+
+
+CallAugmenter = Augmenter[CallEvent]

@@ -78,6 +78,11 @@ def find_task(package: Package, task_id: str) -> Task:
     return load_tasks(package, split)[int(number)]
 
 
+def scenario_of(task_id: str) -> int:
+    """The scenario that a task is a variant of: the number in its id."""
+    return int(task_id.rsplit("_", 1)[1])
+
+
 @cache
 def _load_tasks(questions_file: Path, answers_file: Path, split: Split) -> tuple[Task, ...]:
     entries, answers = _lines(questions_file), _lines(answers_file)
@@ -95,7 +100,7 @@ def _task(entry: dict[str, Any], answer: dict[str, Any], split: Split) -> Task:
     return Task(
         id=entry["id"],
         split=split,
-        scenario=int(entry["id"].rsplit("_", 1)[1]),
+        scenario=scenario_of(entry["id"]),
         classes=tuple(entry["involved_classes"]),
         questions=tuple("\n".join(message["content"] for message in turn) for turn in entry["question"]),
         ground_truth=tuple(tuple(turn) for turn in answer["ground_truth"]),

@@ -13,15 +13,15 @@ from typing import Any
 from engineers.report import FailureCase
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.env import BFCLMultiTurnEnv
+from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints import WrittenHints
 from envtuning.worlds.bfcl.hints.check import refusals
 from envtuning.worlds.bfcl.package import SPLITS, Package, ToolClass, Version, load
 from envtuning.worlds.bfcl.pool import EmptyPool, TaskPool, fitting
 from envtuning.worlds.bfcl.splits import Cut, Part, by_scenario, by_tool_class
-from envtuning.worlds.bfcl.tasks import Task, find_task
+from envtuning.worlds.bfcl.tasks import Task, find_task, scenario_of
 from envtuning.worlds.bfcl.transcript import failure_of, transcript
 from envtuning.worlds.episodes import Episode, by_slice
-from envtuning.worlds.feedback import Augmenter
 from envtuning.worlds.text_player import Conversation, converse
 from envtuning.worlds.world import About, Form, InfeasibleConfig, Purpose, TooFewCases, World
 
@@ -68,7 +68,7 @@ class BFCLCases:
 
     def fingerprints(self) -> frozenset[int]:
         """Scenarios: a scenario's variants in the four splits are the same to a learner."""
-        return frozenset(int(task_id.rsplit("_", 1)[1]) for task_id in self.ids)
+        return frozenset(map(scenario_of, self.ids))
 
 
 class BFCLWorld(World[BFCLConfig]):
@@ -240,7 +240,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
         return super().reset(seed=seed, options=named)
 
 
-def augmenter_of(config: BFCLConfig) -> Augmenter | None:
+def augmenter_of(config: BFCLConfig) -> CallAugmenter | None:
     """What speaks beside the tools' results in a stage."""
     return WrittenHints(config.hints) if config.feedback == "augmented" else None
 

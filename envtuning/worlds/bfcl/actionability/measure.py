@@ -12,11 +12,11 @@ from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, R
 from envtuning.worlds.bfcl.calls import Call, as_reply
 from envtuning.worlds.bfcl.documents import required
 from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.statistics import scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
-from envtuning.worlds.feedback import Augmenter
 
 LONG_TURN = (
     12  # calls; longer turns are carried out in one reply, without faults, or retries would meet the limit of steps
@@ -39,7 +39,7 @@ class Condition:
 
     name: str
     reader: Reader | None
-    augmenter: Augmenter | None = None
+    augmenter: CallAugmenter | None = None
     messages: Messages = as_they_are
 
 

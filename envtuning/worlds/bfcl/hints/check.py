@@ -11,6 +11,7 @@ from functools import lru_cache
 from envtuning.worlds.bfcl.actionability.measure import Condition, Sample, draw_samples, recovered
 from envtuning.worlds.bfcl.actionability.readers import READERS
 from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.hints.rules import MAX_HINT, augment
 from envtuning.worlds.bfcl.hints.templates import is_template, template_of
 from envtuning.worlds.bfcl.hints.written import WrittenHints
@@ -18,7 +19,6 @@ from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
 from envtuning.worlds.bfcl.scripted import perturbed, play
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import documents, load_tasks
-from envtuning.worlds.feedback import Augmenter
 
 MAX_HINTS = 100
 _WORD = re.compile(r"[\w@#$.\-]*\w")
@@ -94,7 +94,7 @@ def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[st
     return [template for template, _ in counts.most_common(most)]
 
 
-def _less_actionable(package: Package, written: Augmenter) -> list[str]:
+def _less_actionable(package: Package, written: CallAugmenter) -> list[str]:
     before, after = actionability(package, augment), actionability(package, written)
     return [
         f"with these hints the reader {name!r} recovers from {after[name]:.1%} of faults, without them from {before[name]:.1%}: "
@@ -104,7 +104,7 @@ def _less_actionable(package: Package, written: Augmenter) -> list[str]:
     ]
 
 
-def actionability(package: Package, augmenter: Augmenter) -> dict[str, float]:
+def actionability(package: Package, augmenter: CallAugmenter) -> dict[str, float]:
     """Each reader's rate of recovery from visible harmful faults, on the fixed sample of validation scenarios."""
     sample = _fixed_sample(package)
     solved = {name: recovered(package, sample, Condition(name, reader, augmenter)) for name, reader in READERS.items()}

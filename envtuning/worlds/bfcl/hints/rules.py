@@ -13,7 +13,6 @@ from typing import Any
 from envtuning.worlds.bfcl.documents import documented_values, is_id, parameters, required
 from envtuning.worlds.bfcl.events import CallEvent
 from envtuning.worlds.bfcl.hints.producers import makers, near_in_words, producers, similar_tools, takers
-from envtuning.worlds.feedback import Event
 
 ASK = "if the user has not said it, ask"
 MAX_HINT = 400  # characters
@@ -43,9 +42,8 @@ _SAID = {"string": "a text", "integer": "a whole number", "float": "a number", "
 }
 
 
-def augment(event: Event) -> str | None:
-    """What to do about this call; None where nothing is wrong. An ``Augmenter``."""
-    assert isinstance(event, CallEvent), "these rules are about tool calls"
+def augment(event: CallEvent) -> str | None:
+    """What to do about this call; None where nothing is wrong. A ``CallAugmenter``."""
     faults = [said for rule in ARGUMENT_RULES if (said := rule(event))]
     if not faults and complains(event):
         faults = [said for rule in RESULT_RULES if (said := rule(event))][:2]

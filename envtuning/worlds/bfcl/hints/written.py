@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envtuning.worlds.bfcl.events import CallEvent
+from envtuning.worlds.bfcl.events import CallAugmenter, CallEvent
 from envtuning.worlds.bfcl.hints.rules import augment
 from envtuning.worlds.bfcl.hints.templates import template_of
-from envtuning.worlds.feedback import Augmenter, Event
 
 
 @dataclass(frozen=True)
 class WrittenHints:
-    """An ``Augmenter``. An empty hint is none: the rules speak."""
+    """An augmenter. An empty hint is none: the rules speak."""
 
     hints: Mapping[str, str]
-    otherwise: Augmenter | None = augment
+    otherwise: CallAugmenter | None = augment
 
-    def __call__(self, event: Event, /) -> str | None:
-        assert isinstance(event, CallEvent), "written hints are about tool calls"
+    def __call__(self, event: CallEvent, /) -> str | None:
         if event.error and (hint := self.hints.get(template_of(event.call.name, event.result))):
             return hint
         return self.otherwise(event) if self.otherwise is not None else None
