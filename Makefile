@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast prove worlds lint types check format clients fuzz bench bench-quick clean setup setup-dev tools-data
+.PHONY: help demo test test-fast prove mutants worlds lint types check format clients fuzz bench bench-quick clean setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ test-fast: setup-dev ## The tests that take seconds
 
 prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours
 	$(BIN)/python -m pytest -m prove $(PYTEST_ARGS)
+
+mutants: setup-dev ## Faults of one line that the tests should find, drawn at random (COUNT=60 SEED=0 ONLY=envtuning/loop)
+	$(BIN)/python tests/tools/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),0) --only "$(ONLY)"
 
 worlds: $(WORLDS)/.ready ## MiniGrid as a world, in an environment of its own: it brings another pygame
 	$(WORLDS)/bin/python -m pytest tests/envtuning/test_example_worlds.py $(PYTEST_ARGS)

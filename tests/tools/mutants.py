@@ -1,0 +1,263 @@
+"""``make mutants``: what the tests let pass. Random one-line faults are put into a copy of the code, and its tests are run.
+
+Each mutant changes one place of one line (a comparison, a number, a branch, an operand left out) in a module of ``envtuning`` or
+``engineers``; then the test files of that module run. A mutant that they pass is a *survivor*: either it changes nothing that
+anybody could see (an equivalent one, which only a reader can tell), or a rule that no test states. Minutes to hours::
+
+    python tests/tools/mutants.py --count 60 --seed 0
+    python tests/tools/mutants.py --only envtuning/loop/ask.py --count 20
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("engineers", "envtuning")
+TIMEOUT = 420  # seconds; a mutant that hangs its tests is killed by them
+
+# The tests of a module, by the longest prefix of its path; cheap files first, because the first failure ends the question.
+TESTS: dict[str, tuple[str, ...]] = {
+    "engineers": ("tests/engineers --ignore=tests/engineers/backends",),
+    "engineers/plain": (
+        "tests/engineers/test_rules.py",
+        "tests/engineers/test_way.py",
+        "tests/engineers/test_plain.py",
+        "tests/engineers/test_registry.py",
+    ),
+    "engineers/backends": ("tests/engineers/backends",),
+    "engineers/model/structured": ("tests/engineers/backends/test_structured.py",),
+    "engineers/cli.py": ("tests/engineers/test_cli.py",),
+    "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
+    "envtuning/cli": ("tests/envtuning/test_cli.py", "tests/envtuning/test_hostile_files.py"),
+    "envtuning/loop": (
+        "tests/envtuning/test_transitions.py",
+        "tests/envtuning/test_stages.py",
+        "tests/envtuning/test_accounting.py",
+        "tests/envtuning/test_stages_failures.py",
+        "tests/envtuning/test_validation.py",
+        "tests/envtuning/test_observers.py",
+        "tests/envtuning/test_contract.py",
+        "tests/envtuning/test_recorded_runs.py",
+    ),
+    "envtuning/runs": (
+        "tests/envtuning/test_stages.py",
+        "tests/envtuning/test_accounting.py",
+        "tests/envtuning/test_runs_atomic.py",
+        "tests/envtuning/test_runs_storage.py",
+        "tests/envtuning/test_cli.py",
+        "tests/envtuning/test_damaged_folders.py",
+        "tests/envtuning/test_hostile_files.py",
+    ),
+    "envtuning/curriculum": ("tests/envtuning/test_wrappers.py", "tests/language/test_trl_doors.py"),
+    "envtuning/show": ("tests/envtuning/test_cli.py", "tests/page", "tests/envtuning/test_tensorboard.py"),
+    "envtuning/studies": (
+        "tests/envtuning/test_compare.py",
+        "tests/envtuning/test_statistics.py",
+        "tests/envtuning/test_study.py",
+        "tests/envtuning/test_tune.py",
+    ),
+    "envtuning/testing": ("tests/envtuning/test_testing.py",),
+    "envtuning/trainees": ("tests/envtuning/test_stages.py", "tests/envtuning/test_validation.py"),
+    "envtuning/trainees/language": ("tests/language",),
+    "envtuning/trainees/ppo": ("tests/envtuning/test_ppo_trainee.py",),
+    "envtuning/trainees/sb3": ("tests/envtuning/test_sb3_trainee.py",),
+    "envtuning/trainees/rllib": (
+        "tests/envtuning/test_rllib_rollout.py",
+        "tests/envtuning/test_rllib_runner.py",
+        "tests/envtuning/test_rllib_trainee.py",
+    ),
+    "envtuning/worlds": ("tests/envtuning/test_validation.py", "tests/worlds", "tests/envtuning/test_worlds_apart.py"),
+    "envtuning/worlds/gym": ("tests/envtuning/test_gym_world.py",),
+    "envtuning/worlds/text": ("tests/worlds/test_text_player.py",),
+    "envtuning/worlds/bfcl": ("tests/bfcl",),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One place of one line, written otherwise."""
+
+    path: str  # within the project
+    line: int  # 1-based
+    start: int  # bytes of the line
+    end: int
+    new: str
+
+    def apply(self, text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        line = lines[self.line - 1].encode()
+        lines[self.line - 1] = (line[: self.start] + self.new.encode() + line[self.end :]).decode()
+        return "".join(lines)
+
+
+COMPARED = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
+    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
+}  # fmt: skip
+CALCULATED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "*"}
+
+
+def mutants_of(path: str, text: str) -> Iterator[Mutant]:
+    """Every one-line mutant of a module, in the order of its text. None of them breaks its syntax."""
+    tree = ast.parse(text)
+    ignored = _prose(tree)
+    for node in ast.walk(tree):
+        if id(node) in ignored:
+            continue
+        for mutant in _of_node(path, node):
+            try:
+                ast.parse(mutant.apply(text))
+            except SyntaxError:
+                continue
+            yield mutant
+
+
+def _of_node(path: str, node: ast.AST) -> Iterator[Mutant]:
+    def instead(of: ast.expr | ast.stmt, new: str) -> Iterator[Mutant]:
+        if of.lineno == of.end_lineno:
+            assert of.end_col_offset is not None
+            yield Mutant(path, of.lineno, of.col_offset, of.end_col_offset, new)
+
+    def source(one: ast.expr) -> str:
+        return f"({ast.unparse(one)})"
+
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        yield from instead(node, f"({source(node.left)} {COMPARED[type(node.ops[0])]} {source(node.comparators[0])})")
+    elif isinstance(node, ast.BoolOp):
+        for left_out in node.values:
+            kept = [value for value in node.values if value is not left_out]
+            word = " and " if isinstance(node.op, ast.And) else " or "
+            yield from instead(node, f"({word.join(map(source, kept))})")
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from instead(node, source(node.operand))
+    elif isinstance(node, ast.BinOp) and type(node.op) in CALCULATED and not _about_text(node):
+        yield from instead(node, f"({source(node.left)} {CALCULATED[type(node.op)]} {source(node.right)})")
+    elif isinstance(node, ast.IfExp):
+        yield from instead(node, source(node.body))
+        yield from instead(node, source(node.orelse))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield from instead(node, str(not node.value))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        yield from instead(node, repr(node.value + 1))
+    elif isinstance(node, ast.Call) and node.keywords:
+        for left_out in node.keywords:
+            if left_out.arg is not None:
+                kept_words = [word for word in node.keywords if word is not left_out]
+                shorter = ast.Call(func=node.func, args=node.args, keywords=kept_words)
+                yield from instead(node, ast.unparse(shorter))
+    elif isinstance(node, ast.AugAssign | ast.Break | ast.Continue) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    ):
+        yield from instead(node, "pass")
+
+
+def _about_text(node: ast.BinOp) -> bool:
+    """Whether a text stands on one side: joined texts and paths, which fail at once when they are calculated otherwise."""
+    texts = [side for side in (node.left, node.right) if isinstance(side, ast.JoinedStr | ast.Constant)]
+    return any(isinstance(side, ast.JoinedStr) or isinstance(side.value, str) for side in texts)
+
+
+def _prose(tree: ast.AST) -> set[int]:
+    """Nodes that no test can tell apart: annotations, messages of errors, descriptions, decorators, f-strings."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        hidden: list[ast.AST] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            hidden += [*node.decorator_list, *([node.returns] if node.returns else [])]
+            hidden += [
+                argument.annotation
+                for argument in ast.walk(node.args)
+                if isinstance(argument, ast.arg) and argument.annotation
+            ]
+        elif isinstance(node, ast.ClassDef):
+            hidden += node.decorator_list
+        elif isinstance(node, ast.AnnAssign):
+            hidden.append(node.annotation)
+        elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
+            hidden += list(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            hidden.append(node)
+        for one in hidden:
+            found.update(id(inside) for inside in ast.walk(one))
+    return found
+
+
+def tests_of(path: str) -> tuple[str, ...]:
+    """The test files of a module; those of them that there are."""
+    prefix = max((prefix for prefix in TESTS if path.startswith(prefix)), key=len)
+    return tuple(test for test in TESTS[prefix] if (ROOT / test.split()[0]).exists())
+
+
+def outcome(copy: Path, path: str) -> tuple[bool, float]:
+    """Whether the module's tests fail on the copy, and after how many seconds."""
+    arguments = [word for test in tests_of(path) for word in test.split()]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT)
+        if done.returncode not in (0, 1, 2, 3):  # 2: a test file cannot be imported any more
+            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stdout[-2000:].decode()}")
+        failed = done.returncode != 0
+    except subprocess.TimeoutExpired:
+        failed = True
+    return failed, time.monotonic() - begin
+
+
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    """What no test reads: caches, environments, and at the top the runs of whoever works here."""
+    top = Path(folder) == ROOT
+    return {name for name in names if name == "__pycache__" or (top and (name.startswith(".") or name == "runs"))}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="modules whose path begins like this")
+    parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    given = parser.parse_args()
+    modules = [
+        str(file.relative_to(ROOT)) for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))
+        if str(file.relative_to(ROOT)).startswith(given.only)
+    ]  # fmt: skip
+    every = [mutant for path in modules for mutant in mutants_of(path, (ROOT / path).read_text(encoding="utf-8"))]
+    chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))
+    print(f"{len(chosen)} of {len(every):,} mutants in {len(modules)} modules, seed {given.seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=_not_copied)
+        survivors = 0
+        for number, mutant in enumerate(chosen):
+            file = copy / mutant.path
+            original = file.read_text(encoding="utf-8")
+            changed = mutant.apply(original)
+            before, after = (text.splitlines()[mutant.line - 1].strip() for text in (original, changed))
+            failed, seconds = (True, 0.0) if given.list else (None, 0.0)
+            if not given.list:
+                file.write_text(changed, encoding="utf-8")
+                failed, seconds = outcome(copy, mutant.path)
+                file.write_text(original, encoding="utf-8")
+            survivors += not failed
+            verdict = "listed" if given.list else "killed" if failed else "SURVIVED"
+            print(f"{number:3} {verdict:8} {seconds:5.0f} s  {mutant.path}:{mutant.line}", flush=True)
+            if given.list or not failed:
+                print(f"      - {before}\n      + {after}", flush=True)
+    if not given.list:
+        print(f"{len(chosen) - survivors} of {len(chosen)} killed", flush=True)
+
+
+if __name__ == "__main__":
+    main()
