@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -134,6 +135,12 @@ class LakeConfig(_Frozen):
     def digest(self) -> str:
         """Stable across processes and versions of Python: 16 hex digits of SHA-256."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()[:16]
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's, with a digest of its own: pydantic copies what is cached along, also where fields change."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("digest", None)
+        return copied
 
     def __hash__(self) -> int:
         return hash(self.digest)

@@ -1,7 +1,9 @@
 """Files that are either whole or absent, whenever the process dies.
 
 A file is written beside its place, forced to the disk, and renamed into it; a folder likewise. Lines are appended; what
-follows the last line break is a line that was cut off, and readers leave it out. Nothing else in this package writes.
+follows the last line break is a line that was cut off, and readers leave it out. All that a run reads again is written here
+(a transcript, which an engineer keeps also without a run, by ``engineers.model.transcript`` in the same manner); pages, event
+files and trained models are not, and can be made anew.
 """
 
 from __future__ import annotations

@@ -81,3 +81,26 @@ def test_a_cost_that_the_provider_names_counts():
     meter = Meter()
     meter.record("openai/unheard-of", ASK, Completion("", 5, 5, cost=0.25))
     assert meter.cost == 0.25
+
+
+def test_the_schema_is_part_of_the_worst_case_in_tokens_and_in_dollars():
+    schema = {"type": "object", "description": "d" * 400}
+    bare, whole = most_tokens(ASK, None), most_tokens(ASK, schema)
+    assert bare == 100 + 16
+    assert whole == bare + len('{"type": "object", "description": "') + 400 + len('"}')
+    for cap, fits in ((whole + 50, True), (whole + 49, False)):
+        for caps in ({"max_total_tokens": cap}, {"max_cost": cap / 1e6, "price": Price(1.0, 1.0)}):
+            meter = Meter(**caps)
+            if fits:
+                meter.reserve("m", ASK, schema, 50)
+            else:
+                with pytest.raises(BudgetExceeded):
+                    meter.reserve("m", ASK, schema, 50)
+
+
+def test_a_cost_once_unknown_stays_unknown_whatever_is_known_later():
+    meter = Meter()
+    meter.record("openai/unheard-of", ASK, Completion("", 5, 5))
+    meter.record("openai/unheard-of", ASK, Completion("", 5, 5, cost=0.25))
+    assert meter.cost is None
+    assert (meter.tokens, meter.questions) == (20, 2)

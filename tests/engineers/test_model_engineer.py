@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engineers import BudgetExceeded, Context, Guard, Meter, ModelEngineer
+from engineers import BudgetExceeded, Completion, Context, Guard, Meter, ModelEngineer
 from engineers.model.chat import AuthFailed, ConnectionCut, RateLimited, Refused, Timeout, TooLong
 
 
@@ -174,3 +174,29 @@ def _big():
 
     config = LakeConfig(slices={size: {} for size in range(3, 40)})
     return StageReport(stage=0, config=config.model_dump(mode="json")), config
+
+
+def test_the_usage_of_a_proposal_is_the_sum_of_its_questions_and_unknown_once_one_is(report, kitchen, answer):
+    class Priced:
+        model = "openai/unheard-of"
+
+        def __init__(self, *costs):
+            self.costs = list(costs)
+
+        def complete(self, messages, schema, *, max_tokens):
+            last = len(self.costs) == 1
+            return Completion(answer(soup={"steps": 9}) if last else "no", 100, 10, self.costs.pop(0))
+
+    assert ask(Priced(0.25, 0.5), report, kitchen).usage.cost == 0.75
+    for costs in ((None, 0.5), (0.5, None)):
+        usage = ask(Priced(*costs), report, kitchen).usage
+        assert usage.cost is None
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.attempts) == (200, 20, 2)
+
+
+def test_of_a_summary_as_of_a_bad_reply_four_thousand_characters_are_repeated(scripted, answer, report, kitchen):
+    chat = scripted("s" * 9_000, "b" * 9_000, answer(soup={"steps": 9}))
+    assert not ask(chat, report, kitchen, context="V5").fallback
+    assert chat.asked[1][1]["content"].count("s" * 4_000) == 1
+    assert "s" * 4_001 not in chat.asked[1][1]["content"]
+    assert chat.asked[2][2] == {"role": "assistant", "content": "b" * 4_000}

@@ -259,3 +259,20 @@ def test_no_report_leads_out_of_bounds(situation, name, seed):
     proposal = engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)
     assert check(proposal, config, report.records(), max_drop=0.5) == []
     assert proposal == engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)
+
+
+def test_the_bandit_weighs_new_progress_as_much_as_all_that_was_before(results):
+    """Changes of .4, then .2, then 0 between stages of so many episodes that no error is taken off to speak of."""
+    from engineers.plain.bandit import learning_progress
+
+    rates = (0.1, 0.5, 0.7, 0.7)
+    records = [
+        StageRecord(stage=stage, config={}, results=results(episodes=10**9, soup=rate))
+        for stage, rate in enumerate(rates)
+    ]
+    seen = [learning_progress(records[: count + 1], "soup", "valid_rate") for count in range(4)]
+    assert seen == pytest.approx([0.0, 0.2, 0.2, 0.1], abs=1e-3)
+    few = [StageRecord(stage=0, config={}, results=results(episodes=50, soup=rate)) for rate in (0.3, 0.6)]
+    smoothed = [(0.3 * 50 + 1) / 52, (0.6 * 50 + 1) / 52]
+    error = sum(rate * (1 - rate) / 50 for rate in smoothed) ** 0.5
+    assert learning_progress(few, "soup", "valid_rate") == pytest.approx((0.3 - error) / 2)

@@ -179,3 +179,62 @@ def test_another_environment_gets_the_same_prompt_without_a_word_of_lakes(report
     assert "menu.*.heat (* is soup, stew): Degrees of the stove. Must be above 0. A number from 0 to 300." in text
     assert "style: How plates are laid. One of plain, fancy." in text
     assert not {"lake", "ice", "hole"} & set(text.lower().replace(".", " ").split())
+
+
+def stage(number, engineer="rules", **metrics):
+    from engineers import SliceResult, StageRecord
+
+    result = SliceResult(name="6", episodes=10, failures={"hole": number + 1})
+    return StageRecord(stage=number, config={"slices": {}}, results=[result], engineer=engineer)
+
+
+def test_the_history_is_shown_oldest_first_and_its_oldest_goes_first(later):
+    long = later.model_copy(update={"stage": 4, "history": [stage(number) for number in range(4)]})
+    shown = text_of(long, CONTEXTS["V3"])
+    assert [shown.index(f"Stage {number} (config by") for number in range(4)] == sorted(
+        shown.index(f"Stage {number} (config by") for number in range(4)
+    )
+    form = WireForm(LakeConfig.model_validate(long.config))
+    bare = long.model_copy(update={"failure_cases": [], "environment_stats": {}, "behaviour": {}})
+    whole = build_prompt(bare, form, CONTEXTS["V3"])
+    less = build_prompt(bare, form, CONTEXTS["V3"].model_copy(update={"token_budget": whole.tokens - 1}))
+    assert less.left_out == ["stage 0 of the history"]
+
+
+def test_of_the_failed_episodes_the_first_stays_longest(later):
+    form = WireForm(LakeConfig.model_validate(later.config))
+    first, second = later.failure_cases[:2]
+    report = later.model_copy(
+        update={
+            "failure_cases": [
+                first.model_copy(update={"explanation": "The first case."}),
+                second.model_copy(update={"explanation": "The second case."}),
+            ],
+            "history": [],
+        }
+    )
+    context = Context(cases=True)
+    whole = build_prompt(report, form, context)
+    less = build_prompt(report, form, context.model_copy(update={"token_budget": whole.tokens - 1}))
+    assert less.left_out == ["a failure case"]
+    assert "The first case." in less.messages[1]["content"]
+    assert "The second case." not in less.messages[1]["content"]
+
+
+def test_the_default_is_the_first_stage_that_nobody_is_named_for(later):
+    """Named "default", or a stage 0 without a name; a later stage without one was written by somebody."""
+    history = [stage(0, ""), stage(1, ""), stage(2, "rules"), stage(3, "default")]
+    report = later.model_copy(update={"stage": 4, "history": history})
+    text = text_of(report, CONTEXTS["V4"])
+    assert [f"Stage {number}" in text.split("## Earlier stages")[1] for number in range(4)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_prompt_names_the_objective_in_words(later):
+    text = text_of(later.model_copy(update={"objective": "made_up_rate"}), CONTEXTS["informed"])
+    assert "made up rate" in text
+    assert "valid rate" not in text.split("# Report of stage")[0]

@@ -228,3 +228,53 @@ def test_rules_beat_a_fixed_config_on_a_simulated_learner():
     gains = [simulated_run("rules", seed) - simulated_run("fixed", seed) for seed in range(10)]
     assert sum(gain > 0 for gain in gains) >= 9
     assert sum(gains) / len(gains) > 0.05
+
+
+def record(stage, config, validated, trained):
+    return StageRecord(
+        stage=stage,
+        config=config.model_dump(mode="json"),
+        results=_results(validated),
+        training_results=_results(trained),
+    )
+
+
+def taken_back(report, config):
+    """The reasons of a step back; empty where none was taken."""
+    proposal = engineers.make("rules").propose(report, config, EDITABLE)
+    return {change.reason for change in proposal.reasons if "taken back" in change.reason}
+
+
+HARD = lake(s4=(0.0, 0.1), s5=(0.0, 0.1), s6=(1.0, 0.5))
+
+
+def test_a_step_back_goes_past_stages_of_the_same_config_and_of_nothing_measured():
+    """The latest stage that did better counts: one with this very config leads nowhere, one without results says nothing."""
+    history = [
+        record(0, EASY, {6: 0.0}, {4: 0.7}),
+        record(1, lake(s4=(1.0, 0.2), s5=(0.0, 0.1), s6=(0.0, 0.1)), {}, {}),
+        record(2, HARD, {6: 0.0}, {6: 0.9}),
+    ]
+    report = told(HARD, {6: 0.0}, {6: 0.01}, history=history, target=TARGET)
+    assert taken_back(report, HARD) == {"success fell from 0.70 at stage 0 to 0.01: half taken back"}
+    later = [*history, record(3, lake(s4=(1.0, 0.3), s5=(0.0, 0.1), s6=(0.0, 0.1)), {6: 0.0}, {4: 0.6})]
+    report = told(HARD, {6: 0.0}, {6: 0.01}, history=later, target=TARGET)
+    assert taken_back(report, HARD) == {"success fell from 0.60 at stage 3 to 0.01: half taken back"}
+
+
+@pytest.mark.parametrize(("before", "now", "back"), [(0.21, 0.07, True), (0.19, 0.07, False), (0.9, 0.09, False)])
+def test_only_the_dead_go_back_and_only_to_where_training_was_alive(before, now, back):
+    history = [record(0, EASY, {6: 0.0}, {4: before})]
+    assert bool(taken_back(told(HARD, {6: 0.0}, {6: now}, history=history, target=TARGET), HARD)) == back
+
+
+def test_the_dead_who_remember_no_better_stage_are_eased_and_not_walked_on():
+    config = lake(s4=(0.5, 0.1), s6=(0.5, 0.4))
+    report = told(config, {4: 0.0, 6: 0.0}, {4: 0.0, 6: 0.0}, target=TARGET)
+    proposal = engineers.make("rules").propose(report, config, EDITABLE)
+    after = proposal.config.slices
+    assert after[6].hole_ratio == pytest.approx(
+        0.4 - 0.25 * 0.4
+    )  # a quarter of the way to the bound, not to the target
+    assert after[4].share > 0.5 * (after[4].share + after[6].share)  # and data goes to the first slice
+    assert all("eased" in change.reason for change in proposal.reasons)

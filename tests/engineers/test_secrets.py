@@ -130,3 +130,31 @@ def test_paths_that_a_report_is_about_stay_readable(text):
 )
 def test_paths_of_a_machine_are_blanked(path):
     assert scrub(f"see {path}.").startswith("see <path>")
+
+
+def test_of_two_secrets_of_which_one_begins_like_the_other_the_longer_leaves_no_tail(monkeypatch):
+    monkeypatch.setenv("ONE_API_KEY", "planted-first")
+    monkeypatch.setenv("TWO_API_KEY", "planted-first-and-its-long-tail")
+    assert redact("a planted-first-and-its-long-tail b planted-first c") == f"a {BLANK} b {BLANK} c"
+
+
+@pytest.mark.parametrize(("length", "blanked"), [(7, False), (8, True)])
+def test_what_is_shorter_than_eight_characters_is_no_secret_but_a_word(monkeypatch, length, blanked):
+    word = "zqxjkvwb"[:length]
+    protect(word)
+    protect(f"  {word[:3]}   ")  # white space makes no secret of it
+    assert (BLANK in redact(f"the {word} stays")) == blanked
+    monkeypatch.setenv("SOME_TOKEN", word.upper())
+    assert (BLANK in redact(f"the {word.upper()} stays")) == blanked
+
+
+def test_a_secret_with_white_space_around_it_is_blanked_without_it():
+    protect("  planted-between-spaces\n")
+    assert redact("x planted-between-spaces y") == f"x {BLANK} y"
+
+
+def test_nothing_to_protect_is_no_secret():
+    protect(None)
+    protect("")
+    protect(" " * 20)
+    assert redact("a b") == "a b"

@@ -12,7 +12,7 @@ from rich.console import Console
 from envtuning.loop.observer import Observer
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
-from envtuning.studies.compare import RunFigures, compare, rows, table, with_keys, write
+from envtuning.studies.compare import RunFigures, compare, figures_of, rows, table, with_keys, write
 from envtuning.studies.intervals import t_mean
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
@@ -141,3 +141,58 @@ def test_students_interval_covers_the_mean_about_as_often_as_it_says(n):
     samples = np.random.default_rng(n).normal(size=(4000, n))
     covered = np.mean([one.low <= 0 <= one.high for one in map(t_mean, samples.tolist())])
     assert 0.94 < covered < 0.96
+
+
+def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_stays_unknown(done):
+    """The guard's ``max_drop`` would refuse baselines that draw everything anew."""
+    result, out = done
+    assert all(run.spec.guard.max_drop is None for run in folders(out).values())
+    assert all(run.spec.guard.check_feasible for run in folders(out).values())
+    run = folders(out)["rules", 0]
+    answer = run.stage(0).answer
+    assert answer is not None
+    usage = answer.proposal.usage.model_copy(update={"cost": None, "prompt_tokens": 7, "completion_tokens": 2})
+    proposal = answer.proposal.model_copy(update={"usage": usage})
+    kept = run.stage(0).proposal_file.read_text()
+    try:
+        run.stage(0).proposal_file.write_text(answer.model_copy(update={"proposal": proposal}).model_dump_json())
+        found = figures_of(run, "rules")
+    finally:
+        run.stage(0).proposal_file.write_text(kept)
+    assert (found.cost, found.tokens) == (None, 9)
+    console = Console(width=200, record=True)
+    from dataclasses import replace
+
+    shown = replace(result, runs=[found], rows=rows([found], ["rules"]))
+    console.print(table(shown))
+    assert "unknown" in console.export_text()
+
+
+def test_the_figures_of_a_run_are_its_files(done):
+    result, out = done
+    for one in result.runs:
+        run = folders(out)[one.engineer, one.seed]
+        assert one.success == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.test.last]))
+        assert one.success_first == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.test.first]))
+        assert one.others == {
+            "optimal_rate": pytest.approx(np.mean([row.metrics["optimal_rate"] for row in run.test.last]))
+        }
+        assert one.spent["env_steps"] == sum(stage.done.spent["env_steps"] for stage in run.stages)
+        assert (one.tokens, one.cost, one.incidents) == (0, 0.0, len(run.incidents()))
+
+
+def test_a_row_adds_up_incidents_and_takes_means_of_the_rest():
+    from dataclasses import replace
+
+    runs = [
+        replace(figures("rules", 0, 0.5), tokens=10, cost=0.25, incidents=2, spent={"env_steps": 1000}),
+        replace(figures("rules", 1, 0.7), tokens=30, cost=0.75, incidents=3, spent={"env_steps": 2000}),
+        figures("fixed", 1, 0.4),  # a seed that the other does not have is left out of the differences
+    ]
+    row = next(one for one in rows(runs, ["fixed", "rules"]) if one.engineer == "rules")
+    assert (row.seeds, row.tokens, row.cost, row.incidents, row.spent) == (2, 20, 0.5, 5, {"env_steps": 1500})
+    assert row.success.mean == pytest.approx(0.6)
+    assert row.gain.mean == pytest.approx(0.5)  # the first stage reached .1
+    assert row.others["optimal_rate"].mean == pytest.approx(0.3)
+    assert list(row.against) == ["fixed"]
+    assert row.against["fixed"].mean == pytest.approx(0.3)

@@ -162,15 +162,24 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
 
 
 def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
-    """The same run with its test results thrown away in between goes on as it would have."""
+    """The run's own results, each rate turned into its opposite, lie there while it still has stages to train."""
     spec = spec_of({}, {"config": "engineer"}, {"config": "engineer"})
     expected = loop.start(spec, tmp_path / "one" / "run")
+    turned = {
+        name: [
+            row.model_copy(update={"metrics": {metric: 1 - rate for metric, rate in row.metrics.items()}}).model_dump()
+            for row in rows
+        ]
+        for name, rows in (("first", expected.test.first), ("last", expected.test.last))
+    }
     short = RunFolder.create(tmp_path / "two" / "run", spec)
-    loop.go(short, stages=2)
-    short.test_file.write_text(json.dumps({"first": [], "last": []}))
+    loop.go(short, stages=1)
+    short.test_file.write_text(json.dumps(turned))
     loop.go(short)
+    assert short.test.model_dump() == turned != expected.test.model_dump()  # it was there, and of this very run's form
     assert [stage.config for stage in short.stages] == [stage.config for stage in expected.stages]
-    assert [stage.report.results for stage in short.stages] == [stage.report.results for stage in expected.stages]
+    assert [stage.answer for stage in short.stages] == [stage.answer for stage in expected.stages]
+    assert [stage.report for stage in short.stages] == [stage.report for stage in expected.stages]
 
 
 def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():

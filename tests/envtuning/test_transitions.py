@@ -124,3 +124,51 @@ def test_rules_survive_json_and_unknown_ones_are_refused():
     assert adapter.validate_json(adapter.dump_json(rule)) == rule
     with pytest.raises(ValidationError, match="rule"):
         adapter.validate_python({"rule": "moonphase"})
+
+
+def two_metrics(**values) -> History:
+    """Validations with two rates each, by name."""
+    lists = [[(name, value) for value in series] for name, series in values.items()]
+    return History(validations=[dict(entry) for entry in zip(*lists, strict=True)])
+
+
+def test_a_rule_with_a_metric_of_its_own_looks_at_that_one_and_without_at_the_objective():
+    entries = two_metrics(valid_rate=[0.1, 0.2, 0.6, 0.7], optimal_rate=[0.5, 0.5, 0.5, 0.5])
+    assert not Converged(window=2).decide(entries).advance
+    assert Converged(window=2, metric="optimal_rate").decide(entries).advance
+    assert Reached(value=0.6).decide(entries).advance
+    assert not Reached(value=0.6, metric="optimal_rate").decide(entries).advance
+    entries.objective = "optimal_rate"
+    assert Converged(window=2).decide(entries).advance
+    assert not Reached(value=0.6).decide(entries).advance
+    assert Reached(value=0.6, metric="valid_rate").decide(entries).advance
+
+
+def test_validations_without_the_metric_are_passed_over():
+    entries = History(validations=[{"valid_rate": 0.5}, {"other": 1.0}, {"valid_rate": 0.5}, {"other": 0.0}])
+    assert Converged(window=1).decide(entries).advance
+    assert Reached(value=0.5).decide(entries).advance
+
+
+def test_gradient_norms_are_judged_by_the_last_window_and_no_more():
+    calm, wild = [1.0] * 10, [9.0, 0.1] * 5
+    assert GradNormStable().decide(history(norms=wild + calm)).advance
+    assert not GradNormStable().decide(history(norms=calm + wild)).advance
+    assert not GradNormStable().decide(history(norms=[*calm, 9.0])).advance  # the newest counts
+
+
+def test_scatter_alone_and_drift_alone_make_a_gradient_unstable():
+    scattered = [0.1, 1.9] * 6  # variation .9; both halves have the same mean
+    assert not GradNormStable(window=12, max_drift=9.0).decide(history(norms=scattered)).advance
+    assert GradNormStable(window=12, max_variation=0.91).decide(history(norms=scattered)).advance
+    drifting = [1.2] * 5 + [0.9] * 5  # variation .14, drift .29
+    assert not GradNormStable(max_variation=9.0).decide(history(norms=drifting)).advance
+    assert GradNormStable(max_drift=0.3).decide(history(norms=drifting)).advance
+
+
+def test_a_rule_says_which_training_metrics_it_cannot_do_without():
+    norms = GradNormStable()
+    assert norms.needs() == {"grad_norm"}
+    assert All(rules=(norms, Spent(amount=1))).needs() == {"grad_norm"}
+    assert AnyOf(rules=(norms, Spent(amount=1))).needs() == frozenset()
+    assert AnyOf(rules=(norms, All(rules=(norms,)))).needs() == {"grad_norm"}

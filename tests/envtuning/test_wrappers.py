@@ -284,3 +284,72 @@ def test_config_goes_through_any_wrappers():
     apply_config(env, HARD)
     env.reset(seed=0)
     assert env.unwrapped.get_config() == HARD
+
+
+def test_a_config_is_applied_at_the_next_reset_and_once():
+    applied = []
+    env = CurriculumEnv(Counter(), apply=lambda env, config: applied.append(config))
+    env.reset()
+    env.set_config(3)
+    env.set_config(4)  # the later one counts
+    assert (applied, env.get_config()) == ([], None)
+    for _ in range(3):
+        env.reset()
+        assert (applied, env.get_config()) == ([4], 4)
+
+
+class Vector(gym.vector.VectorEnv):
+    """Three copies whose episodes end after one step, with the infos that it is given."""
+
+    def __init__(self, infos):
+        self.num_envs, self.infos = 3, infos
+        self.single_observation_space = self.single_action_space = gym.spaces.Discrete(2)
+        self.observation_space = self.action_space = gym.spaces.MultiDiscrete([2, 2, 2])
+
+    def step(self, actions):
+        ended = np.array([True, True, False])
+        return np.zeros(3), np.array([1.0, 0.0, 1.0]), ended, np.zeros(3, bool), self.infos
+
+
+@pytest.mark.parametrize(
+    ("infos", "heard"),
+    [
+        ({}, [True, False]),  # by the rewards of those that ended
+        ({"success": np.array([False, True, True])}, [False, True]),
+        ({"success": np.array([False, True, True]), "_success": np.array([True, True, True])}, [False, True]),
+        ({"success": np.array([False, True, True]), "_success": np.array([False, False, True])}, [True, False]),
+        ({"success": np.array([False, True, True]), "_success": np.array([False, True, True])}, [True, True]),
+        ({"final_info": {"is_success": np.array([False, True, True])}}, [False, True]),
+        ({"success": None, "is_success": np.array([False, True, True])}, [False, True]),
+    ],
+)
+def test_a_copys_success_is_what_its_own_info_says_where_the_mask_says_that_it_is_its_own(infos, heard):
+    told = []
+    envs = CurriculumVectorEnv(Vector(infos), curriculum=lambda success: told.append(success))
+    envs.step(np.zeros(3))
+    assert told == heard
+
+
+@pytest.mark.parametrize(
+    ("infos", "success"),
+    [([{}, {}], False), ([{"success": True}, {}], False), ([{"success": True}, {"success": True}], True)],
+)
+def test_a_parallel_episode_is_a_success_when_every_agents_is(infos, success):
+    class Pair:
+        possible_agents = agents = ("a", "b")
+        render_mode = None
+        metadata = {}  # noqa: RUF012
+
+        def observation_space(self, agent):
+            return gym.spaces.Discrete(2)
+
+        action_space = observation_space
+
+        def step(self, actions):
+            self.agents = ()
+            both = dict.fromkeys("ab", True)
+            return {}, {"a": 1.0, "b": 0.0}, both, dict.fromkeys("ab", False), dict(zip("ab", infos))
+
+    told = []
+    CurriculumParallelEnv(Pair(), lambda success: told.append(success)).step({})
+    assert told == [success]

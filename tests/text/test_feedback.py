@@ -154,3 +154,11 @@ def test_when_no_single_change_helps():
     first, second = explain_step(corridor.holes, corridor.goals, before, actions, events)
     assert first.endswith("No other move of agent 0 alone was possible: another agent must move differently too.")
     assert second.endswith("From (0, 1) it could have gone RIGHT to (0, 2).")
+
+
+def test_of_several_visits_to_the_goal_the_last_is_told():
+    """It stands on its goal after moves 1 and 3, and leaves it for good with move 4."""
+    board = lake(["...", "..."], [(0, 0)], [(0, 1)])
+    assert explain(board, [[RIGHT, LEFT, RIGHT, RIGHT]]) == (
+        "Agent 0 stood on its goal (0, 1) after move 3 and left it with move 4, to end at (0, 2). It could have waited there."
+    )

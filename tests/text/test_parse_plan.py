@@ -243,3 +243,19 @@ def test_the_moves_of_one_turn(reply, moves):
 def test_no_agents():
     with pytest.raises(LakeError, match="num_agents=0"):
         mfl.parse_plan("Agent 0: UP", 0)
+
+
+def test_one_agents_bare_single_move_is_an_answer():
+    """Only for several agents could a row of moves be an agent or a step; one agent's row is its plan."""
+    assert mfl.parse_plan("RIGHT", 1) == [[mfl.Action.RIGHT]]
+    assert mfl.parse_plan("I go\nUP", 1) == [[mfl.Action.UP]]
+    assert parse_moves("RIGHT", 1) == [mfl.Action.RIGHT]
+    assert isinstance(mfl.parse_plan("RIGHT UP\nUP RIGHT", 2), ParseError)
+
+
+def test_behind_a_complete_answer_one_list_is_a_remark_and_two_are_another_answer():
+    answer = "Agent 0: [RIGHT, UP]\nAgent 1: [LEFT]\n"
+    assert mfl.parse_plan(answer + "Not [UP, UP].", 2) == plan_of("RU", "L")
+    refused = mfl.parse_plan(answer + "Or [[UP], [UP], [UP]].", 2)
+    assert isinstance(refused, ParseError)
+    assert "lists of moves behind the complete answer: 3, agents: 2" in refused.why

@@ -241,3 +241,34 @@ def test_a_callers_scribbles_are_not_seen_again() -> None:
 def test_lent_observations_are_the_batchs_own() -> None:
     lent = gym.make_vec("MAPFFrozenLake-v0", num_envs=3, size=4, num_agents=2, copy=False)
     assert lent.reset(seed=0)[0] is lent.unwrapped.batch.observation
+
+
+@pytest.mark.parametrize("name", sorted(OTHER_FORMS))
+def test_every_id_of_another_form(name: str) -> None:
+    """Words, or a tuple for each agent: the same for the same seed, here, elsewhere, and after pickling."""
+    env = gym.make(name)
+    if not isinstance(env.action_space, gym.spaces.Tuple):  # the checker takes one number for a reward
+        check_env(env.unwrapped, skip_render_check=True)
+    first = play_twice(env)
+    assert_same(play_twice(env), first)
+    assert_same(play_twice(gym.make(name)), first)
+    assert_same(play_twice(pickle.loads(pickle.dumps(env))), first)
+
+
+def play_twice(env: gym.Env) -> list[Any]:
+    """By random actions, and in words by replies that can be read."""
+    seeded = play(env, seed=11)
+    if not isinstance(env.action_space, gym.spaces.Text):
+        return seeded
+    rng = np.random.default_rng(3)
+    seeded.append(env.reset(seed=12))
+    for _ in range(20):
+        moves = rng.choice(["LEFT", "DOWN", "RIGHT", "UP", "WAIT"], 8)
+        env.reset(seed=int(rng.integers(1000)))
+        seeded.append(env.step("\n".join(f"Agent {agent}: {' '.join(moves[4 * agent :][:4])}" for agent in range(2))))
+    return seeded
+
+
+def test_no_id_is_left_out() -> None:
+    registered = {name for name in gym.registry if name.startswith("MAPFFrozenLake")}
+    assert registered == {*IDS, *OTHER_FORMS}

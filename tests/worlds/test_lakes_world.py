@@ -167,3 +167,42 @@ def test_a_reply_without_a_plan_has_a_film_in_which_nobody_moves(boards):
     assert episode.failure == "truncated"
     assert len(film.frames) == 1
     assert film.svg.startswith("<svg")
+
+
+def test_what_a_failed_case_is_explained_by_is_its_note_where_it_has_one(boards):
+    """A reply that nobody could read has a note of where; a plan that was played is explained by its moves."""
+
+    class Mute:
+        def reply(self, conversations, *, seed):
+            return [Reply("I do not know", tokens=4) for _ in conversations]
+
+    world = LakeWorld()
+    (first, *_) = world.play(Mute(), boards, TARGET, seed=0)
+    assert first.note
+    case = world.explain(boards, first)
+    assert (case.explanation, case.kind, case.slice, case.case_id) == (first.note, "parse_error", first.slice, "0")
+    (still, *_) = world.play(lambda board: [[]] * board.num_agents, boards, TARGET, seed=0)
+    assert still.note is None
+    assert "ended at" in world.explain(boards, still).explanation
+
+
+def test_waits_and_makespans_that_nobody_knows_are_not_counted():
+    """Of four boards one needs a wait, one needs none, of two it is unknown: half, not a quarter."""
+    from dataclasses import replace
+
+    config = LakeConfig.single(4, num_agents=2, wait_ratio=0.5)
+    known = LakeWorld().draw(config, 4, seed=3, purpose="probe", exclude=())
+    needs = known.needs_wait.copy()
+    makespan = known.makespan.copy()
+    assert sorted(needs.tolist()) == [0, 0, 1, 1]
+    unknown = [int(np.flatnonzero(needs == 0)[0]), int(np.flatnonzero(needs == 1)[0])]
+    needs[unknown], makespan[unknown] = -1, -1
+    half = replace(known, needs_wait=needs, makespan=makespan)
+    row = LakeWorld().drawn(config, half)["4"]
+    assert row["wait_ratio"] == 0.5
+    assert row["least_makespan"] == pytest.approx(makespan[makespan >= 0].mean(), abs=1e-3)
+    needs[:], makespan[:] = -1, -1
+    assert (
+        not {"wait_ratio", "least_makespan"}
+        & LakeWorld().drawn(config, replace(known, needs_wait=needs, makespan=makespan))["4"].keys()
+    )

@@ -1,0 +1,184 @@
+"""Whole runs whose sums are written down beforehand, to the step: what is trained, validated, given back and charged twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from envtuning.loop import run as loop
+from envtuning.loop.ask import redraw
+from envtuning.runs.folder import RunFolder, closing_cost
+from envtuning.runs.spec import RunSpec
+from envtuning.trainees.base import TrainingDiverged, WorkerLost
+from tests.envtuning.counting_world import STEPS, CountConfig, CountTrainee, CountWorld
+
+VALIDATED, PROBED, TESTED = 10, 3, 5  # cases; a case is 7 steps: 70, 21, 35
+
+
+def spec_of(*stages: dict, validate_every: int | None = None, **changes: object) -> RunSpec:
+    plans = [{"budget": 1000, "config": CountConfig() if number == 0 else "engineer"} for number in range(len(stages))]
+    return RunSpec.model_validate(
+        {
+            "world": "tests.envtuning.counting_world:CountWorld",
+            "trainee": {"kind": "tests.envtuning.counting_world:CountTrainee"},
+            "target": CountConfig(),
+            "engineer": {"name": "fixed"},
+            "stages": [plan | stage for plan, stage in zip(plans, stages, strict=True)],
+            "suites": {
+                "validation_per_slice": VALIDATED,
+                "test_per_slice": TESTED,
+                "probe_per_slice": PROBED,
+                "validate_every": validate_every,
+            },
+        }
+        | changes
+    )
+
+
+def sums(run: RunFolder) -> list[tuple[int, int, int]]:
+    """Of every stage: trained, validated, charged."""
+    done = [stage.done for stage in run.done_stages]
+    return [(one.trained["env_steps"], one.validated["env_steps"], one.spent["env_steps"]) for one in done]
+
+
+def kinds(run: RunFolder, stage: int) -> list[str]:
+    return [line["kind"] for line in run.stage(stage).metrics() if line["kind"] != "iteration"]
+
+
+@pytest.fixture
+def played() -> Iterator[list[tuple[int, CountConfig]]]:
+    CountWorld.played.clear()
+    yield CountWorld.played
+    CountWorld.played.clear()
+
+
+def test_a_run_without_validations_in_between(tmp_path):
+    """The first stage does not know what its closing costs and overspends it; the second pays that back, to the step."""
+    run = loop.start(spec_of({}, {}, {}), tmp_path / "run")
+    assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]
+    assert run.budget_spent == run.env_steps == 3000
+    assert [stage.done.validated for stage in run.stages] == [{"env_steps": 91, "episodes": 13}] * 3
+    assert [stage.report.cost for stage in run.stages] == [
+        {"env_steps": 1091.0, "episodes": 13.0},
+        {"env_steps": 909.0, "episodes": 13.0},
+        {"env_steps": 1000.0, "episodes": 13.0},
+    ]
+    assert [stage.report.budget_left for stage in run.stages] == [1909, 1000, 0]
+    assert [stage.report.rounds_left for stage in run.stages] == [2, 1, 0]
+    assert [stage.report.training["trained_env_steps"] for stage in run.stages] == [1000, 818, 909]
+    assert [stage.report.training["validated_env_steps"] for stage in run.stages] == [91, 91, 91]
+    assert [stage.report.training["iterations"] for stage in run.stages] == [10, 9, 10]
+    # After 1,000, 1,818 and 2,727 steps the policy solves 2, 3 and 5 of the ten; the test has other numbers.
+    assert [stage.done.metrics["success_rate"] for stage in run.stages] == [0.2, 0.3, 0.5]
+    assert [row.metrics["success_rate"] for row in (*run.test.first, *run.test.last)] == [0.0, 0.0]
+
+
+def test_a_run_with_validations_in_between_ends_every_stage_validated_exactly_once(tmp_path):
+    run = loop.start(spec_of({}, {}, validate_every=300), tmp_path / "run")
+    # 300 + 70, 300 + 70, then 260 are left, and their closing validation and the probe come on top.
+    # The next one sets 231 // 3 aside: of 909 that leaves 832, so 300 + 70, 300 + 70, 92.
+    assert sums(run) == [(860, 231, 1091), (692, 231, 923)]
+    assert kinds(run, 0) == kinds(run, 1) == ["validation"] * 3 + ["end"]
+    spent = [line["spent"] for line in run.stage(0).metrics() if line["kind"] == "validation"]
+    assert spent == [370, 740, 1070]
+    assert closing_cost(run, 0) == 0
+    assert closing_cost(run, 1) == closing_cost(run, 2) == 77
+
+
+def test_a_stage_that_ends_on_a_validation_is_not_validated_again(tmp_path):
+    # 465 and 70 leave 465, and 70: the budget ends with the second validation.
+    run = loop.start(spec_of({"budget": 1070}, validate_every=465), tmp_path / "run")
+    assert kinds(run, 0) == ["validation", "validation", "end"]
+    assert sums(run) == [(930, 161, 1091)]
+
+
+def test_a_rule_that_ends_the_stage_at_a_validation_ends_it_without_another(tmp_path):
+    rule = {"rule": "reached", "value": 0.1}
+    run = loop.start(spec_of({"advance_when": rule}, {}, validate_every=250), tmp_path / "run")
+    assert kinds(run, 0) == ["validation", "validation", "end"]  # after 500 steps one of the ten is solved
+    assert sums(run)[0] == (500, 161, 661)
+    assert run.stage(0).done.reason == "success_rate 0.100 is at least 0.1"
+    # What the first saved, the second may spend: 2000 − 661 = 1339, of which 161 // 2 are set aside: 4 times 250 + 70.
+    assert sums(run)[1] == (1000, 301, 1301)
+
+
+def test_a_total_repeats_the_last_stage_until_less_than_its_closing_is_left(tmp_path):
+    run = loop.start(spec_of({}, {}, total=3050), tmp_path / "run")
+    assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]  # 50 are left, and 91 would be needed
+    more = loop.start(spec_of({}, {}, total=3092), tmp_path / "more")
+    assert sums(more)[3:] == [(1, 91, 92)]
+    assert more.budget_spent == 3092
+
+
+def faulty(*faults: BaseException) -> type:
+    """Fails once for each fault in the second stage, after 400 steps."""
+    waiting = list(faults)
+
+    class Faulty(CountTrainee):
+        def train(self, config, budget, *, seed, on_iteration=None):
+            if waiting and self.steps == 1000:
+                super().train(config, 400, seed=seed, on_iteration=on_iteration)
+                raise waiting.pop(0)
+            return super().train(config, budget, seed=seed, on_iteration=on_iteration)
+
+    return Faulty
+
+
+@pytest.fixture
+def with_faults(monkeypatch, tmp_path):
+    def run(*faults: BaseException) -> RunFolder:
+        made = faulty(*faults)
+        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
+        return loop.start(spec_of({}, {}, {}), tmp_path / "run")
+
+    return run
+
+
+def test_what_a_lost_worker_had_trained_is_given_back_to_the_step(with_faults):
+    run = with_faults(WorkerLost("gone"), WorkerLost("gone again"))
+    assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]
+    assert [stage.done.attempts for stage in run.stages] == [1, 3, 1]
+
+
+def test_what_a_diverged_attempt_had_trained_is_charged_to_the_step(with_faults):
+    run = with_faults(TrainingDiverged("nan"))
+    # 400 of the second stage's 909 are gone; 418 are left beside the closing.
+    assert sums(run) == [(1000, 91, 1091), (418, 91, 909), (909, 91, 1000)]
+    assert run.stage(1).done.trained == {"env_steps": 418}
+
+
+def test_a_diverged_attempt_stays_charged_when_the_next_one_loses_a_worker(with_faults):
+    run = with_faults(TrainingDiverged("nan"), WorkerLost("gone"))
+    assert sums(run)[1] == (418, 91, 909)
+
+
+def test_hints_are_shown_while_validating_as_they_are_while_training_and_never_in_the_test(tmp_path, played):
+    stage = {"config": CountConfig(level=0.25, hint=0.25), "fade": {"knob": "hint", "start": 1.0, "over": 1.0}}
+    loop.start(spec_of(stage, validate_every=500), tmp_path / "run")
+    validations = [rules for cases, rules in played if cases == VALIDATED]
+    assert [rules.level for rules in validations] == [0.5, 0.5]  # the target's
+    # Half of the way from 1 to .25 in tenths, then all of it but for what the closing validation leaves.
+    assert [round(rules.hint, 3) for rules in validations] == [0.625, 0.25]
+    ((_, probed),) = [(cases, rules) for cases, rules in played if cases == PROBED]
+    assert (probed.level, round(probed.hint, 3)) == (0.25, 0.25)  # as the stage deals them
+    assert [rules for cases, rules in played if cases == TESTED] == [CountConfig()] * 2
+
+
+def test_the_test_has_no_case_of_the_validation(tmp_path):
+    run = loop.start(spec_of({}), tmp_path / "run")
+    validation, test = (json.loads(file.read_text()) for file in (run.validation_file, run.test_suite_file))
+    assert (validation, test) == (list(range(VALIDATED)), list(range(VALIDATED, VALIDATED + TESTED)))
+
+
+def test_a_redrawn_first_config_is_one_that_the_world_can_draw():
+    """Half of all draws are refused by this world; the first that is not is taken."""
+    levels = [redraw(spec_of({}, seed=seed), CountConfig()).level for seed in range(30)]
+    assert max(levels) <= 0.5
+    assert len(set(levels)) == 30
+
+
+def test_one_case_costs_what_the_sums_above_say():
+    assert VALIDATED * STEPS == 70
+    assert PROBED * STEPS == 21
