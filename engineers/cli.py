@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,9 +21,11 @@ from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
 from engineers.model.wire import WireForm
+from engineers.own import object_at
 from engineers.proposal import Proposal
 from engineers.registry import NEEDS_MODEL, available, make
 from engineers.report import StageReport
+from engineers.sentences import in_sentences
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 
@@ -156,9 +156,7 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
     try:
         report = StageReport.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ".".join(map(str, fault["loc"]))  # nowhere, if it is no JSON at all
-        raise ValueError(f"{file.name} is no report: {where}{': ' * bool(where)}{fault['msg']}") from None
+        raise ValueError(f"{file.name} is no report: {in_sentences(error)}") from None
     found = _find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS)
     try:
         return report, validated(found, report.config)
@@ -169,10 +167,10 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
 
 
 def _find_class(dotted: str) -> type[BaseModel]:
-    module, colon, name = dotted.partition(":")
-    if not colon or find_spec(module.partition(".")[0]) is None:
-        raise ValueError(f"{dotted!r} cannot be imported: give --config-class module:Class of an installed package")
-    found: Any = getattr(import_module(module), name, None)
+    try:
+        found = object_at(dotted)
+    except ImportError as error:
+        raise ValueError(f"{error}: give --config-class module:Class") from None
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
         raise ValueError(f"{dotted!r} is no pydantic model: give --config-class module:Class")
     return found

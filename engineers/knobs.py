@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from engineers.sentences import in_sentences
 from engineers.strict import branches, description, strict_schema
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -150,7 +151,7 @@ def validated(config_class: type[ConfigT], data: Any) -> ConfigT:
     try:
         return config_class.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        raise KnobError("; ".join(_sentences(error))) from None
+        raise KnobError(in_sentences(error)) from None
 
 
 def changes(old: BaseModel, new: BaseModel) -> list[tuple[tuple[str, ...], Any, Any]]:
@@ -166,16 +167,6 @@ def _get_or_none(data: Any, path: tuple[str, ...]) -> Any:
         return get(data, path)
     except (KeyError, IndexError, TypeError, ValueError):
         return None
-
-
-def _sentences(error: ValidationError) -> list[str]:
-    sentences = []
-    for fault in error.errors(include_url=False, include_context=False):
-        where = ".".join(str(part) for part in fault["loc"]) or "config"
-        message = fault["msg"].removeprefix("Value error, ")
-        shown = fault["input"] if isinstance(fault["input"], str | int | float | bool | None) else "…"
-        sentences.append(message if fault["type"] == "value_error" else f"{where}={shown!r:.60}: {message}")
-    return sentences
 
 
 def _paths(data: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -6,14 +6,13 @@ An engineer of one's own needs no name: ``package.module:factory`` or ``package.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Any
 
 from engineers.guard import Guard
+from engineers.own import object_at
 from engineers.proposal import Engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -134,21 +133,16 @@ def _factory(backend: str) -> Callable[..., Engineer]:
 
 
 def _imported(place: str) -> Callable[..., Engineer]:
-    """What stands at ``package.module:factory``, looked for in the current directory last."""
-    module_name, _, attribute = place.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
+    """What stands at ``package.module:factory``."""
     try:
-        module = import_module(module_name)
-    except (ImportError, ValueError, TypeError) as error:  # the latter two: an empty or a relative module name
+        found = object_at(place)
+    except ImportError as error:
         raise UnknownEngineer(
-            f"engineer {place!r}: {module_name!r} cannot be imported ({error}): "
+            f"engineer {place!r}: {error}: "
             "write 'package.module:factory' of an installed package or of a file in the current directory"
         ) from error
-    found = getattr(module, attribute, None)
     if not callable(found):
-        raise UnknownEngineer(f"engineer {place!r}: {module_name} has no factory or class {attribute!r}")
+        raise UnknownEngineer(f"engineer {place!r} is of type {type(found).__name__}, neither factory nor class")
     return found
 
 

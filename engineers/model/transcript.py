@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engineers.model.chat import ChatError
 from engineers.model.context import Context
 from engineers.redaction import redact
+from engineers.sentences import in_sentences
 
 TRANSCRIPT_VERSION: Final = 1
 
@@ -104,6 +105,4 @@ def _read_file(path: Path) -> Iterator[Exchange]:
         except ValidationError as error:
             cut_off = not line.rstrip().endswith(b"}")
             if not cut_off:
-                fault = error.errors(include_url=False)[0]
-                where = ".".join(map(str, fault["loc"])) or "the line"
-                raise TranscriptError(f"{path}, line {number}: {where}: {fault['msg']}") from None
+                raise TranscriptError(f"{path}, line {number}: {in_sentences(error)}") from None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engineers.own import object_at
 from engineers.report import Incident
-from envtuning.own import import_own
 from envtuning.runs.folder import Answer, RunFolder, StageFolder
 
 
@@ -83,12 +83,11 @@ _HEARD = frozenset(name for name in vars(Observer) if not name.startswith("_"))
 
 def observer_at(place: str) -> Observer:
     """The observer that ``package.module:factory`` makes (a class, or a function without arguments)."""
-    module_name, _, attribute = place.partition(":")
-    if not attribute:
+    if ":" not in place:
         raise UnknownObserver(f"observer {place!r}: name it as 'package.module:factory'")
     try:
-        made = getattr(import_own(module_name), attribute)()
-    except (ImportError, AttributeError, TypeError) as error:
+        made = object_at(place)()
+    except (ImportError, TypeError) as error:
         raise UnknownObserver(f"observer {place!r} cannot be made: {error}") from error
     if not isinstance(made, Observer):
         raise UnknownObserver(

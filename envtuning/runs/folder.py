@@ -31,10 +31,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engineers.sentences import in_sentences
 from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageReport
 from envtuning.runs import atomic
-from envtuning.runs.spec import RunSpec, sentences
+from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 from envtuning.worlds.world import World
 
@@ -318,7 +319,7 @@ def _load(model: Any, path: Path) -> Any:
         return None
     except ValidationError as error:
         raise RunError(
-            f"{path} is damaged or from another version ({sentences(error)}): bring it back from a copy, or remove "
+            f"{path} is damaged or from another version ({in_sentences(error)}): bring it back from a copy, or remove "
             "this run and start anew"
         ) from error
 

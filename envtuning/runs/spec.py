@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from engineers.sentences import in_sentences
 from envtuning.extras import needs
 from envtuning.loop.transitions import Rule
 from envtuning.worlds.registry import UnknownWorld, make_world
@@ -304,7 +305,7 @@ def parse_spec(
     try:
         return RunSpec.model_validate(data)
     except ValidationError as error:
-        raise SpecError(f"{origin}: {sentences(error)}") from error
+        raise SpecError(f"{origin}: {in_sentences(error)}") from error
 
 
 def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
@@ -353,12 +354,6 @@ def _set(data: Any, key: str, value: Any) -> None:
         data[next((name for name in data if str(name) == last), last)] = value
     else:
         raise SpecError(f"--set {key}: there is no {last!r} to set")
-
-
-def sentences(error: ValidationError) -> str:
-    """A pydantic error as short as it can be: where, and what."""
-    faults = [f"{'.'.join(str(part) for part in fault['loc']) or 'file'}: {fault['msg']}" for fault in error.errors()]
-    return "; ".join(faults)
 
 
 def _presets() -> Any:

@@ -12,7 +12,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engineers.registry import COMMON_OPTIONS
-from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, sentences
+from engineers.sentences import in_sentences
+from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
 from envtuning.studies.study import Arms
 
 
@@ -85,4 +86,4 @@ def load_study(path: str | Path) -> StudySpec:
     except (OSError, yaml.YAMLError) as error:
         raise SpecError(f"{path} is no study: {error}") from error
     except ValidationError as error:
-        raise SpecError(f"{path}: {sentences(error)}") from error
+        raise SpecError(f"{path}: {in_sentences(error)}") from error

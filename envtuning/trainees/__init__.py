@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engineers.own import object_at
+from engineers.sentences import in_sentences
 from envtuning.extras import needs
-from envtuning.own import import_own
-from envtuning.runs.spec import sentences
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
@@ -41,7 +41,7 @@ def make_trainee(
     **options: Any,
 ) -> Trainee:
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
-    factory = _factory(kind)
+    factory = factory_of(kind)
     with _explained(kind):
         given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
         return factory(**given, **options)
@@ -49,7 +49,7 @@ def make_trainee(
 
 def form_of_trainee(kind: str) -> Form:
     """The form of its policy, as it declares it. Raises ``UnknownTrainee`` where it declares none."""
-    form = getattr(_factory(kind), "form", None)
+    form = getattr(factory_of(kind), "form", None)
     if form not in FORMS:
         raise UnknownTrainee(
             f"trainee {kind!r} declares form={form!r}: set the class attribute `form` to one of "
@@ -60,7 +60,7 @@ def form_of_trainee(kind: str) -> Form:
 
 def reported_by(kind: str) -> frozenset[str] | None:
     """The training metrics that it says it has; None where it does not say."""
-    reports = getattr(_factory(kind), "reports", None)
+    reports = getattr(factory_of(kind), "reports", None)
     return None if reports is None else frozenset(reports)
 
 
@@ -68,7 +68,7 @@ def raise_unless_makeable(
     kind: str, options: dict[str, Any], world: World[Any], target: Any, unit: str = "env_steps"
 ) -> None:
     """Find out before there is a run whether this trainee can be had for this world, without making one."""
-    factory = _factory(kind)
+    factory = factory_of(kind)
     form = form_of_trainee(kind)
     if form not in world.forms:
         plays = " or ".join(f"{name!r} ({FORMS[name]})" for name in sorted(world.forms))
@@ -87,33 +87,25 @@ def raise_unless_makeable(
             factory.check_options(**options)
 
 
-def factory_of(kind: str) -> Any:
-    """The class or function that makes trainees of this kind. Raises ``UnknownTrainee``."""
-    return _factory(kind)
-
-
 def unit_for(kind: str, unit: str) -> dict[str, str]:
     """The run's unit of budget as an argument, for factories that name it among theirs."""
-    return {"unit": unit} if "unit" in signature(_factory(kind)).parameters else {}
+    return {"unit": unit} if "unit" in signature(factory_of(kind)).parameters else {}
 
 
-def _factory(kind: str) -> Any:
+def factory_of(kind: str) -> Any:
+    """The class or function that makes trainees of this kind. Raises ``UnknownTrainee``."""
     place = KINDS.get(kind, kind)
-    module_name, _, class_name = place.partition(":")
-    if not class_name:
+    if ":" not in place:
         raise UnknownTrainee(
             f"trainee kind {kind!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
         )
     try:
-        module = import_own(module_name)
+        return object_at(place)
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if place is not kind and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
             raise UnknownTrainee(needs(f"trainee {kind!r}", error, EXTRAS.get(kind, "rllib")).msg) from error
-        raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} cannot be imported ({error})") from error
-    if not hasattr(module, class_name):
-        raise UnknownTrainee(f"trainee kind {kind!r}: {module_name} has no {class_name}")
-    return getattr(module, class_name)
+        raise UnknownTrainee(f"trainee kind {kind!r}: {error}") from error
 
 
 @contextmanager
@@ -122,6 +114,6 @@ def _explained(kind: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise UnknownTrainee(f"trainee {kind!r}: options.{sentences(error)}") from error
+        raise UnknownTrainee(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
     except (TypeError, ValueError) as error:
         raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options: {error}") from error

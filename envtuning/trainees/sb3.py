@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -17,11 +14,12 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.preprocessing import is_image_space
-from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from engineers.own import object_at
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.process_state import process_state
 from envtuning.worlds.world import Cases, World
 
 LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
@@ -65,7 +63,7 @@ class SB3Trainee:
                 for copy in range(num_envs)
             ]
         )
-        with self._process_state(seed):
+        with process_state(seed, self.torch_threads):
             self.model: BaseAlgorithm = algorithm_class(algorithm)(
                 policy or policy_for(self.envs.observation_space),
                 self.envs,
@@ -92,7 +90,7 @@ class SB3Trainee:
         """In whole rollouts; an iteration is reported after the first one that ends ``report_every`` steps or more."""
         self.envs.env_method("set_config", config)
         watch = Watch(self.report_every, on_iteration)
-        with self._process_state(seed):
+        with process_state(seed, self.torch_threads):
             self.model.set_random_seed(seed)  # and the copies', which take the seed at their next reset
             self.model._last_obs = None  # every call begins with a reset
             try:
@@ -106,7 +104,7 @@ class SB3Trainee:
     def policy(self) -> SB3Policy:
         """A copy of the policy as it is now."""
         now = self.model.policy
-        with self._process_state(0):  # making networks draws weights, which are replaced
+        with process_state(0, self.torch_threads):  # making networks draws weights, which are replaced
             own = type(now)(**now._get_constructor_parameters())
         own.load_state_dict(now.state_dict())
         return SB3Policy(own, self.deterministic, self.torch_threads)
@@ -130,21 +128,6 @@ class SB3Trainee:
 
     def close(self) -> None:
         self.envs.close()
-
-    @contextmanager
-    def _process_state(self, seed: int) -> Iterator[None]:
-        """Stable-Baselines3 draws from the process's generators: seed them, and put them back."""
-        before = np.random.get_state(), torch.get_rng_state(), random.getstate()  # noqa: NPY002
-        threads = torch.get_num_threads()
-        torch.set_num_threads(self.torch_threads)
-        set_random_seed(seed)
-        try:
-            yield
-        finally:
-            np.random.set_state(before[0])  # noqa: NPY002
-            torch.set_rng_state(before[1])
-            random.setstate(before[2])
-            torch.set_num_threads(threads)
 
 
 class SB3Policy:
@@ -232,14 +215,13 @@ def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
     """``PPO`` of Stable-Baselines3, or ``package:Class``. Raises ``ValueError`` for what is none."""
-    module_name, _, attribute = name.rpartition(":")
+    remedy = "Stable-Baselines3 has A2C, DDPG, DQN, PPO, SAC and TD3; name another as 'package:Class'"
     try:
-        found = getattr(import_module(module_name or "stable_baselines3"), attribute, None)
+        found = object_at(name if ":" in name else f"stable_baselines3:{name}")
     except ImportError as error:
-        raise ValueError(f"algorithm {name!r}: {module_name} cannot be imported ({error})") from error
+        raise ValueError(f"algorithm {name!r}: {error}; {remedy}") from error
     if not (isinstance(found, type) and issubclass(found, BaseAlgorithm)):
-        known = "A2C, DDPG, DQN, PPO, SAC, TD3"
-        raise ValueError(f"algorithm {name!r} is none of Stable-Baselines3: there are {known}, or name 'package:Class'")
+        raise ValueError(f"algorithm {name!r} is no algorithm of Stable-Baselines3's kind: {remedy}")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from envtuning.own import import_own
+from engineers.own import object_at
 from envtuning.worlds.world import World
 
 WORLDS: dict[str, str] = {
@@ -21,18 +21,14 @@ class UnknownWorld(ValueError):
 def make_world(name: str, **options: Any) -> World[Any]:
     """A world in ``WORLDS``, or the ``World`` (a class, a function that makes one, or the object) at ``package.module:object``."""
     place = WORLDS.get(name, name)
-    module_name, _, attribute = place.partition(":")
-    if not attribute:
+    if ":" not in place:
         raise UnknownWorld(
             f"no world {name!r}: there are {', '.join(WORLDS)}, or name your own as 'package.module:object'"
         )
     try:
-        module = import_own(module_name)
+        found = object_at(place)
     except ImportError as error:
-        raise UnknownWorld(f"world {name!r}: {module_name} cannot be imported ({error})") from error
-    if not hasattr(module, attribute):
-        raise UnknownWorld(f"world {name!r}: {module_name} has no {attribute}")
-    found = getattr(module, attribute)
+        raise UnknownWorld(f"world {name!r}: {error}") from error
     if not isinstance(found, World):
         try:
             signature(found).bind(**options)

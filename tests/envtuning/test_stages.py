@@ -189,7 +189,7 @@ def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
     for kind, says in [
         ("neural", "the kinds are grpo, "),
         ("no.such.module:Trainee", "cannot be imported"),
-        ("envtuning.runs.seeds:Trainee", "has no Trainee"),
+        ("envtuning.runs.seeds:Trainee", "has no 'Trainee'"),
     ]:
         with pytest.raises(UnknownTrainee, match=says):
             make_trainee(kind, **here)

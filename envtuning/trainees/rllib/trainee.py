@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from ray.rllib.utils.metrics import LEARNER_RESULTS
 
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged, WorkerLost
+from envtuning.trainees.process_state import process_state
 from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
 from envtuning.trainees.rllib.policy import SharedPolicy
 from envtuning.trainees.rllib.ppo import LakePPO
@@ -61,7 +61,7 @@ class RLlibTrainee:
             "max_agents": room["max_agents"],
         }
         start_ray()
-        with _process_state(seed, self.options.torch_threads):
+        with process_state(seed, self.options.torch_threads):
             self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, list(exclude), seed))
 
     @staticmethod
@@ -74,7 +74,7 @@ class RLlibTrainee:
         with _infeasible():
             self.algorithm.env_runner_group.foreach_env_runner(partial(_begin, seed=seed))
         history: list[Metrics] = []
-        with _process_state(seed, self.options.torch_threads):
+        with process_state(seed, self.options.torch_threads):
             self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
             while sum(done["env_steps"] for done in history) < budget:
                 history.append(self._iterate())
@@ -184,23 +184,6 @@ def _summary(history: list[Metrics]) -> Metrics:
         if any(name in done for done in history):
             summary[name] = sum(done.get(name, 0.0) for done in history)
     return summary
-
-
-@contextmanager
-def _process_state(seed: int, torch_threads: int) -> Iterator[None]:
-    """RLlib shuffles by NumPy's global state and PyTorch draws weights from its own: seed both, and put them back."""
-    before = np.random.get_state(), torch.get_rng_state(), random.getstate()  # noqa: NPY002
-    threads = torch.get_num_threads()
-    torch.set_num_threads(torch_threads)
-    np.random.seed(seed)  # noqa: NPY002
-    torch.manual_seed(seed)
-    try:
-        yield
-    finally:
-        np.random.set_state(before[0])  # noqa: NPY002
-        torch.set_rng_state(before[1])
-        random.setstate(before[2])
-        torch.set_num_threads(threads)
 
 
 def _begin(env_runner: Any, *, seed: int) -> None:

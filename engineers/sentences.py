@@ -1,0 +1,20 @@
+"""A pydantic error in sentences."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+
+def in_sentences(error: ValidationError, below: str = "") -> str:
+    """One sentence for each fault: where, the value if it is plain, and what is wrong. ``below`` stands before every place.
+
+    A message that a model wrote itself names its values itself; the value of an unknown field, which may be anything, is left out.
+    """
+    found = []
+    for fault in error.errors(include_url=False, include_context=False):
+        where = ".".join([below] * bool(below) + [str(part) for part in fault["loc"]])
+        plain = isinstance(fault["input"], str | int | float | bool | None)
+        if where and plain and fault["type"] not in ("value_error", "extra_forbidden"):
+            where = f"{where}={fault['input']!r:.60}"
+        found.append(f"{where}{': ' * bool(where)}{fault['msg'].removeprefix('Value error, ')}")
+    return "; ".join(found)

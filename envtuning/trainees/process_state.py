@@ -1,0 +1,28 @@
+"""Randomness and threads of the process, for trainers that take both from it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+@contextmanager
+def process_state(seed: int, torch_threads: int) -> Iterator[None]:
+    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are put back afterwards."""
+    before = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    threads = torch.get_num_threads()
+    torch.set_num_threads(torch_threads)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
+        torch.set_rng_state(before[2])
+        torch.set_num_threads(threads)
