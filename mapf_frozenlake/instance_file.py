@@ -17,16 +17,20 @@ import math
 import os
 import tempfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.constants import MAX_SIZE
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.instance_set import ARRAYS, DTYPES, InstanceSet
-from mapf_frozenlake.types import MAX_SIZE
+from mapf_frozenlake.instance_arrays import ARRAYS, DTYPES
+
+if TYPE_CHECKING:
+    from mapf_frozenlake.instance_set import InstanceSet
 
 MAGIC = b"mapf-frozenlake instances "
 VERSION = 1
@@ -79,20 +83,20 @@ def payload(these: InstanceSet) -> bytes:
     return b"".join([np.array(len(text), "<u4").tobytes(), text, *little_endian])
 
 
-def read(path: Path) -> InstanceSet:
-    """The set that ``write`` wrote; a ``LakeError`` that says where and why for any other file."""
+def read(path: Path, make: Callable[..., InstanceSet]) -> InstanceSet:
+    """The set that ``write`` wrote, made of its fields; a ``LakeError`` that says where and why for any other file."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise LakeError(f"{path}: cannot be read ({error.strerror})") from error
     try:
-        return parse(data)
+        return parse(data, make)
     except LakeError as error:
         raise LakeError(f"{path}: {error}") from error
 
 
-def parse(data: bytes) -> InstanceSet:
-    """The set in these bytes; ``LakeError`` for anything else."""
+def parse(data: bytes, make: Callable[..., InstanceSet]) -> InstanceSet:
+    """The set in these bytes, made of its fields; ``LakeError`` for anything else."""
     expected, body = _checksum_and_body(data)
     stream = _Inflated(body)
     length = int(np.frombuffer(stream.take(4, "the header's length"), "<u4")[0])
@@ -114,7 +118,7 @@ def parse(data: bytes) -> InstanceSet:
     if stream.digest() != expected:
         raise LakeError("line 2: the checksum does not fit what follows; fetch or write the file again")
     ids = header["sample_ids"]
-    return InstanceSet(
+    return make(
         **columns,
         labels=labels,
         sample_ids=None if ids is None else tuple(ids),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from mapf_frozenlake.constants import Certificate
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.letters import HOLE, ICE
-from mapf_frozenlake.types import Certificate, Instance
+
+if TYPE_CHECKING:
+    from mapf_frozenlake.types import Instance
 
 REQUIRED = ("board", "starts", "goals")
 FACTS = ("makespan", "needs_wait", "certificate", "sample_id")  # None where unknown; may be left out
 
 
-def to_json(instance: Instance) -> str:
-    """One line; ``from_json`` reads it back, facts included."""
+def text_of(instance: Instance) -> str:
+    """One line; ``fields_of`` reads it back, facts included."""
     content: dict[str, Any] = {
         "board": ["".join(row) for row in np.where(instance.holes, HOLE, ICE)],
         "starts": instance.starts.tolist(),
@@ -26,8 +29,8 @@ def to_json(instance: Instance) -> str:
     return json.dumps(content | {name: getattr(instance, name) for name in FACTS})
 
 
-def from_json(given: str | bytes | Mapping[str, Any]) -> Instance:
-    """The instance that ``to_json`` wrote, given as text or parsed; ``LakeError`` for anything else."""
+def fields_of(given: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the instance that ``text_of`` wrote, given as text or parsed; ``LakeError`` for anything else."""
     content = _parsed(given)
     missing = [name for name in REQUIRED if name not in content]
     unknown = sorted(set(content) - {*REQUIRED, *FACTS})
@@ -44,7 +47,7 @@ def from_json(given: str | bytes | Mapping[str, Any]) -> Instance:
     facts = {name: content.get(name) for name in FACTS}
     _raise_on_wrong_facts(facts)
     holes = np.array([[letter == HOLE for letter in row] for row in board])
-    return Instance(holes=holes, starts=content["starts"], goals=content["goals"], **facts)
+    return {"holes": holes, "starts": content["starts"], "goals": content["goals"], **facts}
 
 
 def _parsed(given: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:

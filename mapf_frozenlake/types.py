@@ -1,68 +1,50 @@
-"""The words of the world: actions, events, failure kinds, instances, plans, solutions, verdicts."""
+"""The words of the world: instances, plans, solutions, verdicts; and, from ``constants``, actions, events, failure kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mapf_frozenlake import instance_json
+from mapf_frozenlake.constants import (
+    DELTAS,
+    FAILURE_OF_EVENT,
+    MAX_SIZE,
+    MIN_SIZE,
+    NUM_ACTIONS,
+    VIOLATIONS,
+    Action,
+    BoolGrid,
+    Cells,
+    Certificate,
+    Event,
+    FailureKind,
+)
 from mapf_frozenlake.errors import LakeError
 
-MIN_SIZE, MAX_SIZE = 2, 64
-
-BoolGrid = NDArray[np.bool_]
-Cells = NDArray[np.int16]  # [num_agents, 2]: row, col
-Certificate = Literal["exact", "solvable", "reachable"]
-
-
-class Action(IntEnum):
-    """Gymnasium FrozenLake's four moves in its order, and one more."""
-
-    LEFT = 0
-    DOWN = 1
-    RIGHT = 2
-    UP = 3
-    WAIT = 4
-
-
-NUM_ACTIONS = len(Action)
-DELTAS: NDArray[np.int8] = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0]], dtype=np.int8)  # action -> row, col
-
-
-class Event(IntEnum):
-    """What happened to one agent in one step. An agent has at most one event a step; SWAP outranks VERTEX."""
-
-    NONE = 0
-    OFF_BOARD = 1  # left the board: stays
-    VERTEX = 2  # wanted a cell that another wanted too: stays
-    SWAP = 3  # wanted to exchange cells with another: stays
-    BLOCKED = 4  # caught by somebody else's conflict, no fault of its own: stays
-    HOLE = 5  # fell
-
-
-VIOLATIONS = frozenset({Event.OFF_BOARD, Event.VERTEX, Event.SWAP, Event.HOLE})
-
-
-class FailureKind(StrEnum):
-    """Why a plan or an episode is not valid: the kind of its earliest violation, or what was missing."""
-
-    PARSE_ERROR = "parse_error"
-    ILLEGAL_MOVE = "illegal_move"
-    HOLE = "hole"
-    CONFLICT = "conflict"
-    GOAL_MISSED = "goal_missed"
-
-
-FAILURE_OF_EVENT = {
-    Event.OFF_BOARD: FailureKind.ILLEGAL_MOVE,
-    Event.VERTEX: FailureKind.CONFLICT,
-    Event.SWAP: FailureKind.CONFLICT,
-    Event.HOLE: FailureKind.HOLE,
-}
+__all__ = [
+    "DELTAS",
+    "FAILURE_OF_EVENT",
+    "MAX_SIZE",
+    "MIN_SIZE",
+    "NUM_ACTIONS",
+    "VIOLATIONS",
+    "Action",
+    "BoolGrid",
+    "Cells",
+    "Certificate",
+    "Event",
+    "FailureKind",
+    "Instance",
+    "Plan",
+    "Solution",
+    "Verdict",
+    "Violation",
+]
 
 Plan = Sequence[Sequence[int]]  # one action list per agent; an agent whose list has ended waits
 
@@ -128,16 +110,12 @@ class Instance:
 
     def to_json(self) -> str:
         """One line of JSON, certified facts included; ``from_json`` reads it back."""
-        from mapf_frozenlake.instance_json import to_json
-
-        return to_json(self)
+        return instance_json.text_of(self)
 
     @classmethod
     def from_json(cls, given: str | bytes | Mapping[str, Any]) -> Instance:
         """The instance that ``to_json`` wrote, given as text or parsed; a ``LakeError`` for anything else."""
-        from mapf_frozenlake.instance_json import from_json
-
-        return from_json(given)
+        return cls(**instance_json.fields_of(given))
 
     def __repr__(self) -> str:
         facts = f", makespan={self.makespan}, needs_wait={self.needs_wait}"

@@ -46,14 +46,14 @@ def run(n: int, seed: int) -> dict[str, Any]:
 def _outcome(data: bytes) -> str:
     """ "read", or the first words of the refusal."""
     try:
-        read = parse(data)
+        read = parse(data, mfl.InstanceSet)
     except mfl.LakeError as refusal:
         sentence = str(refusal)
         assert "\n" not in sentence, sentence
         assert 20 < len(sentence) < 500, sentence
         assert "Traceback" not in sentence, sentence
         return " ".join(word for word in sentence.split()[:4] if word.isalpha() or word.endswith("'s"))
-    assert parse(sealed(payload_of(read))) == read
+    assert parse(sealed(payload_of(read)), mfl.InstanceSet) == read
     return "read"
 
 

@@ -8,7 +8,8 @@ reference.py the published figures of "From Trainee to Trainer", as rows marked 
 """
 
 from mapf_frozenlake.evaluation.record import Record
+from mapf_frozenlake.evaluation.row import Row
 from mapf_frozenlake.evaluation.run import evaluate
-from mapf_frozenlake.evaluation.table import EvaluationTable, Row
+from mapf_frozenlake.evaluation.table import EvaluationTable
 
 __all__ = ["EvaluationTable", "Record", "Row", "evaluate"]

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mapf_frozenlake.evaluation.table import EvaluationTable, Row
+    from mapf_frozenlake.evaluation.row import Row
+    from mapf_frozenlake.evaluation.table import EvaluationTable
 
 REPORTED = "†"
 FOOTNOTE = (

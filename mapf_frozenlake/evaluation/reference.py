@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from mapf_frozenlake.evaluation.table import Row
+from mapf_frozenlake.evaluation.row import Row
 
 INSTANCES_PER_CELL = 150
 

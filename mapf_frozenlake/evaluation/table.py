@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mapf_frozenlake.evaluation import layout
 from mapf_frozenlake.evaluation.record import Record
+from mapf_frozenlake.evaluation.reference import paper_rows
+from mapf_frozenlake.evaluation.row import Row
 from mapf_frozenlake.types import FailureKind
 
 FAILURES = tuple(kind.value for kind in FailureKind)
@@ -23,23 +25,6 @@ def wilson(successes: int, n: int, z: float = 1.96) -> tuple[float, float]:
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One group of instances, one policy. Rates are in percent."""
-
-    who: str
-    group: dict[str, Any]  # {"agents": 3, "size": 4}; {} for everything
-    n: int
-    valid: float
-    optimal: float | None  # None where a least makespan is unknown
-    valid_interval: tuple[float, float] | None = None  # Wilson, 95 %
-    optimal_interval: tuple[float, float] | None = None
-    failures: dict[str, int] = field(default_factory=dict)  # instances by failure kind
-    regret: float | None = None  # mean makespan over the least possible, of valid plans
-    sum_of_costs: float | None = None  # mean, of valid plans
-    reported: bool = False  # published by others, on their own instances: not measured here
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,8 +71,6 @@ class EvaluationTable:
 
     def with_reference(self) -> EvaluationTable:
         """The same table with the published figures of "From Trainee to Trainer" beside it, marked as theirs."""
-        from mapf_frozenlake.evaluation.reference import paper_rows
-
         return replace(self, reference=paper_rows())
 
     def sections(self) -> list[tuple[str, list[Row]]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.rng import mix
+
+if TYPE_CHECKING:
+    from mapf_frozenlake.instance_set import InstanceSet
+    from mapf_frozenlake.types import Instance
 
 _HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that keep the kinds of facts apart
 
@@ -62,4 +66,6 @@ def canonical_keys(these: InstanceSet) -> NDArray[np.uint64]:
 
 def canonical_key(instance: Instance) -> int:
     """The key of one instance."""
-    return int(canonical_keys(InstanceSet.from_instances([instance]))[0])
+    holes, starts, goals = (np.array(array[None]) for array in (instance.holes, instance.starts, instance.goals))
+    shape = np.array([instance.height, instance.width, instance.num_agents], np.int16)
+    return int(_keys(holes, shape[:1], shape[1:2], starts, goals, shape[2:])[0])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from typing import TYPE_CHECKING
 
 from mapf_frozenlake.render.svg import svg
-from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from mapf_frozenlake.types import Instance
 
 
 def picture(instance: Instance) -> str:

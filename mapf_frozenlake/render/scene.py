@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mapf_frozenlake.constants import BoolGrid, Event
 from mapf_frozenlake.render import palette
-from mapf_frozenlake.types import BoolGrid, Event
 from mapf_frozenlake.world.snapshot import Snapshot
 
 MARGIN = 0.6  # cells around the board, for the row and column numbers

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
+from mapf_frozenlake.constants import Event
 from mapf_frozenlake.render.scene import (
     MARGIN,
     Box,
@@ -22,7 +23,6 @@ from mapf_frozenlake.render.scene import (
     start_mark,
     trail,
 )
-from mapf_frozenlake.types import Event
 from mapf_frozenlake.world.snapshot import Snapshot
 
 CELL_PIXELS = 56

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.types import BoolGrid
+from mapf_frozenlake.constants import BoolGrid
 
 
 @dataclass(frozen=True)

@@ -100,5 +100,5 @@ def test_a_missing_transcript_says_what_to_give(tmp_path):
 def test_a_transcript_of_another_version_is_not_read_as_this_one(recorded):
     path, *_ = recorded
     path.write_bytes(path.read_bytes().replace(b'{"version":1', b'{"version":2', 1))
-    with pytest.raises(TranscriptError, match="line 1: version: Input should be 1"):
+    with pytest.raises(TranscriptError, match="line 1: version=2: Input should be 1"):
         read_transcript(path)

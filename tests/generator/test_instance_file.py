@@ -108,7 +108,7 @@ def test_a_bomb_is_not_inflated(drawn):
     assert len(bomb) < 200_000
     assert len(zlib.decompress(bomb.split(b"\n", 2)[2])) > 100 << 20
     with pytest.raises(LakeError, match="should end here"):
-        parse(bomb)
+        parse(bomb, InstanceSet)
 
 
 def test_a_failed_write_leaves_the_old_file(drawn, tmp_path, monkeypatch):

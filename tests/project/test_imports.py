@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,61 @@ def test_no_package_imports_its_users(package):
     for path in (ROOT / package).rglob("*.py"):
         wrong += [f"{path.name}: {name}" for name in imports_of(path) if name.split(".")[0] in MAY_NOT_IMPORT[package]]
     assert not wrong
+
+
+def modules_of(package):
+    """Every module's file, by its name."""
+    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / package).rglob("*.py")}
+    return {name.removesuffix(".__init__"): path for path, name in names.items()}
+
+
+def imported_at_any_time(node):
+    """What runs of an import below this node, functions' own imports included; for annotations alone is never run."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.level == 0:
+            yield child.module
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+        yield from imported_at_any_time(child)
+
+
+def circle_of(modules):
+    """Modules that reach each other by imports, first and last the same; none where there is no circle.
+
+    Of ``from package.module import name`` only the longest part that is a module counts, not the packages around it.
+    """
+    graph = {}
+    for name, path in modules.items():
+        named = {found for found in imported_at_any_time(ast.parse(path.read_text())) if found in modules}
+        around = {other for found in named for other in named if found.startswith(f"{other}.")}
+        graph[name] = named - around - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+@pytest.mark.parametrize("package", MAY_LOAD)
+def test_no_module_reaches_itself_by_imports(package):
+    """An import inside a function counts too: a circle that is opened late is one all the same."""
+    assert circle_of(modules_of(package)) == []
+
+
+def test_a_circle_of_imports_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "ring").mkdir()
+    (tmp_path / "ring" / "__init__.py").write_text("")
+    (tmp_path / "ring" / "first.py").write_text("from ring import second")
+    (tmp_path / "ring" / "second.py").write_text("def late():\n    from ring.third import x")
+    (tmp_path / "ring" / "third.py").write_text(
+        "from typing import TYPE_CHECKING\nimport ring.fourth\nif TYPE_CHECKING:\n    import ring.first"
+    )
+    (tmp_path / "ring" / "fourth.py").write_text("from ring.second import late")
+    assert set(circle_of(modules_of("ring"))) == {"ring.second", "ring.third", "ring.fourth"}
 
 
 # Where lakes are known: their world, and the trainees that learn on nothing else.

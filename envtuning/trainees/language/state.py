@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 
-from envtuning.trainees.language.trainee import OPTIMISER
 from mapf_frozenlake import LakeError
+
+OPTIMISER = "optimizer.pt"
 
 BASE = "base.json"
 

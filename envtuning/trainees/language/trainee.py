@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from envtuning.trainees.language.workers import WorkerGroup
 
 NEEDED = ("torch", "transformers", "trl", "datasets")
-OPTIMISER = "optimizer.pt"
 UNITS = ("samples", "tokens")  # that a budget of this trainee may be in
 LATELY = 10  # iterations over which a call's rates are averaged
 
@@ -135,6 +134,8 @@ class GRPOTrainee:
 
     def slim(self, folder: Path) -> None:
         """The optimiser's state is kept for the last stage alone: for a large model it is larger than the model."""
+        from envtuning.trainees.language.state import OPTIMISER
+
         (folder / OPTIMISER).unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -1,0 +1,61 @@
+"""What everything else is said in: bounds, actions, events and kinds of failure."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIN_SIZE, MAX_SIZE = 2, 64
+
+BoolGrid = NDArray[np.bool_]
+Cells = NDArray[np.int16]  # [num_agents, 2]: row, col
+Certificate = Literal["exact", "solvable", "reachable"]
+
+
+class Action(IntEnum):
+    """Gymnasium FrozenLake's four moves in its order, and one more."""
+
+    LEFT = 0
+    DOWN = 1
+    RIGHT = 2
+    UP = 3
+    WAIT = 4
+
+
+NUM_ACTIONS = len(Action)
+DELTAS: NDArray[np.int8] = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0]], dtype=np.int8)  # action -> row, col
+
+
+class Event(IntEnum):
+    """What happened to one agent in one step. An agent has at most one event a step; SWAP outranks VERTEX."""
+
+    NONE = 0
+    OFF_BOARD = 1  # left the board: stays
+    VERTEX = 2  # wanted a cell that another wanted too: stays
+    SWAP = 3  # wanted to exchange cells with another: stays
+    BLOCKED = 4  # caught by somebody else's conflict, no fault of its own: stays
+    HOLE = 5  # fell
+
+
+VIOLATIONS = frozenset({Event.OFF_BOARD, Event.VERTEX, Event.SWAP, Event.HOLE})
+
+
+class FailureKind(StrEnum):
+    """Why a plan or an episode is not valid: the kind of its earliest violation, or what was missing."""
+
+    PARSE_ERROR = "parse_error"
+    ILLEGAL_MOVE = "illegal_move"
+    HOLE = "hole"
+    CONFLICT = "conflict"
+    GOAL_MISSED = "goal_missed"
+
+
+FAILURE_OF_EVENT = {
+    Event.OFF_BOARD: FailureKind.ILLEGAL_MOVE,
+    Event.VERTEX: FailureKind.CONFLICT,
+    Event.SWAP: FailureKind.CONFLICT,
+    Event.HOLE: FailureKind.HOLE,
+}
