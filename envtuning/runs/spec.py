@@ -321,7 +321,7 @@ def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
     except ValidationError as error:
         faults = [
             InitErrorDetails(
-                type=PydanticCustomError("config", "{what}", {"what": fault["msg"].removeprefix("Value error, ")}),
+                type=PydanticCustomError(fault["type"], "{what}", {"what": fault["msg"].removeprefix("Value error, ")}),
                 loc=(*place, *fault["loc"]),
                 input=fault["input"],
             )

@@ -230,7 +230,7 @@ def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, t
     [
         ("budgt: 3", "budgt: Extra inputs are not permitted"),
         ("stages: []", "stages: Tuple should have at least 1 item"),
-        ("stages: [{budget: 0}]", "stages.0.budget: Input should be greater than or equal to 1"),
+        ("stages: [{budget: 0}]", "stages.0.budget=0: Input should be greater than or equal to 1"),
         ("stages: [{budget: 5}]", "there is no report yet"),
         ("target: {slices: {3: {holes: 0.2}}}", "target.slices.3.holes: Extra inputs are not permitted"),
         ("world: nowhere", "no world 'nowhere': there are lakes"),

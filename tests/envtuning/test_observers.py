@@ -58,7 +58,7 @@ def test_several_hear_the_same_and_change_nothing(spec, tmp_path):
     ("place", "says"),
     [
         ("wandb", "name it as 'package.module:factory'"),
-        ("no.such:Thing", "cannot be made: No module named"),
+        ("no.such:Thing", "cannot be made: 'no.such' cannot be imported"),
         ("envtuning.loop.observer:Nobody", "cannot be made"),
         ("envtuning.runs.seeds:derive", "cannot be made"),
         ("builtins:dict", "made a dict: derive it from"),

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 import mapf_frozenlake as mfl
 from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
 from envtuning.trainees.base import Trainee, TrainingDiverged
+from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.ppo.network import AgentNetwork
-from envtuning.trainees.ppo.options import PPOOptions
 from envtuning.worlds.registry import make_world
 from mapf_frozenlake.world.layout import EgoLayout
 
@@ -89,7 +89,7 @@ def test_a_wrong_option_is_found_before_there_is_a_run():
 
 def test_the_update_is_the_gradient_of_the_clipped_surrogate():
     """One step of plain gradient descent against finite differences of the loss as written down in the paper."""
-    options = PPOOptions(hidden=(8,), epochs=1, minibatch=10_000, grad_clip=1e9, entropy=0.02)
+    options = LakeOptions(hidden=(8,), epochs=1, minibatch=10_000, grad_clip=1e9, entropy=0.02)
     torch.manual_seed(0)
     network = AgentNetwork(EgoLayout(5, False), options.hidden).double()
     rng, n = np.random.default_rng(0), 64

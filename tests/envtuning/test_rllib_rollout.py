@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
 
-from envtuning.trainees.rllib.rollout import Rollout, draw_actions, generalised_advantages
+from envtuning.trainees.lakes.rollout import Rollout, draw_actions, generalised_advantages
 
 
 def advantage_by_definition(rewards, values, terminated, ended, gamma, lambda_, t):

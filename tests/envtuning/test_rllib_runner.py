@@ -35,7 +35,7 @@ def runner(ray_session):
 def test_replaying_its_actions_gives_its_rows_and_rewards(runner):
     runner.begin(seed=5)
     runner.sample()
-    rollout = runner._rollout
+    rollout = runner.sampler.rollout
     lakes = mfl.LakeBatch(MIXED, 16, **ENV)
     lakes.seed(np.random.SeedSequence([5, 0]).generate_state(16, np.uint32).astype(np.int64))
     observation = lakes.reset()
@@ -76,7 +76,7 @@ def test_seed_decides_everything(runner):
 def test_counts_are_the_rollouts(runner):
     runner.begin(seed=3)
     runner.sample()
-    rollout, outcomes = runner._rollout, runner.outcomes
+    rollout, outcomes = runner.sampler.rollout, runner.outcomes
     assert outcomes["env_steps"] == rollout.moved.sum()
     assert outcomes["episodes"] == rollout.ended.sum() > 0
     assert outcomes["valid"] <= outcomes["successes"] <= outcomes["episodes"]
@@ -93,9 +93,9 @@ def test_masked_moves_are_never_made(runner):
 def test_episodes_go_on_across_samples(runner):
     runner.begin(seed=9)
     runner.sample()
-    last = runner._rollout.rows[-1].copy()
+    last = runner.sampler.rollout.rows[-1].copy()
     runner.sample()
-    np.testing.assert_array_equal(runner._rollout.rows[0], last)
+    np.testing.assert_array_equal(runner.sampler.rollout.rows[0], last)
 
 
 def test_knows_its_spaces(runner):

@@ -118,7 +118,14 @@ def test_a_circle_of_imports_is_seen(tmp_path, monkeypatch):
 
 
 # Where lakes are known: their world, and the trainees that learn on nothing else.
-KNOW_LAKES = ("worlds/lakes/", "trainees/scripted.py", "trainees/ppo/", "trainees/rllib/", "trainees/language/")
+KNOW_LAKES = (
+    "worlds/lakes/",
+    "trainees/scripted.py",
+    "trainees/lakes/",
+    "trainees/ppo/",
+    "trainees/rllib/",
+    "trainees/language/",
+)
 
 
 def test_the_loop_knows_no_lake():

@@ -149,7 +149,7 @@ def test_worlds_are_made_by_name_or_place():
     for name, options, says in [
         ("seas", {}, "no world 'seas': there are lakes"),
         ("no.module:World", {}, "cannot be imported"),
-        ("envtuning.runs.seeds:World", {}, "has no World"),
+        ("envtuning.runs.seeds:World", {}, "has no 'World'"),
         ("envtuning.runs.seeds:derive", {"seed": 1}, "is of type int, no World"),
         ("lakes", {"depth": 3}, "cannot be made with these options"),
     ]:

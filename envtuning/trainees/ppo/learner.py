@@ -8,14 +8,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo.network import AgentNetwork
-from envtuning.trainees.ppo.options import PPOOptions
 
 
 class PPOLearner:
     """Owns the optimiser. What ``learn`` does depends on weights, optimiser, experience and the generator's state alone."""
 
-    def __init__(self, network: AgentNetwork, options: PPOOptions) -> None:
+    def __init__(self, network: AgentNetwork, options: LakeOptions) -> None:
         self.network, self.options = network, options
         self.optimiser = torch.optim.Adam(network.parameters(), lr=options.lr, fused=True)
 

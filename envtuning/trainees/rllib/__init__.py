@@ -1,4 +1,5 @@
 """PPO on RLlib's new API stack, sampled from the native batch.
 
-Read in this order: ``rollout`` (experience as arrays), ``runner``, ``network``, ``ppo``, ``options``, ``trainee``, ``policy``.
+Read in this order: ``runner``, ``network``, ``ppo``, ``options``, ``trainee``. Sampling and the loop of iterations are
+``trainees.lakes``.
 """

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from gymnasium import spaces
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
+from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.rllib.network import LakeNetwork
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.runner import LakeEnvRunner
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
 
 
-class RLlibOptions(BaseModel):
-    """How the trainee sees, samples and learns.
+class RLlibOptions(LakeOptions):
+    """How the network is built and where it is trained, beside all of ``LakeOptions``.
 
     The defaults were measured on boards of 4–9 a side with 2–4 agents, ``collisions="end"``, 100k–400k env steps:
 
@@ -37,38 +38,11 @@ class RLlibOptions(BaseModel):
       6×6 (8 to 12 seconds of CPU each).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    window: int | None = Field(
-        5, description="Side of the view around an agent, odd; null: as far as the board may reach."
-    )
-    hints: bool = Field(
-        False, description="Whether the observation has hint channels (LakeConfig.hint_strength scales them)."
-    )
-
     encoder: Literal["conv", "mlp"] = Field("mlp", description="How the view is read.")
     channels: tuple[int, ...] = Field((16, 32), description="Of the convolutions, 3×3 each.")
-    hidden: tuple[int, ...] = Field((256, 128), min_length=1, description="Widths of the dense layers.")
     separate_value: bool = Field(False, description="Whether the value has dense layers of its own.")
-
-    num_envs: int = Field(128, ge=1, description="Lakes per EnvRunner, moved by one kernel call.")
-    rollout: int = Field(32, ge=1, description="Steps in each lake per iteration.")
     pool_size: int | None = Field(
         None, ge=1, description="Instances per stage to draw episodes from; null: the world's default."
-    )
-
-    lr: float = Field(1e-3, gt=0, description="Adam's learning rate.")
-    minibatch: int = Field(1024, ge=1, description="Agent steps per gradient step, on each Learner.")
-    epochs: int = Field(4, ge=1, description="Passes over each iteration's experience.")
-    gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
-    gae_lambda: float = Field(0.95, ge=0, le=1, description="λ of the generalised advantage.")
-    clip: float = Field(0.2, gt=0, description="PPO's clip of the probability ratio.")
-    entropy: float = Field(0.01, ge=0, description="Weight of the entropy bonus.")
-    value_weight: float = Field(0.5, ge=0, description="Weight of the value's loss.")
-    grad_clip: float = Field(0.5, gt=0, description="Largest global norm of a gradient.")
-
-    temperature: float = Field(
-        0.5, ge=0, description="At which policy() draws its actions; 0: the likeliest, 1: as trained."
     )
 
     num_env_runners: int = Field(0, ge=0, description="Remote EnvRunners; 0: sample in this process.")
@@ -77,9 +51,6 @@ class RLlibOptions(BaseModel):
     cpus_per_learner: float = Field(1, ge=0, description="What Ray reserves for each remote Learner.")
     gpus_per_learner: float = Field(0, ge=0, description="GPUs for each Learner.")
     sample_timeout: float = Field(120.0, gt=0, description="Seconds after which a remote EnvRunner counts as lost.")
-    torch_threads: int = Field(
-        1, ge=1, description="CPU threads of PyTorch in this process; such small networks need one."
-    )
 
 
 def algorithm_config(

@@ -16,30 +16,28 @@ from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_OPTIMIZER, COMPONENT_RL_
 from ray.rllib.utils.metrics import LEARNER_RESULTS
 
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged, WorkerLost
+from envtuning.trainees.base import Metrics, OnIteration, WorkerLost
+from envtuning.trainees.lakes.sampler import as_metrics
+from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.process_state import process_state
 from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
-from envtuning.trainees.rllib.policy import SharedPolicy
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.ray_session import start_ray
 from envtuning.worlds.world import InfeasibleConfig, World
 from mapf_frozenlake import GenerationError, LakeConfig
-from mapf_frozenlake.types import MAX_SIZE
-from mapf_frozenlake.world.layout import checked_window
 
 _PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds of a Learner
 _LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
-_LATELY = 10  # iterations over which the gradient's norm is smoothed: RLlib gives the last minibatch's only
 
 
-class RLlibTrainee:
+class RLlibTrainee(LakeTrainee):
     """A ``Trainee``: see there for what its methods promise. With a local runner and learner it is deterministic.
 
     ``algorithm`` is the RLlib Algorithm itself, for whatever else RLlib can do with it; ``options`` are ``RLlibOptions``.
     """
 
-    form = "acts"
-    reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
+    options_type = RLlibOptions
+    options: RLlibOptions
 
     def __init__(
         self,
@@ -50,40 +48,20 @@ class RLlibTrainee:
         seed: int = 0,
         **options: Any,
     ) -> None:
-        self.options = RLlibOptions(**options)
-        if world is not None and world.config_type is not LakeConfig:
-            raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
-        self.env_kwargs = {
-            "observation": "ego",
-            "window": checked_window(self.options.window, room["max_size"]),
-            "hints": self.options.hints,
-            "max_size": room["max_size"],
-            "max_agents": room["max_agents"],
-        }
+        super().__init__(room=room, world=world, options=options)
         start_ray()
         with process_state(seed, self.options.torch_threads):
             self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, list(exclude), seed))
-
-    @staticmethod
-    def check_options(**options: Any) -> None:
-        """Raises ``ValueError`` for options that are none; starts nothing."""
-        checked_window(RLlibOptions(**options).window, MAX_SIZE)
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         RLlibCurriculumCallback.swap(self.algorithm, config)
         with _infeasible():
             self.algorithm.env_runner_group.foreach_env_runner(partial(_begin, seed=seed))
-        history: list[Metrics] = []
         with process_state(seed, self.options.torch_threads):
             self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
-            while sum(done["env_steps"] for done in history) < budget:
-                history.append(self._iterate())
-                if on_iteration is not None:
-                    on_iteration(history[-1])  # first, so that the steps of a divergence are charged too
-                self._check_finite(history[-1])
-        return _summary(history)
+            return self.iterate(self._once, budget, on_iteration)
 
-    def _iterate(self) -> Metrics:
+    def _once(self) -> Metrics:
         """One of RLlib's iterations, as our metrics."""
         lost = 0.0
         deadline = time.monotonic() + self.options.sample_timeout
@@ -99,28 +77,18 @@ class RLlibTrainee:
                     f"{self.options.sample_timeout} s: make a new trainee and load the last checkpoint"
                 )
             time.sleep(1)  # RLlib brings lost runners back, as soon as Ray has restarted them
-        metrics = _as_metrics(results[LEARNER_RESULTS][DEFAULT_MODULE_ID], outcomes)
+        metrics = as_metrics(outcomes) | _learnt(results[LEARNER_RESULTS][DEFAULT_MODULE_ID])
         if lost:
             metrics["workers_lost"] = lost
         return metrics
 
-    def _check_finite(self, metrics: Metrics) -> None:
-        """Raises ``TrainingDiverged`` for numbers, or weights, that are not finite."""
-        wrong = [name for name in ("loss", "grad_norm") if not np.isfinite(metrics[name])]
-        learners = self.algorithm.learner_group.foreach_learner(_has_finite_weights)
-        if not all(result.get() for result in learners):
-            wrong.append("weights")
-        if wrong:
-            raise TrainingDiverged(
-                f"{', '.join(wrong)} left the finite numbers: go on from the last checkpoint with a lower learning rate "
-                f"(lr={self.options.lr}) or a smaller grad_clip ({self.options.grad_clip})"
-            )
-
-    def policy(self) -> SharedPolicy:
-        """The policy as it is now, a copy; acts at ``options.temperature``."""
+    def copied_network(self) -> Any:
         network = network_spec(self.options, self.env_kwargs).build()
         network.set_state(self.algorithm.learner_group.get_weights()[DEFAULT_MODULE_ID])
-        return SharedPolicy(network, self.env_kwargs, temperature=self.options.temperature)
+        return network
+
+    def weights_are_finite(self) -> bool:
+        return all(result.get() for result in self.algorithm.learner_group.foreach_learner(_has_finite_weights))
 
     def save(self, folder: Path) -> None:
         """Weights and optimiser. There is no random state to keep: each ``train`` call is seeded."""
@@ -154,36 +122,16 @@ def _infeasible() -> Iterator[None]:
         raise InfeasibleConfig(str(error)) from error
 
 
-def _as_metrics(learned: dict[str, Any], outcomes: dict[str, float]) -> Metrics:
-    episodes = max(1, outcomes["episodes"])
+def _learnt(learner: dict[str, Any]) -> Metrics:
+    """What the Learner says of its last update, by our names."""
     return {
-        "env_steps": float(outcomes["env_steps"]),
-        "episodes": float(outcomes["episodes"]),
-        "success_rate": outcomes["successes"] / episodes,
-        "valid_rate": outcomes["valid"] / episodes,
-        "episode_length": outcomes["episode_steps"] / episodes,
-        "reward": outcomes["reward"] / outcomes["env_steps"],  # per env step, the agents' mean
-        "grad_norm": float(learned["gradients_default_optimizer_global_norm"]),
-        "loss": float(learned["total_loss"]),
-        "policy_loss": float(learned["policy_loss"]),
-        "value_loss": float(learned["vf_loss"]),
-        "explained_variance": float(learned["vf_explained_var"]),
-        "entropy": float(learned["entropy"]),
+        "grad_norm": float(learner["gradients_default_optimizer_global_norm"]),
+        "loss": float(learner["total_loss"]),
+        "policy_loss": float(learner["policy_loss"]),
+        "value_loss": float(learner["vf_loss"]),
+        "explained_variance": float(learner["vf_explained_var"]),
+        "entropy": float(learner["entropy"]),
     }
-
-
-def _summary(history: list[Metrics]) -> Metrics:
-    """A call's metrics: sums of what is counted, rates over its last iterations, the gradient smoothed."""
-    late = history[-_LATELY:]
-    episodes = sum(done["episodes"] for done in late)
-    summary = dict(history[-1])
-    for name in ("success_rate", "valid_rate"):
-        summary[name] = sum(done[name] * done["episodes"] for done in late) / max(1.0, episodes)
-    summary["grad_norm"] = sum(done["grad_norm"] for done in late) / len(late)
-    for name in ("env_steps", "episodes", "workers_lost"):
-        if any(name in done for done in history):
-            summary[name] = sum(done.get(name, 0.0) for done in history)
-    return summary
 
 
 def _begin(env_runner: Any, *, seed: int) -> None:

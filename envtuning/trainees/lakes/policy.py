@@ -7,16 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from envtuning.trainees.rllib.rollout import draw_actions
+from envtuning.trainees.lakes.rollout import draw_actions
+from envtuning.trainees.lakes.sampler import Decides
 from mapf_frozenlake.types import Action
 
 
-class Network(Protocol):
-    """What the policy needs of a PyTorch module."""
-
-    def policy_and_value(self, rows: Tensor) -> tuple[Tensor, Tensor]: ...
+class Network(Decides, Protocol):
+    """A PyTorch module that decides."""
 
     def eval(self) -> Any: ...
 

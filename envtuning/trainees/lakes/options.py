@@ -1,26 +1,28 @@
-"""What can be set about the PPO trainee; names and defaults are the RLlib trainee's."""
+"""What can be set about any trainee of lakes that learns by PPO."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class PPOOptions(BaseModel):
-    """How the trainee sees, samples and learns."""
+class LakeOptions(BaseModel):
+    """How the trainee sees, samples and learns; the defaults were measured (see ``RLlibOptions``)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     window: int | None = Field(
         5, description="Side of the view around an agent, odd; null: as far as the board may reach."
     )
-    hints: bool = Field(False, description="Whether the observation has hint channels.")
+    hints: bool = Field(
+        False, description="Whether the observation has hint channels (LakeConfig.hint_strength scales them)."
+    )
     hidden: tuple[int, ...] = Field((256, 128), min_length=1, description="Widths of the dense layers.")
 
-    num_envs: int = Field(128, ge=1, description="Lakes, moved by one kernel call.")
+    num_envs: int = Field(128, ge=1, description="Lakes, moved by one kernel call; with EnvRunners, in each of them.")
     rollout: int = Field(32, ge=1, description="Steps in each lake per iteration.")
 
     lr: float = Field(1e-3, gt=0, description="Adam's learning rate.")
-    minibatch: int = Field(1024, ge=1, description="Agent steps per gradient step.")
+    minibatch: int = Field(1024, ge=1, description="Agent steps per gradient step; with Learners, on each of them.")
     epochs: int = Field(4, ge=1, description="Passes over each iteration's experience.")
     gamma: float = Field(0.99, ge=0, le=1, description="Discount.")
     gae_lambda: float = Field(0.95, ge=0, le=1, description="λ of the generalised advantage.")
@@ -32,4 +34,6 @@ class PPOOptions(BaseModel):
     temperature: float = Field(
         0.5, ge=0, description="At which policy() draws its actions; 0: the likeliest, 1: as trained."
     )
-    torch_threads: int = Field(1, ge=1, description="CPU threads of PyTorch; such small networks need one.")
+    torch_threads: int = Field(
+        1, ge=1, description="CPU threads of PyTorch in this process; such small networks need one."
+    )

@@ -1,0 +1,96 @@
+"""``LakeSampler``: rollouts of the native batch. One forward pass and one kernel call move every agent of every lake."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from envtuning.trainees.base import Metrics
+from envtuning.trainees.lakes.rollout import Rollout, draw_actions
+from mapf_frozenlake.types import Action
+from mapf_frozenlake.world.batch import LakeBatch
+
+
+class Decides(Protocol):
+    """What sampling asks of a network."""
+
+    def policy_and_value(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """float32[n, EgoLayout.size] → masked logits [n, NUM_ACTIONS], values [n]."""
+        ...
+
+
+class LakeSampler:
+    """Plays a batch of lakes from a fresh start on; what it samples depends on weights, config and seed alone."""
+
+    def __init__(self, env: LakeBatch, length: int, seed: np.random.SeedSequence) -> None:
+        self.env = env
+        self._random = np.random.default_rng(seed)
+        env.seed(seed.generate_state(env.num_envs, np.uint32).astype(np.int64))
+        self.rollout = Rollout.empty(length, env.num_envs, env.max_agents, env.layout.size)
+        self.rollout.rows[-1] = env.reset()
+
+    def sample(self, network: Decides) -> tuple[Rollout, dict[str, float]]:
+        """``length`` steps in each lake from where the last ones ended, and the counts that ``as_metrics`` reads.
+
+        The rollout is written anew by the next call.
+        """
+        rollout, env = self.rollout, self.env
+        counts: dict[str, float] = defaultdict(float)
+        ended = rollout.ended[-1].copy()
+        rollout.rows[0] = rollout.rows[-1]
+        for t in range(len(rollout)):
+            rollout.active[t] = env.active
+            rollout.moved[t] = ~ended  # an episode that has ended is replaced in this step
+            self._decide(network, t)
+            step = env.step(rollout.actions[t])
+            rollout.rows[t + 1] = step.observation
+            rollout.rewards[t] = step.rewards
+            rollout.terminated[t] = step.terminated
+            ended = rollout.ended[t] = (step.terminated | step.truncated).astype(np.bool_)
+            if ended.any():
+                counts["episodes"] += int(ended.sum())
+                counts["successes"] += int((env.success[ended] > 0).sum())
+                counts["valid"] += int((env.valid[ended] > 0).sum())
+                counts["episode_steps"] += int(env.step_count[ended].sum())
+        rollout.values[-1][env.active] = _forward(network, rollout.rows[-1][env.active])[1]
+        counts["env_steps"] = int(rollout.moved.sum())
+        counts["reward"] = float(rollout.rewards.sum() / rollout.active.sum(axis=2).mean())
+        return rollout, counts
+
+    def _decide(self, network: Decides, t: int) -> None:
+        """Draw the actions of step t, and write down what the network thought of them."""
+        rollout = self.rollout
+        agents = rollout.active[t]
+        logits, values = _forward(network, rollout.rows[t][agents])
+        actions = np.empty(len(logits), np.int64)
+        log_probs = np.empty(len(logits), np.float32)
+        draw_actions(logits, self._random.random(len(logits), dtype=np.float32), actions, log_probs)
+        rollout.actions[t] = int(Action.WAIT)
+        rollout.actions[t][agents] = actions
+        rollout.log_probs[t][agents] = log_probs
+        rollout.logits[t][agents] = logits
+        rollout.values[t][agents] = values
+
+
+def _forward(network: Decides, rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    with torch.inference_mode():
+        logits, values = network.policy_and_value(torch.from_numpy(rows))
+    return logits.numpy(), values.numpy()
+
+
+def as_metrics(counts: dict[str, float]) -> Metrics:
+    """What came of a rollout, or of several whose counts were added up."""
+    episodes = max(1, counts["episodes"])
+    return {
+        "env_steps": float(counts["env_steps"]),
+        "episodes": float(counts["episodes"]),
+        "success_rate": counts["successes"] / episodes,
+        "valid_rate": counts["valid"] / episodes,
+        "episode_length": counts["episode_steps"] / episodes,
+        "reward": counts["reward"] / counts["env_steps"],  # per env step, the agents' mean
+    }

@@ -1,0 +1,89 @@
+"""``LakeTrainee``: what the trainees of lakes have in common, whoever samples and takes the gradient steps."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.lakes.options import LakeOptions
+from envtuning.trainees.lakes.policy import Network, SharedPolicy
+from envtuning.worlds.world import Form, World
+from mapf_frozenlake import LakeConfig
+from mapf_frozenlake.types import MAX_SIZE
+from mapf_frozenlake.world.layout import checked_window
+
+LATELY = 10  # iterations over which a call's rates are taken and its gradient's norm is smoothed
+
+
+class LakeTrainee(ABC):
+    """One policy shared by all agents, over the observation "ego". ``options`` are those of ``options_type``."""
+
+    form: Form = "acts"
+    reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
+    options_type: ClassVar[type[LakeOptions]]
+
+    def __init__(self, *, room: Mapping[str, Any], world: World[Any] | None, options: Mapping[str, Any]) -> None:
+        self.options: Any = self.options_type(**options)
+        if world is not None and world.config_type is not LakeConfig:
+            raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
+        self.env_kwargs: dict[str, Any] = {
+            "observation": "ego",
+            "window": checked_window(self.options.window, room["max_size"]),
+            "hints": self.options.hints,
+            "max_size": room["max_size"],
+            "max_agents": room["max_agents"],
+        }
+
+    @classmethod
+    def check_options(cls, **options: Any) -> None:
+        """Raises ``ValueError`` for options that are none; starts nothing."""
+        checked_window(cls.options_type(**options).window, MAX_SIZE)
+
+    @abstractmethod
+    def copied_network(self) -> Network:
+        """A copy of the network as it is now."""
+
+    @abstractmethod
+    def weights_are_finite(self) -> bool:
+        """Whether every weight is a number."""
+
+    def policy(self) -> SharedPolicy:
+        """The policy as it is now, a copy; acts at ``options.temperature``."""
+        return SharedPolicy(self.copied_network(), self.env_kwargs, temperature=self.options.temperature)
+
+    def iterate(self, once: Callable[[], Metrics], budget: int, on_iteration: OnIteration | None) -> Metrics:
+        """One iteration after the other until ``budget`` env steps are spent; the call's metrics."""
+        history: list[Metrics] = []
+        while sum(done["env_steps"] for done in history) < budget:
+            history.append(once())
+            if on_iteration is not None:
+                on_iteration(history[-1])  # first, so that the steps of a divergence are charged too
+            self._raise_unless_finite(history[-1])
+        return summary(history)
+
+    def _raise_unless_finite(self, metrics: Metrics) -> None:
+        wrong = [name for name in ("loss", "grad_norm") if not math.isfinite(metrics[name])]
+        if not self.weights_are_finite():
+            wrong.append("weights")
+        if wrong:
+            raise TrainingDiverged(
+                f"{', '.join(wrong)} left the finite numbers: go on from the last checkpoint with a lower learning rate "
+                f"(lr={self.options.lr}) or a smaller grad_clip ({self.options.grad_clip})"
+            )
+
+
+def summary(history: list[Metrics]) -> Metrics:
+    """A call's metrics: sums of what is counted, rates over its last iterations, the gradient smoothed."""
+    late = history[-LATELY:]
+    episodes = max(1.0, sum(done["episodes"] for done in late))
+    found = dict(history[-1])
+    for name in ("success_rate", "valid_rate"):
+        found[name] = sum(done[name] * done["episodes"] for done in late) / episodes
+    found["grad_norm"] = sum(done["grad_norm"] for done in late) / len(late)
+    for name in ("env_steps", "episodes", "workers_lost"):
+        if any(name in done for done in history):
+            found[name] = sum(done.get(name, 0.0) for done in history)
+    return found
