@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import pairwise
@@ -45,8 +45,8 @@ class LakeBatch(LakeView):
     """``num_envs`` lakes in one struct of arrays.
 
     Env e with seed s plays, as its k-th episode, row hash(s, k) of a pool fixed by the config: the same in any process,
-    batch size and thread count; with ``instance``, every episode is played on that one. ``max_size``, ``max_agents``,
-    ``window`` and ``hints`` fix the shapes for good; configs change within them.
+    batch size and thread count; with ``instance``, every episode is played on that one, and with ``choose`` on the row that it
+    names. ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class LakeBatch(LakeView):
         exclude: Any = None,
         certify: Certificate | None = None,
         instance: Instance | None = None,
+        choose: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
     ) -> None:
         config = config if config is not None else LakeConfig()
         counts = {
@@ -102,6 +103,7 @@ class LakeBatch(LakeView):
         self._threads = min(threads, num_envs)
         self._workers: ThreadPoolExecutor | None = None
         self._instance = instance
+        self.choose = choose  # of the envs that begin: the pool's rows that they play; None: by seed and episode
         self._unborn, self._over = num_envs, 0  # envs without a first episode; with one that is over and not yet reset
         self.num_ended = 0  # episodes that the last step ended
         self.final_observation: NDArray | None = None  # [n, A, …]: rows of envs that ended in the last same-step step
@@ -237,7 +239,11 @@ class LakeBatch(LakeView):
         if instances is None:
             pool = self._pool if self._pool is not None else self.pool
             arguments = (self._table, envs, rows, self._boards, self._rules)
-            if not kernels.begin_envs(*arguments, pool.size, pool.ready):
+            if self.choose is not None:
+                rows[:] = self.choose(envs)
+                pool.ensure(rows)
+                kernels.begin_envs(*arguments, 0, pool.ready)
+            elif not kernels.begin_envs(*arguments, pool.size, pool.ready):
                 pool.ensure(rows)
                 kernels.begin_envs(*arguments, 0, pool.ready)
         else:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from envtuning.trainees.base import Metrics
+from envtuning.trainees.lakes.levels import LevelReplay
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions
 from mapf_frozenlake.types import Action
 from mapf_frozenlake.world.batch import LakeBatch
@@ -25,10 +26,16 @@ class Decides(Protocol):
 
 
 class LakeSampler:
-    """Plays a batch of lakes from a fresh start on; what it samples depends on weights, config and seed alone."""
+    """Plays a batch of lakes from a fresh start on; what it samples depends on weights, config and seed alone.
 
-    def __init__(self, env: LakeBatch, length: int, seed: np.random.SeedSequence) -> None:
-        self.env = env
+    ``levels`` chooses the boards, and is told what came of them; without it each episode has a new one.
+    """
+
+    def __init__(
+        self, env: LakeBatch, length: int, seed: np.random.SeedSequence, levels: LevelReplay | None = None
+    ) -> None:
+        self.env, self.levels = env, levels
+        env.choose = levels.choose if levels is not None else None
         self._random = np.random.default_rng(seed)
         env.seed(seed.generate_state(env.num_envs, np.uint32).astype(np.int64))
         self.rollout = Rollout.empty(length, env.num_envs, env.max_agents, env.layout.size)
@@ -47,7 +54,11 @@ class LakeSampler:
             rollout.active[t] = env.active
             rollout.moved[t] = ~ended  # an episode that has ended is replaced in this step
             self._decide(network, t)
+            if self.levels is not None:
+                self.levels.before(t)
             step = env.step(rollout.actions[t])
+            if self.levels is not None:
+                self.levels.after(t, env.step_count, env.success)
             rollout.rows[t + 1] = step.observation
             rollout.rewards[t] = step.rewards
             rollout.terminated[t] = step.terminated

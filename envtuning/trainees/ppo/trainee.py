@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from envtuning.trainees.base import Metrics, OnIteration
-from envtuning.trainees.lakes.options import LakeOptions
+from envtuning.trainees.lakes.levels import LevelReplay
 from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics
 from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.ppo.network import AgentNetwork
+from envtuning.trainees.ppo.options import PPOOptions
 from envtuning.trainees.process_state import process_state
 from envtuning.worlds.world import InfeasibleConfig, World
 from mapf_frozenlake import GenerationError, LakeBatch, LakeConfig
@@ -24,10 +25,10 @@ from mapf_frozenlake.world.layout import EgoLayout
 
 
 class PPOTrainee(LakeTrainee):
-    """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``LakeOptions``."""
+    """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``PPOOptions``."""
 
-    options_type = LakeOptions
-    options: LakeOptions
+    options_type = PPOOptions
+    options: PPOOptions
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class PPOTrainee(LakeTrainee):
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         try:
-            sampler = LakeSampler(self._lakes(config), self.options.rollout, np.random.SeedSequence(seed))
+            sampler = self._sampler(config, seed)
         except GenerationError as error:
             raise InfeasibleConfig(str(error)) from error
         shuffle = torch.Generator().manual_seed(seed)
@@ -57,13 +58,27 @@ class PPOTrainee(LakeTrainee):
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:
         """Sample, then learn from it."""
         rollout, counts = sampler.sample(self.network)
+        if sampler.levels is not None:
+            sampler.levels.learnt(rollout, self.options.gae_lambda, sampler.env.pool.arrays.makespan)
         experience = rollout.experience(self.options.gamma, self.options.gae_lambda)
         return as_metrics(counts) | self.learner.learn(experience, shuffle)
+
+    def _sampler(self, config: LakeConfig, seed: int) -> LakeSampler:
+        options, lakes = self.options, self._lakes(config)
+        levels = None
+        if options.levels is not None:
+            shape = {"num_envs": lakes.num_envs, "pool_size": lakes.pool.size, "length": options.rollout}
+            levels = LevelReplay(options.levels, **shape, gamma=options.gamma, seed=seed)
+        return LakeSampler(lakes, options.rollout, np.random.SeedSequence(seed), levels)
 
     def _lakes(self, config: LakeConfig) -> LakeBatch:
         if self._env is None:
             self._env = LakeBatch(
-                num_envs=self.options.num_envs, config=config, exclude=self.exclude, **self.env_kwargs
+                num_envs=self.options.num_envs,
+                config=config,
+                exclude=self.exclude,
+                certify=self.options.levels.certificate if self.options.levels else None,
+                **self.env_kwargs,
             )
         self._env.set_config(config)
         return self._env

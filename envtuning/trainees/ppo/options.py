@@ -1,0 +1,16 @@
+"""What can be set about the PPO trainee."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from envtuning.trainees.lakes.levels import LevelOptions
+from envtuning.trainees.lakes.options import LakeOptions
+
+
+class PPOOptions(LakeOptions):
+    """All of ``LakeOptions``, and which boards are played."""
+
+    levels: LevelOptions | None = Field(
+        None, description="How boards of the stage's config are chosen, by their scores; null: each is new."
+    )
