@@ -62,7 +62,7 @@ class Learner:
                 model=model,
                 reward_funcs=self.outcomes,
                 args=GRPOConfig(
-                    output_dir=self.folder.name, seed=seed, max_steps=1, use_cpu=_on_cpu(), **self.options.settings()
+                    output_dir=self.folder.name, seed=seed, max_steps=1, **(_of_device() | self.options.settings())
                 ),
                 train_dataset=dataset([{"prompt": "", "metadata": {}}]),  # rows come with each stretch
                 processing_class=self.tokenizer,
@@ -213,8 +213,9 @@ def _number(value: Any) -> float:
     return float(value) if value is not None else math.nan
 
 
-def _on_cpu() -> bool:
-    return not torch.cuda.is_available()
+def _of_device() -> dict[str, Any]:
+    """What TRL is told of the machine. It computes in bfloat16 by default, which most CPUs only emulate: six times slower."""
+    return {} if torch.cuda.is_available() else {"use_cpu": True, "bf16": False}
 
 
 def _dtype(name: str) -> Any:
