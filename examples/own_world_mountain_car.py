@@ -20,9 +20,7 @@ from envtuning.worlds.world import About
 
 class Hill(BaseModel):
     share: float = Field(1.0, ge=0, le=1, description="Part of the data.")
-    power: float = Field(
-        1.0, ge=0.5, le=4, description="Of the engine; 1 is Gymnasium's, too weak to drive straight up."
-    )
+    power: float = Field(1.0, ge=0.5, le=4, description="Of the engine; 1, Gymnasium's, can't drive straight up.")
     gravity: float = Field(1.0, ge=0.5, le=1.2, description="1 is Gymnasium's.")
 
 
