@@ -18,6 +18,8 @@ announce(
         "envtuning.run_folder": "envtuning.runs.folder",
         "envtuning.spec": "envtuning.runs.spec",
         "envtuning.trainee": "envtuning.trainees.base",
+        "envtuning.trainees.rllib.policy": "envtuning.trainees.lakes.policy",
+        "envtuning.trainees.rllib.rollout": "envtuning.trainees.lakes.rollout",
         "envtuning.wrappers": "envtuning.curriculum.wrappers",
         "envtuning.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
         "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from html import escape
 from importlib import import_module
 from pathlib import Path
 
@@ -47,7 +48,11 @@ def test_it_runs_and_has_a_page(example, tmp_path):
     assert not run.incidents()
     text = page.read_text()
     assert run.world.about.label(run.test.last[0].name) in text
-    assert "no pictures" in text or "<svg" in text
+    assert "gradient norm" not in text  # Stable-Baselines3 tells none: the loss is drawn
+    assert "<h4>loss in training</h4>" in text
+    cases = run.done_stages[-1].report.failure_cases
+    assert ("Failed" in text) == bool(cases)
+    assert all(escape(case.explanation) in text for case in cases)  # a world without films shows them in words
 
 
 def test_minigrids_failures_are_shown_as_pictures():

@@ -104,6 +104,19 @@ class RunView:
         names = {result.name for stage in self.done for result in stage.results}
         return sorted(names, key=natural_key)
 
+    @property
+    def learning(self) -> list[str]:
+        """The training metrics to draw: success, and the gradient's norm or else the loss, where the trainee tells them."""
+        told = {
+            metric
+            for stage in self.stages
+            for line in stage.lines
+            if line.get("kind") == "iteration"
+            for metric in line
+        }
+        steady = next((metric for metric in ("grad_norm", "loss") if metric in told), None)
+        return [metric for metric in ("success_rate", steady) if metric in told]
+
     def knobs(self) -> list[KnobRow]:
         """Every knob of the configs, one cell a stage; rows that no stage has are absent."""
         flat = [flatten(stage.chosen.config.model_dump(mode="json")) for stage in self.stages]
