@@ -15,7 +15,7 @@ from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
-from envtuning.worlds.lakes.episodes import behaviour, judged, plan_of
+from envtuning.worlds.lakes.episodes import behaviour, judged, plan_of, success_by_kind
 from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
 
@@ -131,7 +131,9 @@ def test_a_report_holds_every_section_and_survives_json(run):
     assert report.history[0].engineer == "default"
     assert report.history[1].engineer == "rules"
     assert report.history[1].config == run.stage(1).report.config
-    assert {"waits", "episode_length", "collisions", "collisions_avoided"} == set(report.behaviour["4"])
+    played = {"waits", "episode_length", "collisions", "collisions_avoided"}
+    assert played <= set(report.behaviour["4"])
+    assert all(name.startswith("valid_where_") for name in set(report.behaviour["4"]) - played)
     assert set(report.environment_stats) == {str(size) for size in LakeConfig(**report.config).slices}
     assert report.training["why_it_ended"] == run.stage(2).done.reason
     assert len(report.training["grad_norm_curve"]) == min(20, report.training["iterations"])
@@ -225,3 +227,20 @@ def test_a_scripted_trainee_learns_what_is_at_its_frontier_and_nothing_from_the_
         return float(trainee.skill[4])
 
     assert skill_after(0.1) > skill_after(0.5) > skill_after(0.9) > 0
+
+
+def test_success_is_split_by_what_the_knobs_control():
+    suite = generate(LakeConfig.single(5, num_agents=2, hole_ratio=0.2, wait_ratio=0.5), n=20, seed=3)
+    episodes = [Episode(case=k, slice="5", failure=None if k % 3 else "hole", metrics={}, cost={}) for k in range(20)]
+    found = success_by_kind(suite, episodes)
+    for waits, name in ((True, "valid_where_a_wait_is_needed"), (False, "valid_where_no_wait_is_needed")):
+        kind = [k for k in range(20) if suite[k].needs_wait is waits]
+        assert found[name] == pytest.approx(sum(bool(k % 3) for k in kind) / len(kind), abs=1e-3)
+    far = [sum(abs(a - b).sum() for a, b in zip(one.starts.astype(int), one.goals, strict=True)) for one in suite]
+    middle = sorted(far)[9:11]
+    nearer = [k for k in range(20) if far[k] < sum(middle) / 2]
+    assert found["valid_where_goals_are_near"] == pytest.approx(
+        sum(bool(k % 3) for k in nearer) / len(nearer), abs=1e-3
+    )
+    alone = success_by_kind(suite, episodes[:1])
+    assert not {"valid_where_goals_are_near", "valid_where_goals_are_far"} & set(alone)

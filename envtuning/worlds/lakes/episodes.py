@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envtuning.worlds.episodes import Episode
+from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import Playback, judge_and_play
 from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.text import ParseError
@@ -108,6 +109,26 @@ def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
         "collisions": collisions,
         "collisions_avoided": avoided,
     }
+
+
+def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str, float]:
+    """Valid rates of one size's episodes split by what the config's knobs control: whether a wait is needed, and how far the
+    goals are. A kind that has no board is left out.
+    """
+    boards = np.array([episode.case for episode in episodes])
+    valid = np.array([episode.succeeded for episode in episodes])
+    needs_wait = cases.needs_wait[boards]
+    distance = (
+        np.abs(cases.starts[boards].astype(int) - cases.goals[boards]).sum(axis=(1, 2)) / cases.num_agents[boards]
+    )
+    middle = np.median(distance)
+    kinds = {
+        "valid_where_a_wait_is_needed": needs_wait == 1,
+        "valid_where_no_wait_is_needed": needs_wait == 0,
+        "valid_where_goals_are_near": distance < middle,
+        "valid_where_goals_are_far": distance > middle,
+    }
+    return {name: round(float(valid[kind].mean()), 3) for name, kind in kinds.items() if kind.any()}
 
 
 def downhill(field: NDArray[np.int16], cell: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
-from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, plan_of
+from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, plan_of, success_by_kind
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Purpose, World
 from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite
@@ -104,6 +104,7 @@ class LakeWorld(World[LakeConfig]):
         for size, group in by_slice(episodes).items():
             rows = [behaviour(cases[episode.case], episode) for episode in group]  # type: ignore[arg-type]
             found[size] = {name: round(fmean(row[name] for row in rows), 3) for name in rows[0]}
+            found[size] |= success_by_kind(cases, group)
         return found
 
     def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
