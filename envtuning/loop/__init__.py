@@ -1,6 +1,6 @@
 """The loop: choose a config, train on it, validate, report, ask the engineer, and go round.
 
-Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``validation``, ``report``, ``ask``, ``transitions``.
+Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``attempt`` (one try at it), ``validation``, ``report``, ``ask``, ``transitions``.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -12,8 +12,9 @@ from typing import Any
 from engineers.report import Incident
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
 from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
+from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer
-from envtuning.loop.stage import RunStopped, StageRunner, raise_unless_fades
+from envtuning.loop.stage import RunStopped, StageRunner
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic
 from envtuning.runs.folder import Choose, RunError, RunFolder, StageConfig, Test, TestRecord, Train, next_task

@@ -1,0 +1,62 @@
+"""The command line itself, and how what goes wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from engineers import UnknownEngineer
+from envtuning.loop.ask import EngineerUnavailable
+from envtuning.loop.observer import UnknownObserver
+from envtuning.loop.stage import RunStopped
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunError
+from envtuning.runs.spec import SpecError
+from envtuning.show.console import make_console, print_error
+from envtuning.trainees import UnknownTrainee
+from envtuning.worlds.registry import UnknownWorld
+from envtuning.worlds.world import InfeasibleConfig, TooFewCases
+
+app = typer.Typer(
+    name="envtuning",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+console = make_console()
+
+
+def print_version(asked: bool) -> None:
+    if asked:
+        console.print(f"envtuning {version('mapf-frozenlake')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Train in stages, validate, report, and let an engineer write the next stage's config."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What a user can mend is told in one sentence, without a traceback."""
+    expected = (
+        SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
+        InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
+    )  # fmt: skip
+    try:
+        yield
+    except expected as error:
+        print_error("error", str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        print_error("interrupted", "`envtuning resume` goes on where it was")
+        raise typer.Exit(130) from None

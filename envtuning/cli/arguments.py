@@ -1,0 +1,80 @@
+"""What may stand on the command line, and what it means for a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from envtuning.runs.spec import RunSpec, SpecError
+
+Run = Annotated[Path, typer.Argument(help="A run's folder.")]
+Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder stands for its runs.")]
+Engineer = Annotated[
+    str | None,
+    typer.Option(help="Who writes the next config: rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="A key of the run's file and its value: trainee.options.lr=3e-4. May be given several times."
+    ),
+]
+Observed = Annotated[
+    list[str] | None,
+    typer.Option("--observer", help="package.module:factory of an observer of your own. May be given several times."),
+]
+
+
+def adjusted(
+    spec: RunSpec,
+    *,
+    engineer: str | None = None,
+    stages: int | None = None,
+    context: str | None = None,
+    max_cost: float | None = None,
+) -> RunSpec:
+    """The spec with what the command line says."""
+    if stages is not None:
+        spec = spec.with_rounds(stages)
+    changed = spec.engineer
+    if engineer is not None and engineer != changed.name:
+        changed = changed.model_copy(update={"name": engineer, "options": {}})
+    extra = {"context": context, "max_cost": max_cost}
+    options = changed.options | {name: value for name, value in extra.items() if value is not None}
+    return spec.model_copy(update={"engineer": changed.model_copy(update={"options": options})})
+
+
+def parse_settings(settings: list[str] | None) -> dict[str, Any]:
+    """``trainee.options.lr=3e-4`` by its dotted key; values are read as YAML."""
+    changes: dict[str, Any] = {}
+    for setting in settings or []:
+        key, sign, value = setting.partition("=")
+        if not sign or not all(key.split(".")):
+            raise SpecError(f"--set {setting!r}: write KEY=VALUE with a dotted key, such as trainee.options.lr=3e-4")
+        try:
+            changes[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise SpecError(f"--set {setting!r}: {value!r} is no value ({error})") from error
+    return changes
+
+
+def parse_seeds(text: str) -> list[int]:
+    """'3' is 0, 1, 2; '4,7' is 4 and 7; '4,' is 4 alone."""
+    try:
+        numbers = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise SpecError(f"seeds {text!r}: give a number of seeds, or a list such as 0,4,7") from None
+    chosen = numbers if "," in text else list(range(numbers[0] if numbers else 0))
+    if not chosen or min(chosen) < 0 or len(set(chosen)) != len(chosen):
+        raise SpecError(f"seeds {text!r}: give at least one seed, none below 0, none twice")
+    return chosen
+
+
+def run_name(spec: RunSpec) -> str:
+    """The preset's name, and the engineer's where it is not the preset's own."""
+    writes = any(stage.config == "engineer" for stage in spec.stages)
+    named_after = spec.engineer.name.replace("/", "_").replace(":", "_").replace("#", "_")
+    return f"{spec.name}-{named_after}" if writes and named_after != spec.name else spec.name

@@ -1,0 +1,79 @@
+"""Commands for language models: pretrain, evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envtuning.cli.app import app, console, told
+from envtuning.runs.spec import load_spec
+
+
+@app.command()
+def pretrain(
+    out: Annotated[Path, typer.Argument(help="The model's folder; must not exist yet.")],
+    what: Annotated[
+        str, typer.Option("--for", help="The preset or file of the run that the model is made for.")
+    ] = "paper-in-miniature",
+    hold_out: Annotated[
+        list[str] | None, typer.Option(help="Another preset or file whose held-out boards are left out, too.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Boards that it is taught.")] = 48_000,
+    seed: Annotated[int, typer.Option(min=0, help="Of weights and boards.")] = 0,
+) -> None:
+    """Make a small language model from nothing and teach it certified plans, for `trainee: {kind: grpo}`."""
+    with told():
+        from envtuning.trainees.language.commands import pretrain_for
+        from envtuning.trainees.language.pretrain import Pretraining
+
+        spec = load_spec(what)
+        options = Pretraining(samples=samples, seed=seed, style=spec.world.options.get("style", "paper"))
+        with console.status("making the model …") as status:
+            made = pretrain_for(
+                spec,
+                out,
+                also=[load_spec(name) for name in hold_out or ()],
+                options=options,
+                progress=lambda done, loss: status.update(
+                    f"{min(done, samples):,} of {samples:,} boards, loss {loss:.3f}"
+                ),
+            )
+        console.print(f"model: {made}", highlight=False)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Option(help="openai/MODEL, server/http://HOST:PORT/v1#MODEL, local/FOLDER, …")],
+    suite: Annotated[str, typer.Option(help="A shipped suite.")] = "mapf-frozenlake-3150",
+    out: Annotated[
+        Path, typer.Option(help="The file that keeps the replies: what it holds is not asked again.")
+    ] = Path("answers.jsonl"),
+    style: Annotated[str, typer.Option(help="How boards are written: paper, coordinates or short.")] = "paper",
+    workers: Annotated[int, typer.Option(min=1, help="Questions at the same time.")] = 4,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Of one reply, thoughts included.")] = 8_192,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="US dollars; needs a model whose price is known.")
+    ] = None,
+    max_total_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all questions and replies.")] = None,
+) -> None:
+    """Score a language model on the papers' benchmark, their published rows beside it."""
+    with told():
+        from envtuning.trainees.language.evaluate import evaluate_model
+
+        with console.status("asking …") as status:
+            table, meter = evaluate_model(
+                model,
+                suite,
+                answers=out,
+                style=style,  # type: ignore[arg-type]
+                workers=workers,
+                max_tokens=max_tokens,
+                max_cost=max_cost,
+                max_total_tokens=max_total_tokens,
+                progress=lambda done, of: status.update(f"{done:,} of {of:,} boards answered"),
+            )
+        console.print(str(table), highlight=False, markup=False)
+        cost = "unknown" if meter.cost is None else f"${meter.cost:.2f}"
+        console.print(f"asked now: {meter.questions:,} questions, {meter.tokens:,} tokens, cost {cost}; replies: {out}")

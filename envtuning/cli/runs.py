@@ -1,0 +1,119 @@
+"""Commands that carry out runs: run, resume, compare, presets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from envtuning.cli.app import app, console, told
+from envtuning.cli.arguments import Engineer, Observed, Run, Settings, adjusted, parse_seeds, parse_settings, run_name
+from envtuning.loop import run as loop
+from envtuning.loop.observer import Observers, observer_at
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
+from envtuning.show.console import ConsoleObserver, in_words, summary
+from envtuning.show.page import write_page
+from envtuning.studies import compare as comparing
+
+
+@app.command()
+def run(
+    what: Annotated[str, typer.Argument(help="A preset's name (see `envtuning presets`), or a YAML or JSON file.")],
+    engineer: Engineer = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7. One run folder each.")
+    ] = None,
+    stages: Annotated[
+        int | None, typer.Option(min=1, help="Only so many stages, or more: the last one repeated.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="What a language model is told: V1 to V6, or full.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="US dollars that the engineer may cost in a run.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; with several seeds, the folder that holds them.")
+    ] = None,
+    settings: Settings = None,
+    observer: Observed = None,
+) -> None:
+    """Run a preset or a file to its end. A run that was interrupted goes on where it was."""
+    with told():
+        spec = load_spec(what, changes=parse_settings(settings))
+        spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
+        chosen = parse_seeds(seeds) if seeds else [spec.seed]
+        for seed in chosen:
+            one = spec.model_copy(update={"seed": seed})
+            folder = (
+                out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
+            )
+            carry_out(loop.create(folder, one), observer)
+
+
+@app.command()
+def resume(folder: Run, observer: Observed = None) -> None:
+    """Go on with a run that was interrupted; it ends as if it had not been."""
+    with told():
+        carry_out(RunFolder(folder), observer)
+
+
+@app.command()
+def compare(
+    engineers: Annotated[str, typer.Option(help="Names, separated by commas.")] = "fixed,random,uniform,rules",
+    seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
+    what: Annotated[str, typer.Option("--preset", help="The preset or file that all of them run.")] = "engineer",
+    stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
+        "runs/compare"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    settings: Settings = None,
+) -> None:
+    """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
+    with told():
+        spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
+        names = [name.strip() for name in engineers.split(",") if name.strip()]
+        result = comparing.compare(
+            spec,
+            names,
+            parse_seeds(seeds),
+            out,
+            ConsoleObserver(console) if jobs == 1 else None,
+            jobs,
+            lambda job: console.print(f"finished {job.folder}", highlight=False),
+        )
+        console.print(comparing.table(result))
+        console.print(f"figures: {comparing.write(result, out)}", highlight=False)
+
+
+@app.command()
+def presets(
+    name: Annotated[str | None, typer.Argument(help="Print this preset's file, to copy and change.")] = None,
+) -> None:
+    """List the presets, or print one."""
+    with told():
+        if name is not None:
+            if name not in preset_names():
+                raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
+            console.print(preset_text(name), highlight=False, markup=False, end="")
+            return
+        listing = Table(box=None)
+        for heading in ("preset", "stages", "budget", "what it is"):
+            listing.add_column(heading, justify="right" if heading in ("stages", "budget") else "left")
+        for each in preset_names():
+            spec = load_spec(each)
+            listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,} {in_words(spec.unit)}", spec.description)
+        console.print(listing)
+
+
+def carry_out(one: RunFolder, observers: list[str] | None = None) -> None:
+    """Run what is left, then print the tables and where the page lies."""
+    heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
+    if next_task(one) is None:
+        console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
+    else:
+        loop.go(one, heard_by)
+    console.print(summary(one))
+    console.print(f"report page: {write_page([one.path], one.path / 'report.html')}", highlight=False)

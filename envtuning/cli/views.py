@@ -1,0 +1,144 @@
+"""Commands that show runs: show, report, tensorboard, replay."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from envtuning.cli.app import app, console, told
+from envtuning.cli.arguments import Run, Runs
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunError, RunFolder, next_task
+from envtuning.show.console import run_table, summary
+from envtuning.show.page import write_page
+from envtuning.show.tensorboard import EventFiles
+from envtuning.studies.study import run_folders
+from envtuning.worlds.world import Film
+
+
+@app.command()
+def show(
+    folders: Runs,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep the table up to date until the run ends.")] = False,
+) -> None:
+    """Each run's table: configs, costs, results, and what went wrong."""
+    with told():
+        for one in opened(folders):
+            if watch:
+                watch_table(one)
+            console.print(summary(one))
+            if next_task(one) is not None:
+                state = (
+                    "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` goes on"
+                )
+                console.print(f"this run {state}")
+
+
+@app.command()
+def report(
+    folders: Runs,
+    out: Annotated[Path | None, typer.Option(help="The page's file; default: report.html in the first run.")] = None,
+) -> None:
+    """Write one self-contained HTML page about one run, or about several side by side."""
+    with told():
+        runs = opened(folders)
+        page = write_page([one.path for one in runs], out or runs[0].path / "report.html")
+        console.print(f"report: {page}", highlight=False)
+
+
+@app.command()
+def tensorboard(
+    folders: Runs,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep them up to date until the runs end.")] = False,
+) -> None:
+    """Write the runs' metrics as TensorBoard event files, in a folder `tensorboard` each; `tensorboard --logdir RUN` shows them."""
+    with told():
+        files = [EventFiles(one) for one in opened(folders)]
+        for each in files:
+            console.print(f"event files: {each.catch_up()}", highlight=False)
+        while watch and any(atomic.is_locked(each.run.path) for each in files):
+            time.sleep(2)
+            for each in files:
+                each.catch_up()
+        for each in files:
+            each.close()
+
+
+@app.command()
+def replay(
+    folder: Run,
+    stage: Annotated[int, typer.Option(min=0, help="Which stage's validation.")] = 0,
+    case: Annotated[int | None, typer.Option(min=0, help="Which board; default: the first that failed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save a film (.gif or .svg) instead of showing it here.")] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="Seconds per step.")] = 0.5,
+) -> None:
+    """Show how a validation board was played."""
+    with told():
+        one = RunFolder(folder)
+        film = find_film(one, stage, case)
+        if out is not None:
+            with atomic.storage_errors(out):
+                film.save(out, seconds)
+            console.print(f"{out}: {film.title}", highlight=False)
+            return
+        show_film(film.frames, seconds)
+        console.print(f"stage {stage}, {film.title}")
+
+
+def watch_table(one: RunFolder) -> None:
+    """The table, kept up to date while somebody works on the run."""
+    with Live(run_table(one), console=console, refresh_per_second=2) as live:
+        while next_task(one) is not None and atomic.is_locked(one.path):
+            time.sleep(0.5)
+            live.update(run_table(one))
+
+
+def opened(folders: list[Path]) -> list[RunFolder]:
+    """The runs that these folders are or, as a comparison does, hold; of several, those that are neither are passed over."""
+    found: list[RunFolder] = []
+    for folder in folders:
+        here = [folder] if (folder / "run.json").is_file() else run_folders(folder)
+        if not here and len(folders) > 1:
+            console.print(f"{folder} is no run: passed over")
+        elif not here:
+            here = [folder]  # to be told what a run folder is
+        found += [RunFolder(each) for each in here]
+    if not found:
+        raise RunError(f"none of {len(folders)} folders is a run: `envtuning run` makes one")
+    return found
+
+
+def find_film(one: RunFolder, stage: int, case: int | None) -> Film:
+    """The film of a case of a stage's closing validation; of the first that failed where none is named."""
+    recorded = one.stage(stage).episodes()
+    if not recorded:
+        raise RunError(
+            f"stage {stage} of {one.path} has no episodes: its {len(one.done_stages)} finished stages start at 0"
+        )
+    if case is None:
+        case = next((episode.case for episode in recorded if not episode.succeeded), 0)
+    if case >= len(recorded):
+        raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
+    film = one.world.film(one.world.load(one.validation_file), recorded[case])
+    if film is None:
+        raise RunError(
+            f"the world {one.world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"
+        )
+    return film
+
+
+def show_film(pictures: Sequence[str], seconds: float) -> None:
+    """One picture over the other on a terminal, one below the other elsewhere."""
+    if not console.is_terminal:
+        console.print("\n\n".join(Text.from_ansi(picture).plain for picture in pictures), markup=False, highlight=False)
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        for picture in pictures:
+            live.update(Text.from_ansi(picture), refresh=True)
+            time.sleep(seconds)

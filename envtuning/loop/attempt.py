@@ -1,0 +1,223 @@
+"""One try at a stage with one config: train in stretches, validate, decide."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from envtuning.loop import inside
+from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, read_metrics
+from envtuning.loop.fading import FADE_PARTS, faded
+from envtuning.loop.observer import Progress
+from envtuning.loop.report import StageOutcome
+from envtuning.loop.transitions import Decision, History
+from envtuning.loop.validation import draw_probe
+from envtuning.runs.folder import closing_cost
+from envtuning.runs.seeds import derive
+from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
+from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
+
+if TYPE_CHECKING:
+    from envtuning.loop.stage import StageRunner
+
+
+class Attempt:
+    """One try at a stage with one config."""
+
+    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int = 0) -> None:
+        self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
+        self.spec, self.world = runner.run.spec, runner.run.world
+        self.unit = self.spec.unit
+        # A stage that diverged draws anew; one that lost a worker repeats itself.
+        again = ("worker_lost", "trainee_failed", "policy_failed", "odd_metrics")
+        self.draw = sum(incident.kind not in again for incident in runner.incidents)
+        self.closing_cost = closing_cost(runner.run, runner.folder.number)
+        self.history = History(unit=self.unit, objective=self.world.about.objective)
+        self.trained: Counter[str] = Counter()
+        self.validated: Counter[str] = Counter()
+        self.episodes: Sequence[Episode] = []
+        self.said: set[str] = set()  # sentences about odd metrics and policies, each recorded once
+        self.stretch = 0  # how many stretches of training are behind us
+
+    def go(self) -> StageOutcome:
+        runner, suites = self.runner, self.spec.suites
+        unvalidated = 0
+        decision = Decision(False, "")
+        while (left := self._left()) > 0:
+            until_validation = suites.validate_every - unvalidated if suites.validate_every else left
+            unvalidated += self._train(min(left, until_validation, self._until_next_fade()), self.stretch)
+            self.stretch += 1
+            if suites.validate_every and unvalidated >= suites.validate_every:
+                decision = self._validate_and_decide()
+                unvalidated = 0
+                if decision.advance:
+                    break
+                if self._left() > 0 and getattr(self.trainee, "checkpoints_inside", False):
+                    self._checkpoint()
+        if not self.episodes or unvalidated:
+            decision = self._validate_and_decide()
+        spent_all = f"the budget of {runner.allowance:,} {self.unit.replace('_', ' ')} is spent"
+        reason = decision.reason if decision.advance else spent_all
+        if not decision.advance and decision.reason:
+            reason += f" ({decision.reason})"
+        runner.note("end", reason=reason)
+        probe = draw_probe(self.spec, self.config, self._seed("probe"), runner.suites.held_out)
+        probe_episodes = self._play(probe, self._faded()) if probe is not None else []
+        return StageOutcome(
+            number=runner.folder.number,
+            chosen=runner.chosen,
+            trained_on=self.config,
+            episodes=self.episodes,
+            probe=probe,
+            probe_episodes=probe_episodes,
+            history=self.history,
+            reason=reason,
+            trained=dict(self.trained),
+            validated=dict(self.validated),
+            incidents=runner.incidents,
+        )
+
+    def _checkpoint(self) -> None:
+        """Keep what this attempt knows, so that a killed process need not begin the stage anew."""
+        runner, history = self.runner, self.history
+        state = inside.Inside(
+            attempt=self.number,
+            config=self.config.model_dump(mode="json"),
+            stretch=self.stretch,
+            lines=len(runner.folder.metrics()),
+            spent=dict(runner.spent),
+            trained=dict(self.trained),
+            validated=dict(self.validated),
+            history_spent=history.spent,
+            iterations=history.iterations,
+            validations=history.validations,
+            incidents=runner.incidents,
+            said=sorted(self.said),
+        )
+        with held_to("save"):
+            inside.keep(runner.folder.path, state, self.trainee.save)
+
+    def go_on_from(self, interrupted: inside.Interrupted) -> None:
+        """Become the attempt that a killed process was at."""
+        state = interrupted.state
+        with held_to("load"):
+            self.trainee.load(interrupted.trainee)
+        self.stretch, self.said = state.stretch, set(state.said)
+        self.trained, self.validated = Counter(state.trained), Counter(state.validated)
+        self.history.spent, self.history.iterations = state.history_spent, list(state.iterations)
+        self.history.validations = list(state.validations)
+
+    def _left(self) -> int:
+        """What is left to train with once the closing validation and probe are paid, as far as is known."""
+        return self.runner.allowance - self.runner.spent[self.unit] - self.closing_cost
+
+    def _seed(self, *purpose: str | int) -> int:
+        return derive(self.spec.seed, "stage", self.runner.folder.number, self.draw, *purpose)
+
+    # Training
+
+    def _train(self, amount: int, stretch: int) -> int:
+        """Train a stretch; returns what it really spent, in the budget's unit."""
+        before = self.trained.copy()
+        with held_to("train"):
+            given = self.trainee.train(
+                self._faded(), amount, seed=self._seed("train", stretch), on_iteration=self._on_iteration
+            )
+        returned = self._read(given, "train")
+        told = self.trained - before
+        rest = Counter(amounts_in(returned, "train")) - told
+        if rest:  # spent, and not told to on_iteration
+            self._charge(rest, self.trained)
+            if not told:
+                self._take_in(returned)
+        raise_unless_spent(self.trained - before, self.unit, amount)
+        return (self.trained - before)[self.unit]
+
+    def _on_iteration(self, given: Metrics) -> None:
+        metrics = self._read(given, "on_iteration")
+        self._charge(amounts_in(metrics, "on_iteration"), self.trained)
+        self._take_in(metrics)
+
+    def _read(self, given: Any, method: str) -> Metrics:
+        metrics, odd = read_metrics(given, method)
+        for sentence in odd:
+            self._say_once("odd_metrics", sentence)
+        return metrics
+
+    def _take_in(self, metrics: Metrics) -> None:
+        """An iteration: into the history and the metrics file. Raises ``TrainingDiverged``."""
+        runner = self.runner
+        for name in ("grad_norm", "loss"):
+            if not math.isfinite(metrics.get(name, 0.0)):
+                unit = self.unit.replace("_", " ")
+                raise TrainingDiverged(
+                    f"{name} became {metrics[name]} after {self.trained[self.unit]:,} {unit} of the stage"
+                )
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        if lost := int(finite.get("workers_lost", 0)):
+            runner.record("worker_lost", f"{lost} worker(s) died and were replaced")
+        self.history.iterations.append(finite)
+        collapse = getattr(self.trainee, "collapse", None)
+        if collapse is not None and "collapsed" not in self.said and (why := collapse(self.history.iterations)):
+            self.said.add("collapsed")
+            runner.record(
+                "collapsed", f"{why}; what is learnt from here on is of little use: a shorter stage, or more KL"
+            )
+        runner.note("iteration", spent=runner.spent[self.unit], **finite)
+        runner.observer.progressed(
+            Progress(runner.folder.number, runner.spent[self.unit], runner.allowance, self.unit, finite)
+        )
+
+    def _charge(self, amounts: Amounts, account: Counter[str]) -> None:
+        account.update(amounts)
+        self.runner.spent.update(amounts)
+        self.history.spent += amounts.get(self.unit, 0)
+
+    def _say_once(self, kind: str, sentence: str) -> None:
+        if sentence not in self.said:
+            self.said.add(sentence)
+            self.runner.record(kind, sentence)
+
+    # Validation
+
+    def _play(self, cases: Any, rules: Any) -> Sequence[Episode]:
+        with held_to("policy"):
+            policy = self.trainee.policy()
+            episodes = self.world.play(policy, cases, rules, seed=derive(self.spec.suites.seed, "play"))
+        self._charge(total_cost(episodes), self.validated)
+        raised = [episode for episode in episodes if episode.failure == "policy_error"]
+        if raised:
+            counted = f"{len(raised)} of {len(episodes)}"
+            self._say_once(
+                "policy_failed", f"the policy raised an error on {counted} cases, the first: {raised[0].note}"
+            )
+        return episodes
+
+    def _validate_and_decide(self) -> Decision:
+        runner = self.runner
+        rules = self.world.validated_as(self.spec.target, self._faded())
+        self.episodes = self._play(runner.suites.validation, rules)
+        found = rates(self.episodes)
+        self.history.validations.append(found)
+        runner.note("validation", spent=runner.spent[self.unit], **found)
+        runner.observer.validated(runner.folder, found)
+        rule = runner.plan.advance_when
+        return rule.decide(self.history) if rule is not None else Decision(False, "")
+
+    # Fading
+
+    def _faded(self) -> Any:
+        """The config with the fading knob where it is now."""
+        return faded(self.config, self.runner.plan.fade, self._progress())
+
+    def _progress(self) -> float:
+        """The part of the stage's training that is behind us, 0 to 1."""
+        return self.history.spent / max(1, self.history.spent + self._left())
+
+    def _until_next_fade(self) -> int:
+        fade = self.runner.plan.fade
+        if fade is None or self._progress() >= fade.over:
+            return self._left()
+        return max(1, round(fade.over / FADE_PARTS * (self.history.spent + self._left())))

@@ -1,0 +1,38 @@
+"""A number of the config that moves to its own value while the stage goes on, in equal parts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from engineers.knobs import KnobError, dump, get, with_values
+from envtuning.runs.spec import Fade, Stage
+
+FADE_PARTS = 10
+
+
+def faded(config: Any, fade: Fade | None, progress: float) -> Any:
+    """The config with the fading knob where it is after this part of the stage's training, 0 to 1."""
+    if fade is None:
+        return config
+    path = tuple(fade.knob.split("."))
+    own = get(dump(config), path)
+    passed = math.floor(min(1.0, progress / fade.over) * FADE_PARTS) / FADE_PARTS
+    value = fade.start + passed * (own - fade.start)
+    return with_values(config, {path: round(value) if isinstance(own, int) else value})
+
+
+def raise_unless_fades(plan: Stage, config: Any) -> None:
+    """Raises ``KnobError`` where the stage's fading knob is no number of the config, or may not have its first value."""
+    if plan.fade is None:
+        return
+    path = tuple(plan.fade.knob.split("."))
+    try:
+        own = get(dump(config), path)
+    except (KeyError, IndexError, TypeError, ValueError):
+        own = None
+    if isinstance(own, bool) or not isinstance(own, int | float):
+        raise KnobError(
+            f"fade.knob={plan.fade.knob!r} is no number of {type(config).__name__}: name one by its dotted path"
+        )
+    with_values(config, {path: round(plan.fade.start) if isinstance(own, int) else plan.fade.start})
