@@ -81,13 +81,14 @@ class Knob:
 def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tuple[Knob, ...]:
     """The knobs that ``editable`` names, in the order of the config; None asks the config's class, else all there are.
 
-    Raises ``KnobError`` for a path that names nothing.
+    Raises ``KnobError`` for a path that names nothing. What the class names may be empty in this config: a map without keys yet.
     """
     if not isinstance(current, BaseModel):
         raise TypeError(
             f"the current config is a {type(current).__name__}, no pydantic model: "
             "validate it first, e.g. LakeConfig.model_validate(report.config)"
         )
+    own = editable is None
     if editable is None:
         editable = getattr(type(current), "editable", None) or ("*",)
     root = _schema_of(type(current))
@@ -95,12 +96,22 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
     found: dict[tuple[str, ...], Knob] = {}
     for dotted in editable:
         matches = list(_walk(root, root, data, (), (), dotted.split(".")))
-        if not matches:
+        if not matches and not (own and _is_empty_here(data, dotted)):
             raise KnobError(f"{dotted!r} names no knob of {type(current).__name__}: {_what_there_is(data, dotted)}")
         for knob in matches:
             found.setdefault(knob.path, knob)
     order = {path: index for index, path in enumerate(_paths(data))}
     return tuple(sorted(found.values(), key=lambda knob: order[knob.path]))
+
+
+def _is_empty_here(data: Any, dotted: str) -> bool:
+    """Whether a path leads to a map or list that has nothing in it."""
+    for key in dotted.split("."):
+        below = dict(_children(data) or ())
+        if not below:
+            break
+        data = below.get(next(iter(below)) if key == "*" else key)
+    return data in ({}, [])
 
 
 def _what_there_is(data: Any, dotted: str) -> str:

@@ -8,7 +8,7 @@ import json
 
 from benchmarks._record import record
 
-TABLES = ("ground-truth", "agreement", "baselines", "actionability", "ablations")
+TABLES = ("ground-truth", "agreement", "baselines", "memory", "actionability", "ablations")
 
 
 def main() -> None:

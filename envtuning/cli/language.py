@@ -18,27 +18,29 @@ def pretrain(
         str, typer.Option("--for", help="The preset or file of the run that the model is made for.")
     ] = "paper-in-miniature",
     hold_out: Annotated[
-        list[str] | None, typer.Option(help="Another preset or file whose held-out boards are left out, too.")
+        list[str] | None, typer.Option(help="Another preset or file whose held-out cases are left out, too.")
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Boards that it is taught.")] = 48_000,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Boards or conversations that it is taught; 48,000 boards, 25 times each conversation."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of weights and boards.")] = 0,
 ) -> None:
-    """Make a small language model from nothing and teach it certified plans, for `trainee: {kind: grpo}`."""
+    """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
     with told():
         from envtuning.trainees.language.commands import pretrain_for
-        from envtuning.trainees.language.pretrain import Pretraining
 
         spec = load_spec(what)
-        options = Pretraining(samples=samples, seed=seed, style=spec.world.options.get("style", "paper"))
         with console.status("making the model …") as status:
             made = pretrain_for(
                 spec,
                 out,
                 also=[load_spec(name) for name in hold_out or ()],
-                options=options,
-                progress=lambda done, loss: status.update(
-                    f"{min(done, samples):,} of {samples:,} boards, loss {loss:.3f}"
-                ),
+                samples=samples,
+                seed=seed,
+                progress=lambda done, of, loss: status.update(f"taught {done:,} of {of:,}, loss {loss:.3f}"),
             )
         console.print(f"model: {made}", highlight=False)
 

@@ -1,13 +1,12 @@
 """The environment's manners, and each fault of the public code that it must not have."""
 
-import gc
 import random
-import resource
 
 import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from benchmarks.bfcl import memory
 from benchmarks.fuzz import tool_actions
 from envtuning.worlds.bfcl.calls import Call, as_reply, read_call
 from envtuning.worlds.bfcl.check import official_verdict
@@ -220,24 +219,10 @@ def test_hostile_actions(v4):
     assert outcome["results"] > 300
 
 
-def grows_by(package, tasks, episodes):
-    """KiB that the process grows by in so many episodes, after some to settle."""
-
-    def go(n):
-        for task in random.Random(n).choices(tasks, k=n):
-            policy = POLICIES["ground truth"]
-            play(Conversation(package, task, tool_style="none"), policy(package, task, random.Random(0)))
-        gc.collect()
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux
-
-    settled = go(800)
-    return go(episodes) - settled
-
-
-def test_memory_is_given_back(v4, tasks):
-    assert grows_by(v4, tasks, 600) < 1_500
+def test_memory_is_given_back(v4):
+    assert memory.run("v4", episodes=600)["grown_by_kib"] < 1_500
 
 
 @pytest.mark.prove
-def test_memory_is_flat_over_10000_episodes(v4, tasks):
-    assert grows_by(v4, tasks, 10_000) < 3_000
+def test_memory_is_flat_over_10000_episodes(v4):
+    assert memory.run("v4", episodes=10_000)["grown_by_kib"] < 3_000

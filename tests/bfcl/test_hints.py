@@ -1,14 +1,19 @@
 """Hints: what the rules say and leave unsaid, that judging never sees them, and what a written hint must pass."""
 
+import json
 import random
 import time
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engineers import WireForm
+from envtuning.worlds.bfcl.__main__ import main as bfcl_command
 from envtuning.worlds.bfcl.actionability.measure import Condition, carry_out, draw_samples, recovered, summary
 from envtuning.worlds.bfcl.actionability.readers import READERS
+from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints, augment
 from envtuning.worlds.bfcl.hints.check import common_templates, ground_truth_tokens, refusals, telling_words
@@ -17,6 +22,9 @@ from envtuning.worlds.bfcl.hints.templates import is_template, template_of
 from envtuning.worlds.bfcl.scripted import perturbed, play
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
+from tests.engineers.conftest import ScriptedChat
+
+CD = "cd: cd: {}: No such file or directory"
 
 
 def hint(package, task_id, reply):
@@ -138,6 +146,37 @@ def test_written_hints_are_checked_in_seconds(v4):
     assert "holds a value" in refusals(v4, {"cd: cd: 'docs': No such file or directory": "x"})[0]
     assert "characters" in refusals(v4, {key: "x" * 1_000})[0]
     assert "hints: write at most" in refusals(v4, {f"cd: {n}": "" for n in range(200)})[0]
+
+
+def test_an_engineer_writes_hints_and_is_told_which_are_refused(v4):
+    """The stock road: the config's own schema, a model's reply, the world's check."""
+    from engineers import StageReport, make
+    from engineers.model.engineer import ModelEngineer
+
+    assert "hints.*" in BFCLConfig.editable
+    config = BFCLConfig(feedback="augmented", hints={CD: ""})
+    report = StageReport(stage=0, config=config.model_dump(mode="json"), objective="success_rate")
+
+    def written(hint):
+        answer = WireForm(config).example()
+        answer["config"]["hints"][CD] = hint
+        chat = ScriptedChat(json.dumps(answer))
+        proposal = ModelEngineer(chat).propose(report, current=config)
+        assert "hints" in json.dumps(chat.asked[0])
+        return proposal.config
+
+    told = written("Check folder with ls; go up with cd.")
+    assert told.hints == {CD: "Check folder with ls; go up with cd."}
+    assert refusals(v4, told.hints, measured=False) == []
+    assert "gives away" in refusals(v4, written("Try final_report.pdf.").hints, measured=False)[0]
+    assert make("rules").propose(report, current=BFCLConfig()).config  # without keys there is nothing to write
+
+
+def test_the_keys_to_write_hints_for_are_printed_as_a_config_takes_them(v4, capsys):
+    assert bfcl_command(["templates", "--most", "3"]) == 0
+    config = BFCLConfig.model_validate(yaml.safe_load(capsys.readouterr().out))
+    assert list(config.hints) == common_templates(v4, 3)
+    assert set(config.hints.values()) == {""}
 
 
 def test_hints_that_tell_less_than_the_rules_are_refused(v4):

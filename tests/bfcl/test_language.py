@@ -1,32 +1,41 @@
-"""What a small language model is taught before GRPO on tool use."""
+"""A language model on tool use: what it is taught, which tokens it learns from, and two steps of GRPO in each of the four stages."""
 
 from __future__ import annotations
 
+import json
+import math
+
 import pytest
 
+from envtuning.runs.spec import load_spec
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.lessons import encoded, lesson
-from envtuning.worlds.bfcl.package import TOOL_CLASSES
 from envtuning.worlds.bfcl.pool import fitting
 from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.splits import by_scenario
+from envtuning.worlds.registry import make_world
 
 pytest.importorskip("trl")
+pytest.importorskip("typer")
 
-# Few short tasks, no texts of tools before them: the model has a million parameters.
-FEW = {
-    "tool_style": "none",
-    "max_turns": 3,
-    "tools": {name: float(name == "TradingBot") for name in TOOL_CLASSES},
-    "slices": {"base": {}},
-}
+from envtuning.runs.spec import SpecError
+from envtuning.trainees.language.commands import pretrain_for
+from envtuning.trainees.language.rollouts import rollout
+from envtuning.trainees.language.tasks import EnvTurns
+from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
+from tests.language.test_rollouts import Scripted
+
+PRESET = "tools-in-miniature"
+FILES = load_spec(PRESET).stages[0].config
 
 
-def test_only_what_the_assistant_says_is_taught(v4):
-    from envtuning.trainees.language.tokenizer import small_tokenizer
+@pytest.fixture(scope="module")
+def tokenizer():
+    return small_tokenizer()
 
-    tokenizer = small_tokenizer()
-    task = fitting(v4, by_scenario(), "train", BFCLConfig(**FEW))[0]
+
+def test_only_what_the_assistant_says_is_taught(v4, tokenizer):
+    task = fitting(v4, by_scenario(), "train", FILES)[0]
     messages = lesson(v4, task, "short")
     assert [message["role"] for message in messages[:2]] == ["user", "assistant"]
     assert messages[-1]["content"] == DONE
@@ -35,3 +44,78 @@ def test_only_what_the_assistant_says_is_taught(v4):
     taught = tokenizer.decode([label for label in labels if label >= 0])
     said = [message["content"] for message in messages if message["role"] == "assistant"]
     assert taught.replace(tokenizer.eos_token, "") == "".join(said)
+
+
+def test_a_lesson_is_written_as_the_model_will_be_asked(v4, tokenizer):
+    """The same tokens in front of each answer, or the model would be asked in a language that it was not taught."""
+    messages = lesson(v4, fitting(v4, by_scenario(), "train", FILES)[0], "none")
+    ids, _ = encoded(tokenizer, messages)
+    for place in range(1, len(messages), 2):
+        asked = prompt_ids(tokenizer, messages[:place])
+        assert ids[: len(asked)] == asked
+
+
+@pytest.mark.parametrize("feedback", ["standard", "augmented"])
+def test_the_mask_says_which_tokens_of_a_conversation_are_the_model_s(v4, tokenizer, feedback):
+    tasks = EnvTurns(make_world("tools"), {}, ())
+    rows = tasks.rows(BFCLConfig(**FILES.model_dump() | {"feedback": feedback}), 3, seed=0)
+    said = ["[cd(folder='nowhere'), pwd()]", "[cd(folder=", *[DONE] * 10]
+    played = rollout(Scripted(tokenizer, said), [row["prompt"] for row in rows], tasks.begin, tasks.judge)
+    for case, (prompt, ids, mask) in enumerate(
+        zip(played["prompt_ids"], played["completion_ids"], played["env_mask"], strict=True)
+    ):
+        env, seed, options = tasks.begin(case)
+        talk = [{"role": "user", "content": env.reset(seed=seed, options=options)[0]}]
+        over, paid = False, 0.0
+        for reply in said:
+            heard, reward, terminated, truncated, _ = env.step(reply)
+            talk += [{"role": "assistant", "content": reply}, {"role": "user", "content": heard}]
+            over, paid = terminated or truncated, paid + reward
+            if over:
+                break
+        assert over
+        text = tokenizer.apply_chat_template(talk[:-1], tokenize=False)
+        assert prompt + ids == tokenizer(text, add_special_tokens=False).input_ids
+        own = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if mine])
+        assert own == "".join(f"{turn['content']}{tokenizer.eos_token}" for turn in talk if turn["role"] == "assistant")
+        others = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if not mine])
+        assert ("Hint:" in others) == (feedback == "augmented")
+        assert "Hint:" not in own
+        assert played["paid"][case] == paid
+
+
+def learns_in_each_stage(run) -> None:
+    """At least two steps a stage, in one of them a group that was not paid alike, every gradient finite, one that is not 0."""
+    for number in range(4):
+        lines = [json.loads(line) for line in run.stage(number).metrics_file.read_text().splitlines()]
+        steps = [line for line in lines if line["kind"] == "iteration"]
+        assert len(steps) >= 2
+        assert min(step["equal_groups"] for step in steps) < 1
+        assert all(math.isfinite(step["grad_norm"]) and math.isfinite(step["loss"]) for step in steps)
+        assert any(step["grad_norm"] > 0 for step in steps)
+    reports = [run.stage(number).report for number in range(4)]
+    assert [report.config["reward"] for report in reports] == ["syntax", "progress", "progress", "progress"]
+    assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]
+
+
+@pytest.mark.prove
+def test_the_page_s_commands_make_a_model_and_take_it_through_the_four_stages(v4, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from envtuning.cli import app
+    from envtuning.runs.folder import RunFolder
+
+    monkeypatch.chdir(tmp_path)
+    for command in ("pretrain models/tools --for tools-in-miniature", "run tools-in-miniature"):
+        done = CliRunner().invoke(app, command.split(), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    learns_in_each_stage(RunFolder("runs/tools-in-miniature-seed0"))
+
+
+def test_models_are_made_for_the_worlds_that_there_are_lessons_for(tmp_path):
+    spec = load_spec(PRESET)
+    with pytest.raises(SpecError, match="in the world 'lakes'"):
+        pretrain_for(spec, tmp_path / "model", also=[load_spec("paper-in-miniature")])
+    (tmp_path / "there").mkdir()
+    with pytest.raises(SpecError, match="exists already"):
+        pretrain_for(spec, tmp_path / "there")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import Enum
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -138,6 +138,25 @@ def test_a_path_that_leads_nowhere_is_told_what_there_is(path, said):
     with pytest.raises(KnobError) as error:
         find_knobs(World(), [path])
     assert str(error.value).startswith(f"{path!r} names no knob of World: {said}")
+
+
+def test_what_a_class_opens_may_be_empty_in_a_config():
+    """A map without keys has no knobs yet; a path that a caller writes out, or that the class misspells, is an error all the same."""
+
+    class Kiosk(BaseModel):
+        editable: ClassVar[tuple[str, ...]] = ("price", "notes.*")
+        price: float = 1.0
+        notes: dict[str, str] = Field(default_factory=dict)
+
+    class Misspelt(Kiosk):
+        editable: ClassVar[tuple[str, ...]] = ("price", "note.*")
+
+    assert [found.name for found in find_knobs(Kiosk())] == ["price"]
+    assert [found.name for found in find_knobs(Kiosk(notes={"soup": "hot"}))] == ["price", "notes.soup"]
+    with pytest.raises(KnobError, match="below notes there are none"):
+        find_knobs(Kiosk(), ["notes.*"])
+    with pytest.raises(KnobError, match="names no knob"):
+        find_knobs(Misspelt())
 
 
 def test_places_of_a_list_are_told_apart():

@@ -1,7 +1,8 @@
-"""What ``envtuning pretrain`` does: the model that a run's file needs, taught on the run's target, its held-out boards left out."""
+"""What ``envtuning pretrain`` does: the model that a run's file needs, taught on the run's target, its held-out cases left out."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,26 +14,71 @@ from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from mapf_frozenlake import LakeConfig, LakeError
 from mapf_frozenlake.generator.symmetry import canonical_keys
 
+BOARDS = 48_000  # that a model for lakes is taught
+PASSES = 25  # over the training tasks that a model for tool use is taught
+
+Told = Callable[[int, int, float], None]
+
 
 def pretrain_for(
     spec: RunSpec,
     out: Path,
     *,
     also: Sequence[RunSpec] = (),
-    options: Pretraining | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int, float], None] | None = None,
 ) -> Path:
-    """Teach a model on the target of ``spec``; the validation and test boards of it and of ``also`` are never shown."""
-    for one in (spec, *also):
-        if one.world.name != "lakes":
-            raise SpecError(f"{one.name} is a run in the world {one.world.name!r}: models are pretrained on lakes only")
+    """Teach a model for this run; no held-out case of it, nor of ``also``, is shown. Raises ``SpecError`` where it cannot be.
+
+    ``samples`` boards or conversations are shown; ``progress`` gets how many were, how many will be, and the loss.
+    """
+    told = progress or (lambda done, of, loss: None)
+    if out.exists():
+        raise SpecError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
+    for one in also:
+        if one.world.name != spec.world.name:
+            raise SpecError(f"{one.name} is a run in the world {one.world.name!r}, {spec.name} in {spec.world.name!r}")
+    if spec.world.name == "tools":
+        return _on_tools(spec, out, samples, seed, told)
+    if spec.world.name != "lakes":
+        raise SpecError(
+            f"{spec.name} is a run in the world {spec.world.name!r}: models are pretrained on lakes and on tools"
+        )
+    return _on_lakes(spec, out, also, samples or BOARDS, seed, told)
+
+
+def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, seed: int, told: Told) -> Path:
     style = spec.world.options.get("style", "paper")
-    chosen = options or Pretraining(style=style)
+    options = Pretraining(samples=samples, seed=seed, style=style)
     assert isinstance(spec.target, LakeConfig), "a lake's target is a LakeConfig"
     try:
-        return pretrain(out, spec.target, held_out_keys([spec, *also]), chosen, progress)
+        keys = held_out_keys([spec, *also])
+        return pretrain(out, spec.target, keys, options, lambda done, loss: told(min(done, samples), samples, loss))
     except LakeError as error:
         raise SpecError(str(error)) from error
+
+
+def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: Told) -> Path:
+    """Training scenarios are no held-out ones, whatever the run: the cut between them is stored."""
+    from envtuning.worlds.bfcl.lessons import teach
+    from envtuning.worlds.bfcl.pool import fitting
+
+    world = spec.world.made
+    tasks = {
+        task.id: task for config in spec.written_configs for task in fitting(world.package, world.cut, "train", config)
+    }
+    passes = PASSES if samples is None else math.ceil(samples / len(tasks))
+    shown = passes * len(tasks)
+    return teach(
+        out,
+        world.package,
+        list(tasks.values()),
+        tool_style=spec.target.tool_style,
+        passes=passes,
+        seed=seed,
+        progress=lambda done, loss: told(done * len(tasks), shown, loss),
+    )
 
 
 def held_out_keys(specs: Sequence[RunSpec]) -> np.ndarray:

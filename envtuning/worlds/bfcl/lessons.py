@@ -6,12 +6,12 @@ model with random weights is never paid. Needs the extra grpo.
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from envtuning.runs import atomic
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.prompts import ToolStyle
@@ -54,33 +54,39 @@ def teach(
     tasks: Sequence[Task],
     *,
     tool_style: ToolStyle = "short",
-    passes: int = 30,
+    passes: int = 25,
     learning_rate: float = 2e-3,
     seed: int = 0,
+    width: int = 128,
+    layers: int = 4,
     progress: Callable[[int, float], None] | None = None,
 ) -> Path:
     """Make a model and a tokenizer, teach so many passes over the tasks, save both as transformers saves; returns the folder.
 
-    Equal arguments give equal weights. Raises ``ValueError`` where the folder exists.
+    The folder appears only when it is whole. Equal arguments give equal weights. Raises ``ValueError`` where the folder exists.
     """
     import torch
 
+    from envtuning.trainees.language.pretrain import taught_loss, warmed_cosine
+    from envtuning.trainees.language.quiet import quiet
     from envtuning.trainees.language.small import small_model
     from envtuning.trainees.language.tokenizer import small_tokenizer
 
-    if Path(out).exists():
+    out = Path(out)
+    if out.exists():
         raise ValueError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
     tokenizer = small_tokenizer()
-    model = small_model(tokenizer, seed)
+    model = small_model(tokenizer, seed, width=width, layers=layers)
     lessons = [encoded(tokenizer, lesson(package, task, tool_style)) for task in tasks]
     optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    order = random.Random(seed)
     model.train()
     for number in range(passes):
         for group in optimiser.param_groups:
-            group["lr"] = learning_rate * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * number / passes)))
+            group["lr"] = learning_rate * warmed_cosine(number / passes)
         total = 0.0
-        for ids, labels in lessons:
-            loss = model(input_ids=torch.tensor([ids]), labels=torch.tensor([labels])).loss
+        for ids, labels in order.sample(lessons, len(lessons)):
+            loss = taught_loss(model, torch.tensor([ids]), torch.tensor([labels]))
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -89,6 +95,8 @@ def teach(
         if progress is not None:
             progress(number + 1, total / len(lessons))
     model.eval()
-    model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
-    return Path(out)
+    atomic.make_folder(out.parent)
+    with atomic.new_folder(out) as draft, quiet():
+        model.save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+    return out

@@ -95,7 +95,7 @@ def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[st
 
 
 def _less_actionable(package: Package, written: CallAugmenter) -> list[str]:
-    before, after = actionability(package, augment), actionability(package, written)
+    before, after = _of_the_rules(package), actionability(package, written)
     return [
         f"with these hints the reader {name!r} recovers from {after[name]:.1%} of faults, without them from {before[name]:.1%}: "
         "name the argument to look at or the tool to call"
@@ -109,6 +109,11 @@ def actionability(package: Package, augmenter: CallAugmenter) -> dict[str, float
     sample = _fixed_sample(package)
     solved = {name: recovered(package, sample, Condition(name, reader, augmenter)) for name, reader in READERS.items()}
     return {name: sum(values) / len(values) for name, values in solved.items()}
+
+
+@lru_cache(maxsize=2)
+def _of_the_rules(package: Package) -> dict[str, float]:
+    return actionability(package, augment)
 
 
 @lru_cache(maxsize=2)

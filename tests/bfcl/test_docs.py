@@ -1,0 +1,47 @@
+"""docs/tools.md: its Python runs, its switches are those that the benchmark runs, its commands exist."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import yaml
+
+from benchmarks.bfcl.ablations import PRESET, SWITCHES, spec_of
+from envtuning.cli.arguments import parse_settings
+from envtuning.runs.spec import load_spec
+
+PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+
+
+def test_the_page_s_python_runs(v4):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 2
+    for code in blocks:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, "docs/tools.md", "exec"), {})
+        assert printed.getvalue().strip()
+
+
+def test_the_page_s_switches_are_those_that_were_measured():
+    rows = dict(re.findall(r"^\| ([^|]+) \| `((?:--set [^`]+)+)` \|$", PAGE, re.MULTILINE))
+    assert set(rows) == set(SWITCHES) - {"four stages"}
+    for name, line in rows.items():
+        settings = re.findall(r"--set (?:'([^']*)'|(\S+))", line)
+        spec = load_spec(PRESET, changes=parse_settings([quoted or plain for quoted, plain in settings]))
+        measured = spec_of("v4", SWITCHES[name])
+        assert [stage.config for stage in spec.stages] == [stage.config for stage in measured.stages]
+        assert [stage.budget for stage in spec.stages] == [stage.budget for stage in measured.stages]
+        assert spec.trainee == measured.trainee
+        assert spec.target == measured.target
+
+
+def test_the_preset_in_miniature_has_the_same_four_stages():
+    for small, whole in zip(load_spec("tools-in-miniature").stages, load_spec(PRESET).stages, strict=True):
+        assert (small.name, small.config.reward, small.config.feedback) == (
+            whole.name,
+            whole.config.reward,
+            whole.config.feedback,
+        )
+        assert set(small.config.slices) == set(whole.config.slices) - {"long_context"}  # too long for it
+    assert "models/tools" in yaml.safe_dump(load_spec("tools-in-miniature").trainee.options)
