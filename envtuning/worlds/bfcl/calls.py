@@ -75,6 +75,7 @@ class CallError(ValueError):
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<(tool_call|TOOLCALL)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"\A```[a-zA-Z_]*\n(.*?)\n?```\Z", re.DOTALL)
+_BRACKET = re.compile(r"[()\[\]{}]")
 _CALL_LIKE = re.compile(r"\A[A-Za-z_][\w.]*\(")
 
 
@@ -192,7 +193,7 @@ def _call_of_node(node: ast.expr, body: str) -> Call:
 
 def _literal(node: ast.expr, body: str, what: str) -> Any:
     try:
-        value = ast.literal_eval(node)
+        value = node.value if isinstance(node, ast.Constant) else ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise CallError(
             f"{what} is {_source(node, body)}, no literal: write a text in quotes, a number, True, False, None, a list or a dict"
@@ -226,11 +227,11 @@ def _raise_unless_literal(value: Any) -> None:
 def _raise_if_deep(body: str) -> None:
     """Bound the depth that the parsers below recurse to."""
     depth = deepest = 0
-    for character in body:
-        if character in "([{":
+    for bracket in _BRACKET.findall(body):
+        if bracket in "([{":
             depth += 1
             deepest = max(deepest, depth)
-        elif character in ")]}":
+        else:
             depth -= 1
     if deepest > MAX_DEPTH:
         raise CallError(f"brackets nested {deepest} deep: at most {MAX_DEPTH}")

@@ -1,4 +1,6 @@
-"""``augment``: a sentence or two on what to do about a call that went wrong. Generic rules first, then what a tool's table says.
+"""``augment``: a sentence or two on what to do about a call that went wrong, by rules that name no tool.
+
+What a single tool needs beyond them is data, not a rule: a sentence by error template in the config's ``hints`` (``WrittenHints``).
 
 A rule knows the call, the tool's document, the result and the tools that are offered: what the agent could know. It knows no ground
 truth, so it says where to look and not what to write. Rules on arguments speak up also where the tool said nothing.
