@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import random
 
 import pytest
 
 from envtuning.runs.spec import load_spec
 from envtuning.worlds.bfcl.config import BFCLConfig
-from envtuning.worlds.bfcl.lessons import encoded, lesson
+from envtuning.worlds.bfcl.lessons import encoded, lesson, stumble
 from envtuning.worlds.bfcl.pool import fitting
 from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.splits import by_scenario
@@ -44,6 +45,17 @@ def test_only_what_the_assistant_says_is_taught(v4, tokenizer):
     taught = tokenizer.decode([label for label in labels if label >= 0])
     said = [message["content"] for message in messages if message["role"] == "assistant"]
     assert taught.replace(tokenizer.eos_token, "") == "".join(said)
+
+
+def test_of_a_stumble_only_the_end_of_the_turn_is_taught(v4, tokenizer):
+    task = fitting(v4, by_scenario(), "train", FILES)[0]
+    messages = stumble(v4, task, "none", random.Random(3))
+    errors = [message["content"] for message in messages if "rror" in message["content"]]
+    assert len(errors) == task.checked_turns
+    ids, labels = encoded(tokenizer, messages)
+    assert tokenizer.decode([label for label in labels if label >= 0]) == f"{DONE}{tokenizer.eos_token}" * task.turns
+    asked = prompt_ids(tokenizer, messages[:-1])
+    assert ids[: len(asked)] == asked
 
 
 def test_a_lesson_is_written_as_the_model_will_be_asked(v4, tokenizer):
@@ -99,6 +111,7 @@ def learns_in_each_stage(run) -> None:
 
 
 @pytest.mark.prove
+@pytest.mark.timeout(3_600)
 def test_the_page_s_commands_make_a_model_and_take_it_through_the_four_stages(v4, tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
@@ -110,6 +123,15 @@ def test_the_page_s_commands_make_a_model_and_take_it_through_the_four_stages(v4
         done = CliRunner().invoke(app, command.split(), catch_exceptions=False)
         assert done.exit_code == 0, done.output
     learns_in_each_stage(RunFolder("runs/tools-in-miniature-seed0"))
+
+
+def test_the_longest_right_reply_fits_into_the_presets_limit(v4, tokenizer):
+    spec = load_spec(PRESET)
+    tasks = {task.id: task for config in spec.written_configs for task in fitting(v4, by_scenario(), "train", config)}
+    assert 4 <= len(tasks) <= 12
+    said = [turn["content"] for t in tasks.values() for turn in lesson(v4, t, "none") if turn["role"] == "assistant"]
+    longest = max(len(tokenizer(reply, add_special_tokens=False).input_ids) + 1 for reply in said)
+    assert longest <= spec.trainee.options["grpo"]["max_completion_length"]
 
 
 def test_models_are_made_for_the_worlds_that_there_are_lessons_for(tmp_path):

@@ -34,17 +34,33 @@ def lesson(package: Package, task: Task, tool_style: ToolStyle) -> Messages:
     return messages
 
 
+def stumble(package: Package, task: Task, tool_style: ToolStyle, generator: random.Random) -> Messages:
+    """The conversation of somebody whose calls break off, and who then ends the turn; the broken calls are marked ``untaught``.
+
+    A model that has only seen calls that went well goes on for ever after its first mistake.
+    """
+    talk = Conversation(package, task, tool_style=tool_style)
+    messages: Messages = []
+    for replies in ground_truth(package, task, generator):
+        broken = [reply[: generator.randint(1, len(reply) - 1)] for reply in replies]
+        for reply in [*broken, DONE]:
+            answer = {"role": "assistant", "content": reply} | ({} if reply == DONE else {"untaught": "broken"})
+            messages += [{"role": "user", "content": talk.said}, answer]
+            talk.act(reply)
+    return messages
+
+
 def encoded(tokenizer: Any, messages: Messages) -> tuple[list[int], list[int]]:
     """(ids, labels) of a conversation: what the assistant says is taught, and that it ends there."""
     ids: list[int] = []
     labels: list[int] = []
     for message in messages:
-        taught = message["role"] == "assistant"
+        spoken = message["role"] == "assistant"
+        taught = spoken and "untaught" not in message
         head = tokenizer.convert_tokens_to_ids(f"<|{message['role']}|>")
-        body = tokenizer(message["content"], add_special_tokens=False).input_ids
-        end = [tokenizer.eos_token_id] if taught else []
-        ids += [head, *body, *end]
-        labels += [IGNORED, *(body if taught else [IGNORED] * len(body)), *end]
+        body = tokenizer(message["content"], add_special_tokens=False).input_ids + [tokenizer.eos_token_id] * spoken
+        ids += [head, *body]
+        labels += [IGNORED, *(body if taught else [IGNORED] * len(body))]
     return ids, labels
 
 
@@ -77,7 +93,7 @@ def teach(
         raise ValueError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
     tokenizer = small_tokenizer()
     model = small_model(tokenizer, seed, width=width, layers=layers)
-    lessons = [encoded(tokenizer, lesson(package, task, tool_style)) for task in tasks]
+    right = [encoded(tokenizer, lesson(package, task, tool_style)) for task in tasks]
     optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     order = random.Random(seed)
     model.train()
@@ -85,7 +101,8 @@ def teach(
         for group in optimiser.param_groups:
             group["lr"] = learning_rate * warmed_cosine(number / passes)
         total = 0.0
-        for ids, labels in order.sample(lessons, len(lessons)):
+        broken = [encoded(tokenizer, stumble(package, task, tool_style, order)) for task in tasks]
+        for ids, labels in order.sample(right + broken, 2 * len(tasks)):
             loss = taught_loss(model, torch.tensor([ids]), torch.tensor([labels]))
             optimiser.zero_grad()
             loss.backward()
@@ -93,7 +110,7 @@ def teach(
             optimiser.step()
             total += float(loss.detach())
         if progress is not None:
-            progress(number + 1, total / len(lessons))
+            progress(number + 1, total / (2 * len(tasks)))
     model.eval()
     atomic.make_folder(out.parent)
     with atomic.new_folder(out) as draft, quiet():
