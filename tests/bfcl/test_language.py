@@ -50,7 +50,7 @@ def test_only_what_the_assistant_says_is_taught(v4, tokenizer):
 def test_of_a_stumble_only_the_end_of_the_turn_is_taught(v4, tokenizer):
     task = fitting(v4, by_scenario(), "train", FILES)[0]
     messages = stumble(v4, task, "none", random.Random(3))
-    errors = [message["content"] for message in messages if "rror" in message["content"]]
+    errors = [message["content"] for message in messages if message["content"].startswith("Error: ")]
     assert len(errors) == task.checked_turns
     ids, labels = encoded(tokenizer, messages)
     assert tokenizer.decode([label for label in labels if label >= 0]) == f"{DONE}{tokenizer.eos_token}" * task.turns
