@@ -1,0 +1,127 @@
+"""The sections of a run's file: world, trainee, engineer, suites, guard, stages."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, InstanceOf, SerializeAsAny, model_validator
+
+from envtuning.loop.transitions import Rule
+from envtuning.worlds.registry import make_world
+from envtuning.worlds.world import World
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+AnyConfig = SerializeAsAny[InstanceOf[BaseModel]]  # a config of the run's world
+Unit = Literal["env_steps", "episodes", "samples", "tokens"]
+SUITE_SEED = 20_260_617
+
+
+class WorldSpec(Frozen):
+    """Which environment: in a run's file a name, or a name and options."""
+
+    name: str = Field("lakes", description="A name from envtuning.worlds, or 'package.module:object' of your own.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @cached_property
+    def made(self) -> World[Any]:
+        return make_world(self.name, **self.options)
+
+
+class TraineeSpec(Frozen):
+    kind: str = Field("rllib", description="A kind from envtuning.trainees, or 'package.module:Class' of your own.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
+
+
+class EngineerSpec(Frozen):
+    name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Passed to engineers.make as keyword arguments.")
+    timeout: float | None = Field(
+        90_000.0,
+        gt=0,
+        description="Seconds until it counts as failed, null: never. Models and humans have shorter limits of their own.",
+    )
+
+
+class SuiteSpec(Frozen):
+    """How much is validated, probed and tested. Validation and probes are charged to the budget; the test is not.
+
+    The held-out sets belong to the target and to these seeds, not to the run's seed: tables of different seeds are about the
+    same cases. While you develop, leave the test out (``test_per_slice: 0``), or give the final one a ``test_seed`` of its own.
+    """
+
+    validation_per_slice: int = Field(
+        50,
+        ge=1,
+        validation_alias=AliasChoices("validation_per_slice", "validation_per_size"),
+        description="Held-out cases for each slice of the target.",
+    )
+    test_per_slice: int = Field(
+        0,
+        ge=0,
+        validation_alias=AliasChoices("test_per_slice", "test_per_size"),
+        description="Cases for each slice of the target, opened once after the last stage; 0: no test.",
+    )
+    probe_per_slice: int = Field(
+        20,
+        ge=0,
+        validation_alias=AliasChoices("probe_per_slice", "probe_per_size"),
+        description="Cases for each slice, drawn from the stage's own config after it.",
+    )
+    validate_every: int | None = Field(
+        None, ge=1, description="Units of budget trained between validations inside a stage; null: only at its end."
+    )
+    failure_cases: int = Field(6, ge=0, description="Failed cases shown in the report.")
+    seed: int = Field(SUITE_SEED, ge=0, description="What the validation set is drawn from.")
+    test_seed: int | None = Field(None, ge=0, description="What the test set is drawn from; null: `seed`.")
+
+
+class GuardSpec(Frozen):
+    """Limits on a proposal beyond its schema; ``engineers.guard.check`` applies them."""
+
+    max_drop: float | None = Field(
+        0.7, ge=0, le=1, description="Part of a working slice's share that may go at once; null: all (the ablation)."
+    )
+    check_feasible: bool = Field(True, description="Whether the generator is asked if it can draw the config.")
+
+
+class Fade(Frozen):
+    """A number of the config that starts elsewhere and moves to its own value while the stage goes on."""
+
+    knob: str = Field(description="Dotted path of a number of the config, such as hint_strength.")
+    start: float = Field(1.0, description="Its value when the stage begins.")
+    over: float = Field(0.5, gt=0.0, le=1.0, description="Share of the stage after which it has its own value.")
+
+
+class Stage(Frozen):
+    """One stretch of training on one config."""
+
+    name: str = ""
+    config: AnyConfig | Literal["engineer"] = Field(
+        "engineer", description="What to train on; 'engineer': what the engineer proposes after the stage before."
+    )
+    redraw: bool = Field(
+        False, description="Whether the written config's editable knobs are redrawn from the run's seed."
+    )
+    budget: int = Field(ge=1, description="In the run's unit, validation and probes included.")
+    advance_when: Rule | None = Field(None, description="Ends the stage before its budget is spent; null: never.")
+    fade: Fade | None = Field(None, description="A number of the config to be moved to its value bit by bit.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hints_by_their_old_name(cls, given: Any) -> Any:
+        """``fade_hints: 0.5`` is short for fading ``hint_strength`` from 1 over half of the stage."""
+        if isinstance(given, dict) and "fade_hints" in given:
+            given = dict(given)
+            if over := given.pop("fade_hints"):
+                given.setdefault("fade", {"knob": "hint_strength", "start": 1.0, "over": over})
+        return given
