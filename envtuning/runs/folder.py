@@ -31,9 +31,9 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engineers.sentences import in_sentences
 from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageReport
+from engineers.sentences import in_sentences
 from envtuning.runs import atomic
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
@@ -91,7 +91,9 @@ class Done(_Record):
     """done.json"""
 
     reason: str = Field(description="Why the stage ended.")
-    spent: Amounts = Field(description="Charged, by unit: training, validation and probes, attempts that diverged included.")
+    spent: Amounts = Field(
+        description="Charged, by unit: training, validation and probes, attempts that diverged included."
+    )
     trained: Amounts = Field(description="By training, in the attempt that counts.")
     validated: Amounts = Field(description="By validation and probes, in the attempt that counts.")
     attempts: int = 1

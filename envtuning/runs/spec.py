@@ -53,12 +53,16 @@ class RunSpec(Frozen):
     name: str = Field("run", pattern=r"^[\w.+-]+$")
     description: str = ""
     seed: int = Field(0, ge=0)
-    world: WorldSpec = Field(WorldSpec(), validate_default=True, description="The environment; lakes where nothing is said.")
+    world: WorldSpec = Field(
+        WorldSpec(), validate_default=True, description="The environment; lakes where nothing is said."
+    )
     target: AnyConfig = Field(description="The distribution that is validated and tested on.")
     stages: tuple[Stage, ...] = Field(min_length=1)
     unit: Unit = Field("env_steps", description="What budgets count: env_steps, episodes, samples or tokens.")
     total: int | None = Field(
-        None, ge=1, description="Budget of the whole run: the last stage is repeated until it is spent. null: no repetition."
+        None,
+        ge=1,
+        description="Budget of the whole run: the last stage is repeated until it is spent. null: no repetition.",
     )
     trainee: TraineeSpec = TraineeSpec()
     engineer: EngineerSpec = EngineerSpec()
@@ -171,9 +175,7 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -
     return parse_spec(path.read_text(encoding="utf-8", errors="replace"), str(path), name=path.stem, changes=changes)
 
 
-def parse_spec(
-    text: str, origin: str, name: str | None = None, *, changes: Mapping[str, Any] | None = None
-) -> RunSpec:
+def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapping[str, Any] | None = None) -> RunSpec:
     try:
         data = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
     except (json.JSONDecodeError, yaml.YAMLError) as error:

@@ -18,11 +18,14 @@ from envtuning.studies.study import Arms
 
 
 class ArmSpec(BaseModel):
-    """One arm: an engineer, and what the run starts on."""
+    """One arm: an engineer, the trainee's own options, and what the run starts on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     engineer: EngineerSpec
+    trainee: dict[str, Any] = Field(
+        default_factory=dict, description="Options of the preset's trainee that this arm has otherwise."
+    )
     start: Literal["preset", "target", "random"] = Field(
         "preset",
         description="The first stage's config: the preset's, the target itself, or the preset's redrawn from each seed.",
@@ -76,7 +79,9 @@ def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
         first = first.model_copy(update={"config": base.target})
     elif arm.start == "random":
         first = first.model_copy(update={"redraw": True})
-    return base.model_copy(update={"engineer": engineer, "stages": (first, *base.stages[1:])})
+    trainee = base.trainee.model_copy(update={"options": base.trainee.options | arm.trainee})
+    changes = {"engineer": engineer, "trainee": trainee, "stages": (first, *base.stages[1:])}
+    return base.model_copy(update=changes)
 
 
 def load_study(path: str | Path) -> StudySpec:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engineers.registry import COMMON_OPTIONS
+from envtuning.loop.run import raise_unless_runnable
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies import beyond
@@ -154,7 +155,7 @@ def test_a_study_is_read_from_its_file(tmp_path):
         load_study(tmp_path / "two.yaml")
 
 
-@pytest.mark.parametrize("name", ["corridors", "small-corridors"])
+@pytest.mark.parametrize("name", ["corridors", "small-corridors", "small-corridors-levels"])
 def test_what_is_preregistered_can_be_run(name):
     from benchmarks.study import HERE
 
@@ -162,6 +163,7 @@ def test_what_is_preregistered_can_be_run(name):
     assert len(study.seeds) >= 10
     for spec in study.specs().values():
         assert spec.budget == study.base.budget
+        raise_unless_runnable(spec)
     for target in beyond.targets(study).values():
         study.base.world.made.check(target)
         assert spec.suites.test_per_slice >= 500
