@@ -61,10 +61,14 @@ def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, s
 
 def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: Told) -> Path:
     """Training scenarios are no held-out ones, whatever the run: the cut between them is stored."""
+    from envtuning.worlds.bfcl.config import BFCLConfig
     from envtuning.worlds.bfcl.lessons import teach
     from envtuning.worlds.bfcl.pool import fitting
+    from envtuning.worlds.bfcl.world import BFCLWorld
 
-    world = spec.world.made
+    world, target = spec.world.made, spec.target
+    assert isinstance(world, BFCLWorld), "the world named tools"
+    assert isinstance(target, BFCLConfig), "its target is a BFCLConfig"
     tasks = {
         task.id: task for config in spec.written_configs for task in fitting(world.package, world.cut, "train", config)
     }
@@ -74,7 +78,7 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
         out,
         world.package,
         list(tasks.values()),
-        tool_style=spec.target.tool_style,
+        tool_style=target.tool_style,
         passes=passes,
         seed=seed,
         progress=lambda done, loss: told(done * len(tasks), shown, loss),
