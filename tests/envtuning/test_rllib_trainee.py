@@ -133,7 +133,7 @@ def test_killed_runner_comes_back_on_the_current_config(remote):
     lost: list[float] = []
     deadline = time.monotonic() + 240  # a new runner imports Ray and torch first, slowly on a busy machine
     while time.monotonic() < deadline and not (sum(lost) > 0 and lost[-1] == 0):
-        lost.append(remote._iterate().get("workers_lost", 0))
+        lost.append(remote._once().get("workers_lost", 0))
     assert sum(lost) > 0, "the death was not noticed"
     assert lost[-1] == 0, "the runner was not replaced"
     assert runner_configs(remote) == [None, HARD, HARD]

@@ -1,4 +1,7 @@
-"""SIGKILL at 18 moments of a run, half-written files included: what ``resume`` ends with is what was to be."""
+"""SIGKILL at random moments of a run, half-written files included: what ``resume`` ends with is what was to be.
+
+`make prove` takes 18 moments, `make test` 7 of the same kinds.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 pytestmark = pytest.mark.slow
 
 SEED = 20
-AT_A_WRITE, AT_A_TIME = 12, 6
+ALL = (pytest.mark.prove, pytest.mark.timeout(3_000))
 KILLED = -9
 
 
@@ -110,12 +113,13 @@ def kinds_of_moments(operations: list[str]) -> dict[str, list[int]]:
     return kinds
 
 
-def test_a_run_killed_at_any_write_resumes_to_the_same_end(runs, spec, undisturbed, tmp_path):
+@pytest.mark.parametrize("kills", [5, pytest.param(12, marks=ALL)])
+def test_a_run_killed_at_any_write_resumes_to_the_same_end(runs, spec, undisturbed, tmp_path, kills):
     expected, operations, _ = undisturbed
     kinds = kinds_of_moments(operations)
     assert {"fsync metrics.jsonl", "os.rename .report.json.draft", "os.rename .checkpoint.draft"} <= kinds.keys()
     draw = random.Random(SEED)
-    moments = [draw.choice(kinds[kind]) for kind in draw.sample(sorted(kinds), AT_A_WRITE)]
+    moments = [draw.choice(kinds[kind]) for kind in draw.sample(sorted(kinds), kills)]
     for moment in moments:
         folder = tmp_path / f"at-{moment}" / "run"
         folder.parent.mkdir()
@@ -125,10 +129,13 @@ def test_a_run_killed_at_any_write_resumes_to_the_same_end(runs, spec, undisturb
         assert outcome(folder) == expected, operations[moment]
 
 
-def test_a_run_killed_at_any_time_and_again_while_it_resumes_ends_the_same(runs, spec, undisturbed, tmp_path):
+@pytest.mark.parametrize("runs_killed_twice", [1, pytest.param(3, marks=ALL)])
+def test_a_run_killed_at_any_time_and_again_while_it_resumes_ends_the_same(
+    runs, spec, undisturbed, tmp_path, runs_killed_twice
+):
     expected, _, seconds = undisturbed
     draw = random.Random(SEED + 1)
-    for number in range(AT_A_TIME // 2):
+    for number in range(runs_killed_twice):
         folder = killed_at_a_time(runs, spec, tmp_path / f"time-{number}", seconds * draw.uniform(0.1, 0.7))
         assert_nothing_is_half_written(folder)
         again = draw.randrange(3)  # at once: while it clears away what the dead process left
