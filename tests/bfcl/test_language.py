@@ -8,12 +8,15 @@ import random
 
 import pytest
 
-from envtuning.runs.spec import load_spec
+from envtuning.loop.run import start
+from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.worlds.bfcl.config import BFCLConfig
-from envtuning.worlds.bfcl.lessons import encoded, lesson, stumble
+from envtuning.worlds.bfcl.lessons import encoded, lesson, stumble, teach
+from envtuning.worlds.bfcl.package import TOOL_CLASSES
 from envtuning.worlds.bfcl.pool import fitting
 from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.splits import by_scenario
+from envtuning.worlds.bfcl.tasks import find_task
 from envtuning.worlds.registry import make_world
 
 pytest.importorskip("trl")
@@ -108,6 +111,46 @@ def learns_in_each_stage(run) -> None:
     reports = [run.stage(number).report for number in range(4)]
     assert [report.config["reward"] for report in reports] == ["syntax", "progress", "progress", "progress"]
     assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]
+
+
+# A million parameters and files take minutes (below); here a hundred thousand and one request about a car, which says a value late in
+# the last two stages.
+CAR = {
+    "tool_style": "none",
+    "max_turns": 1,
+    "tools": {name: float(name == "VehicleControlAPI") for name in TOOL_CLASSES},
+}
+STAGES = [
+    CAR | {"slices": {"base": {}}, "reward": "syntax"},
+    CAR | {"slices": {"base": {}}, "feedback": "augmented"},
+    CAR | {"slices": {"miss_param": {}}, "max_turns": 2, "feedback": "augmented"},
+    CAR | {"slices": {"miss_param": {}}, "max_turns": 2},
+]
+GRPO = {
+    "per_device_train_batch_size": 16,
+    "gradient_accumulation_steps": 1,
+    "steps_per_generation": 1,
+    "num_generations": 8,
+    "max_completion_length": 90,
+    "learning_rate": 1e-4,
+}
+
+
+@pytest.mark.slow
+def test_two_steps_of_grpo_in_each_of_the_four_stages(v4, tmp_path):
+    taught = [find_task(v4, f"multi_turn_{split}_50") for split in ("base", "miss_param")]
+    model = teach(tmp_path / "model", v4, taught, tool_style="none", passes=110, width=64, layers=2)
+    spec = {
+        "name": "tools-grpo",
+        "world": "tools",
+        "unit": "samples",
+        "target": CAR | {"max_turns": 4, "slices": {"base": {}}},
+        "trainee": {"kind": "grpo", "options": {"model": str(model), "torch_threads": 1, "grpo": GRPO}},
+        "engineer": {"name": "fixed"},
+        "suites": {"validation_per_slice": 1, "probe_per_slice": 0},
+        "stages": [{"budget": 32, "config": config} for config in STAGES],
+    }
+    learns_in_each_stage(start(RunSpec.model_validate(spec), tmp_path / "run"))
 
 
 @pytest.mark.prove

@@ -236,7 +236,7 @@ def test_training_repeats_itself_from_a_saved_folder(world, tmp_path):
     assert (first.weights == again.weights).all()
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_the_learner_learns_on_unseen_scenarios(world):
     cases = world.draw(BASE, 20, seed=1, purpose="validation", exclude=())
     trainee = make_trainee("menu", world=world, room={}, exclude=(cases,))
