@@ -137,6 +137,7 @@ GRPO = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_steps_of_grpo_in_each_of_the_four_stages(v4, tmp_path):
     taught = [find_task(v4, f"multi_turn_{split}_50") for split in ("base", "miss_param")]
     model = teach(tmp_path / "model", v4, taught, tool_style="none", passes=110, width=64, layers=2)
