@@ -24,3 +24,12 @@ def test_the_claim_about_engineers_is_the_stored_study():
     text = " ".join(README.read_text(encoding="utf-8").split())
     assert f"{said(Interval(**paired['difference']), signed=True)} points" in text
     assert f"{paired['seeds']} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
+
+
+def test_the_claim_about_somebodys_own_world_is_the_stored_study():
+    figures = json.loads((RESULTS / "study_own-world.json").read_text(encoding="utf-8"))["figures"]
+    text = (README.parent / "docs" / "worlds.md").read_text(encoding="utf-8")
+    success = {row["arm"]: row["success"]["mean"] for row in figures["rows"]}
+    assert success["uniform"] == success["fixed"] == 0.0
+    for arm in ("rules", "target-only"):
+        assert f"{100 * success[arm]:.1f} %" in text
