@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, ValidationError
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -26,6 +25,7 @@ from engineers.proposal import Proposal
 from engineers.registry import NEEDS_MODEL, available, make
 from engineers.report import StageReport
 from engineers.sentences import in_sentences
+from engineers.terminal import TextConsole
 
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 
@@ -35,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-out, err = Console(), Console(stderr=True)
+out, err = TextConsole(), TextConsole(stderr=True)
 
 ReportFile = Annotated[Path, typer.Option("--report", help="A StageReport as JSON.", exists=True, dir_okay=False)]
 ConfigClass = Annotated[

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from engineers.guard import Guard
-from engineers.own import object_at
+from engineers.own import declares, object_at
 from engineers.proposal import Engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -53,6 +53,7 @@ COMMON_OPTIONS = (
     "guard",
     "context",
     "transcript",
+    "ledger",
     "max_attempts",
     "max_cost",
     "max_total_tokens",
@@ -141,8 +142,11 @@ def _imported(place: str) -> Callable[..., Engineer]:
             f"engineer {place!r}: {error}: "
             "write 'package.module:factory' of an installed package or of a file in the current directory"
         ) from error
-    if not callable(found):
-        raise UnknownEngineer(f"engineer {place!r} is of type {type(found).__name__}, neither factory nor class")
+    if not declares(found, Engineer):
+        raise UnknownEngineer(
+            f"engineer {place!r} does not say that it is one: name a class with propose(), or a function whose return annotation "
+            "is such a class: def make(rest: str) -> Engineer"
+        )
     return found
 
 

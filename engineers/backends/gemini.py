@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import THINKING_ROOM, NetworkChat, error_for_status, limit_body
+from engineers.backends.network import THINKING_ROOM, NetworkChat, bounded_client, error_for_status
 from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
@@ -21,6 +21,7 @@ class GeminiChat(NetworkChat):
 
     provider: ClassVar[str] = "gemini"
     key_variables: ClassVar[tuple[str, ...]] = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    hosts: ClassVar[tuple[str, ...]] = ("generativelanguage.googleapis.com",)
 
     def _load(self) -> None:
         from google import genai  # noqa: F401
@@ -31,7 +32,7 @@ class GeminiChat(NetworkChat):
         options = genai.types.HttpOptions(
             base_url=self.base_url,
             timeout=int(self.timeout * 1000),  # the SDK counts milliseconds
-            client_args={"event_hooks": {"response": [limit_body(self.max_bytes)]}},
+            client_args=bounded_client(self.max_bytes),
         )
         client = genai.Client(api_key=self.required_key(), http_options=options)
         try:

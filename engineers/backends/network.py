@@ -10,12 +10,14 @@ import logging
 import os
 import random
 import time
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -32,6 +34,7 @@ from engineers.model.chat import (
     TooLong,
     WireBroken,
 )
+from engineers.own import is_trusted
 from engineers.redaction import protect, redact
 
 GRACE = 0.5  # seconds; an attempt that its SDK has not ended by then is left alone
@@ -42,6 +45,7 @@ HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quo
     *("openai._base_client", "google_genai._api_client", "LiteLLM"),
 )
 THINKING_ROOM = 16_000  # max_tokens where models reason unasked: what they think counts as part of the answer
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHOWN = 500  # characters of a provider's message that an error quotes
 
 
@@ -55,6 +59,7 @@ class NetworkChat(ABC):
 
     provider: ClassVar[str]
     key_variables: ClassVar[tuple[str, ...]] = ()
+    hosts: ClassVar[tuple[str, ...]] = ()  # the provider's own
 
     model_id: str  # as the provider names it
     api_key: str | SecretStr | None = field(default=None, repr=False)  # None: from the environment, when asked
@@ -105,6 +110,7 @@ class NetworkChat(ABC):
         protect(self.key)
         keep_keys_out_of_logs()
         try:
+            self.raise_unless_key_may_go()
             self._load()
             reply = within(self.timeout + GRACE, lambda: self._ask(messages, schema, max_tokens))
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
@@ -119,8 +125,18 @@ class NetworkChat(ABC):
         found = (given, *(os.environ.get(name) for name in self.key_variables))
         return next((key.strip() for key in found if key and key.strip()), None)
 
+    def raise_unless_key_may_go(self) -> None:
+        """Raises ``AuthFailed`` where the key would go to a host that a run's file names and the user does not."""
+        for address in (self.base_url, *(self.request.get(name) for name in ("base_url", "api_base"))):
+            host = urlsplit(str(address)).hostname if address else None
+            if host is not None and host not in (*self.hosts, *LOOPBACK) and not is_trusted(host):
+                raise AuthFailed(
+                    f"the key for {self.model} would go to {host}, on a file's word: if you trust that host, add --trust {host}"
+                )
+
     def required_key(self) -> str:
         """The key, or ``AuthFailed`` that says where to put one."""
+        self.raise_unless_key_may_go()
         if self.key is None:
             raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")
         if not self.key.isascii():
@@ -176,6 +192,10 @@ def error_for_status(status: int, message: str, headers: Mapping[str, str] | Non
     """An HTTP status as one of our errors."""
     said = f"HTTP {status}: {brief(message)}"
     retry_after = _retry_after(headers or {})
+    if 300 <= status < 400:
+        return Rejected(
+            f"{said} (it sends the question to another address: no question goes where you did not send it)"
+        )
     if status in (401, 403):
         return AuthFailed(f"{said} (is the key right, and may it use this model?)")
     if status == 429:
@@ -207,20 +227,43 @@ def _seconds_until(date: str) -> float:
         return float("nan")
 
 
+def bounded_client(max_bytes: int) -> dict[str, Any]:
+    """Arguments for httpx and httpx2 clients: bodies under a limit, and a question goes to the host that it was meant for."""
+    return {
+        "event_hooks": {"response": [limit_body(max_bytes)]},
+        "headers": {"Accept-Encoding": "identity"},  # answers are short; who packs them all the same is read, too
+        "follow_redirects": False,
+    }
+
+
 def limit_body(max_bytes: int) -> Any:
-    """A response hook for httpx and httpx2 clients: reads the body under a limit, else raises ``TooLong``."""
+    """A response hook: reads the body, unpacked, under a limit, else raises ``TooLong``."""
 
     def read_within_limit(response: Any) -> None:
+        packed = response.headers.get("content-encoding", "identity").strip().lower()
+        if packed not in ("identity", "", "gzip", "x-gzip", "deflate"):
+            raise WireBroken(f"the reply is packed as {packed[:40]!r}: gzip, deflate or nothing are read")
+        unpack = None if packed in ("identity", "") else zlib.decompressobj(wbits=47)
         body = bytearray()
         for chunk in response.stream:  # as it comes off the wire
-            body += chunk
+            body += chunk if unpack is None else _unpacked(unpack, chunk, max_bytes + 1 - len(body))
             if len(body) > max_bytes:
                 raise TooLong(
                     f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes"
                 )
+        if unpack is not None:
+            del response.headers["content-encoding"]
         response.stream = type(response)(200, content=bytes(body)).stream
 
     return read_within_limit
+
+
+def _unpacked(unpack: Any, chunk: bytes, most: int) -> bytes:
+    """At most so many bytes of what a chunk unpacks to."""
+    try:
+        return unpack.decompress(chunk, most)
+    except zlib.error as error:
+        raise WireBroken(f"the reply is not packed as it says ({error})") from None
 
 
 def keep_keys_out_of_logs() -> None:

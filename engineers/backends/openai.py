@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import THINKING_ROOM, NetworkChat, error_for_status, limit_body
+from engineers.backends.network import THINKING_ROOM, NetworkChat, bounded_client, error_for_status
 from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
@@ -18,6 +18,7 @@ class OpenAIChat(NetworkChat):
 
     provider: ClassVar[str] = "openai"
     key_variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
+    hosts: ClassVar[tuple[str, ...]] = ("api.openai.com",)
     limit_field: ClassVar[str] = "max_completion_tokens"  # the one that reasoning models accept
 
     def _load(self) -> None:
@@ -26,7 +27,7 @@ class OpenAIChat(NetworkChat):
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         import openai
 
-        limited = openai.DefaultHttpxClient(event_hooks={"response": [limit_body(self.max_bytes)]})
+        limited = openai.DefaultHttpxClient(**bounded_client(self.max_bytes))
         with openai.OpenAI(
             api_key=self.required_key(),
             base_url=self.base_url,

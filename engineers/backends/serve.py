@@ -7,15 +7,19 @@ larger servers is that ``response_format`` is honoured to the letter, bounds inc
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 from engineers.model.chat import Chat, ChatError, Completion, Message, TooLong
 
 MAX_REQUEST = 4_000_000  # bytes
+SOCKET_TIMEOUT = 60  # seconds without a byte
+MOST_CONNECTIONS = 32
 MAX_TOKENS = 4_096  # of a reply, where the request names no limit
 MODEL = "local"
 
@@ -29,12 +33,18 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
     one_at_a_time = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = SOCKET_TIMEOUT
+
         def do_GET(self) -> None:
+            if (stranger := _stranger(self.headers, host)) is not None:
+                return self._send(403, _error(stranger))
             if self.path.rstrip("/") != "/v1/models":
                 return self._send(404, _error(f"no such path: {self.path}"))
             self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "local"}]})
 
         def do_POST(self) -> None:
+            if (stranger := _stranger(self.headers, host)) is not None:
+                return self._send(403, _error(stranger))
             if self.path.rstrip("/") != "/v1/chat/completions":
                 return self._send(404, _error(f"no such path: {self.path}"))
             try:
@@ -43,15 +53,22 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
                     reply = answer(chat, request)
             except (BadRequest, ChatError) as error:
                 return self._send(400, _error(str(error)))
+            except TimeoutError:
+                return self._send(408, _error(f"no whole request within {SOCKET_TIMEOUT} s: send it at once"))
+            except Exception as error:  # a model's own code may stumble in any way; the next question is answered
+                return self._send(500, _error(f"the server failed ({type(error).__name__}: {error})"))
             self._send(200, reply)
 
         def _read(self) -> dict[str, Any]:
-            length = int(self.headers.get("Content-Length") or 0)
+            said = self.headers.get("Content-Length") or "0"
+            if not said.isascii() or not said.isdigit() or len(said) > 12:
+                raise BadRequest(f"Content-Length is {said[:40]!r}: give a number of bytes")
+            length = int(said)
             if not 0 < length <= MAX_REQUEST:
                 raise BadRequest(f"a request of {length} bytes: send between 1 and {MAX_REQUEST}, with Content-Length")
             try:
                 request = json.loads(self.rfile.read(length))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadRequest(f"not JSON: {error}") from None
             if not isinstance(request, dict):
                 raise BadRequest("send a JSON object")
@@ -59,6 +76,7 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
 
         def _send(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()
+            self.close_connection = True
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
@@ -68,13 +86,69 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
         def log_message(self, format: str, *args: Any) -> None:
             """Silent: requests hold prompts."""
 
-    return ThreadingHTTPServer((host, port), Handler)
+    return _Server((host, port), Handler)
+
+
+class _Server(ThreadingHTTPServer):
+    """So many connections at a time; one more is closed at once."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self.free.acquire(blocking=False):
+            return self.shutdown_request(request)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self.free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Silent: a client that hangs up is no failure of the server's."""
+
+
+def _stranger(headers: Any, host: str) -> str | None:
+    """Why a browser's page from elsewhere is not answered; None for everybody else.
+
+    A page may send questions to a server on its reader's machine: from its own origin, or under a name of its own that leads
+    here. An address of numbers cannot be such a name.
+    """
+    allowed = {"localhost", host.lower()}
+    for field, address in (("Host", f"//{headers.get('Host', 'localhost')}"), ("Origin", headers.get("Origin"))):
+        if address is None:
+            continue
+        try:
+            name = urlsplit(address).hostname or ""
+        except ValueError:
+            name = ""
+        known = name in allowed or (_is_number(name) if field == "Host" else name in ("127.0.0.1", "::1"))
+        if not known:
+            return f"{field} is {address.removeprefix('//')[:60]!r}: this server answers to localhost, its own host and plain addresses"
+    return None
+
+
+def _is_number(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def answer(chat: Chat, request: dict[str, Any]) -> dict[str, Any]:
     """The chat.completions reply to a chat.completions request. Raises ``BadRequest`` or ``ChatError``."""
     limit = request.get("max_tokens") or request.get("max_completion_tokens") or MAX_TOKENS
-    if not isinstance(limit, int) or limit <= 0:
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0:
         raise BadRequest(f"max_tokens={limit!r}: give a whole number above 0")
     if request.get("stream"):
         raise BadRequest("stream=true is not supported: ask without it")

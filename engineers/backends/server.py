@@ -17,6 +17,7 @@ class ServerChat(OpenAIChat):
 
     provider: ClassVar[str] = "server"
     key_variables: ClassVar[tuple[str, ...]] = ("ENGINEERS_SERVER_API_KEY",)
+    hosts: ClassVar[tuple[str, ...]] = ()
     limit_field: ClassVar[str] = "max_tokens"  # the one that all of them understand
 
     def __post_init__(self) -> None:
@@ -30,7 +31,12 @@ class ServerChat(OpenAIChat):
     def model(self) -> str:
         return f"server/{self.base_url}#{self.model_id}"
 
+    def raise_unless_key_may_go(self) -> None:
+        if self.key is not None:  # without one there is nothing to lose
+            super().raise_unless_key_may_go()
+
     def required_key(self) -> str:
+        self.raise_unless_key_may_go()
         return self.key or "none"  # the SDK wants one; most such servers do not
 
 

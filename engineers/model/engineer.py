@@ -14,6 +14,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.model.answers import read_answer
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
+from engineers.model.ledger import Ledger, Taken
 from engineers.model.meter import Meter
 from engineers.model.prompt import build_prompt, build_reask, build_summary_prompt, require_templates
 from engineers.model.replies import ReplyError, encodable, without_thoughts
@@ -45,6 +46,7 @@ class ModelEngineer:
         max_tokens: int = 4_096,  # of one answer, thoughts included
         max_total_tokens: int | None = None,  # of all questions and answers of this engineer's life
         max_cost: float | None = None,  # US dollars, likewise
+        ledger: str | Path | None = None,  # JSONL file in which every question is noted before it is asked
         meter: Meter | None = None,  # instead of the two caps: shared with other engineers
         transcript: str | Path | None = None,  # JSONL file that every exchange is added to
         guard: Guard = NO_GUARD,
@@ -64,6 +66,7 @@ class ModelEngineer:
         self.max_tokens = max_tokens
         self.meter = meter or Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
         self.transcript = Transcript(Path(transcript)) if transcript is not None else None
+        self.ledger = Ledger(Path(ledger)) if ledger is not None else None
         self.guard = guard
 
     def propose(
@@ -108,16 +111,38 @@ class ModelEngineer:
             max_tokens=self.max_tokens,
         )
         begin = time.monotonic()
-        try:
-            self.meter.reserve(self.chat.model, messages, schema, self.max_tokens)
-            completion = self.chat.complete(messages, schema, max_tokens=self.max_tokens)
-            result: dict[str, Any] = {"reply": redact(encodable(completion.text))}
-            counts = self.meter.record(self.chat.model, messages, completion)
-        except ChatError as error:
-            result = {"error": str(error), "error_kind": type(error).__name__}
-            counts = self.meter.record_failure(self.chat.model, error)
+        recalled = getattr(self.chat, "recalled", lambda messages: None)(messages)
+        if recalled is not None:  # asked and paid for by a process that was killed since
+            counts = recalled.prompt_tokens, recalled.completion_tokens, recalled.cost
+            result: dict[str, Any] = {"reply": recalled.text}
+        else:
+            result, counts = self._asked(messages, schema)
         spent = dict(zip(("prompt_tokens", "completion_tokens", "cost"), counts, strict=True))
         return asked.model_copy(update={**result, **spent, "seconds": round(time.monotonic() - begin, 3)})
+
+    def _asked(
+        self, messages: list[Message], schema: dict[str, Any] | None
+    ) -> tuple[dict[str, Any], tuple[int, int, float | None]]:
+        """A question that is really asked: noted at its worst case before, and with what it took afterwards."""
+        model, noted = self.chat.model, False
+        try:
+            self.meter.reserve(model, messages, schema, self.max_tokens)
+            if self.ledger is not None:
+                price, worst = self.meter.price_of(model), self.meter.worst
+                self.ledger.asks(Taken(sum(worst), None if price is None else price.of(*worst)))
+                noted = True
+            completion = self.chat.complete(messages, schema, max_tokens=self.max_tokens)
+            result: dict[str, Any] = {"reply": redact(encodable(completion.text))}
+            counts = charged = self.meter.record(model, messages, completion)
+        except ChatError as error:
+            result = {"error": str(error), "error_kind": type(error).__name__}
+            charged = self.meter.record_failure(model, error)
+            counts = (
+                charged if error.spent is not None else (0, 0, 0.0)
+            )  # charged to the caps, but not known to be used
+        if self.ledger is not None and noted:
+            self.ledger.took(Taken(charged[0] + charged[1], charged[2]))
+        return result, counts
 
     def _opening(self, dialogue: _Dialogue, report: StageReport, form: WireForm[Any]) -> list[Message]:
         """The question, preceded by the model's own summary where the context asks for one."""

@@ -13,6 +13,8 @@ from engineers.model.chat import ChatError, Completion, Message
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
 CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens
+BEYOND = 100  # a count of so many times the worst case is none
+MOST_DOLLARS = 1e6  # of one question
 FREE = ("local/", "live/", "replay/")
 
 
@@ -70,15 +72,24 @@ class Meter:
                 )
         self._reserved = (prompt, answer)
 
+    @property
+    def worst(self) -> tuple[int, int]:
+        """Tokens of prompt and answer that the question reserved last may take."""
+        return self._reserved
+
     def record(self, model: str, messages: Sequence[Message], answer: Completion) -> tuple[int, int, float | None]:
         """Count an answer; returns its prompt tokens, completion tokens and cost. What the provider left out is estimated."""
-        prompt = answer.prompt_tokens or estimate_tokens("".join(message["content"] for message in messages))
-        return self._add(model, prompt, answer.completion_tokens or estimate_tokens(answer.text), answer.cost)
+        written = "".join(message["content"] for message in messages)
+        prompt = self._counted(answer.prompt_tokens, written, self._reserved[0])
+        completion = self._counted(answer.completion_tokens, answer.text, self._reserved[1])
+        return self._add(model, prompt, completion, _dollars(answer.cost))
 
     def record_failure(self, model: str, error: ChatError) -> tuple[int, int, float | None]:
         """Count a question that got no answer: what the provider says it spent, or the worst it may have billed."""
         if error.spent is not None:
-            return self._add(model, error.spent.prompt_tokens, error.spent.completion_tokens, error.spent.cost)
+            prompt = self._counted(error.spent.prompt_tokens, "", self._reserved[0])
+            completion = self._counted(error.spent.completion_tokens, "", self._reserved[1])
+            return self._add(model, prompt, completion, _dollars(error.spent.cost))
         return self._add(model, *self._reserved) if error.may_be_billed else (0, 0, 0.0)
 
     def price_of(self, model: str) -> Price | None:
@@ -86,6 +97,12 @@ class Meter:
         if self.price is not None:
             return self.price
         return Price(0.0, 0.0) if model.startswith(FREE) else listed_price(model)
+
+    def _counted(self, said: Any, text: str, worst: int) -> int:
+        """A provider's count; an estimate where it has none, and the worst case where it cannot be one."""
+        if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said <= BEYOND * max(worst, BEYOND):
+            return max(worst, estimate_tokens(text))
+        return said or (estimate_tokens(text) if text else 0)
 
     def _add(self, model: str, prompt: int, answer: int, cost: float | None = None) -> tuple[int, int, float | None]:
         price = self.price_of(model)
@@ -95,6 +112,13 @@ class Meter:
         self.cost = None if cost is None or self.cost is None else self.cost + cost
         self.questions += 1
         return prompt, answer, cost
+
+
+def _dollars(said: Any) -> float | None:
+    """A cost that a provider names, where it can be one."""
+    if not isinstance(said, int | float) or isinstance(said, bool) or not 0 <= said <= MOST_DOLLARS:
+        return None
+    return float(said)
 
 
 def estimate_tokens(text: str) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from engineers import UnknownEngineer
+from engineers import UnknownEngineer, own
 from envtuning.loop.ask import EngineerUnavailable
 from envtuning.loop.observer import UnknownObserver
 from envtuning.loop.stage import RunStopped
@@ -43,6 +44,19 @@ def main(
     ] = False,
 ) -> None:
     """Train in stages, validate, report, and let an engineer write the next stage's config."""
+
+
+@contextmanager
+def trusting(named: list[str] | None, *said: str | None) -> Iterator[None]:
+    """Import only what the command line names: by ``--trust``, or as the engineer, observer or setting that it asks for."""
+    words = [word.strip().partition("=")[2] or word.strip() for word in said if word]
+    modules = [word.partition("/")[0].partition(":")[0] for word in words if ":" in word.partition("/")[0]]
+    hosts = [host for word in words if (host := urlsplit(word.partition("/")[2]).hostname)]
+    own.trust_only([*(named or ()), *modules, *hosts])
+    try:
+        yield
+    finally:
+        own.trust_only(None)
 
 
 @contextmanager

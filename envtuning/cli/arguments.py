@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
+from envtuning.runs.reading import NotReadable, read_value
 from envtuning.runs.spec import RunSpec, SpecError
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
@@ -26,6 +26,16 @@ Observed = Annotated[
     list[str] | None,
     typer.Option("--observer", help="package.module:factory of an observer of your own. May be given several times."),
 ]
+Trusted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        envvar="ENVTUNING_TRUST",
+        help="A module that a run's file names and that may be imported, or a host that a key may go to (docs/trust.md).",
+    ),
+]
+
+MOST_SEEDS = 10_000
 
 
 def adjusted(
@@ -55,9 +65,9 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
         if not sign or not all(key.split(".")):
             raise SpecError(f"--set {setting!r}: write KEY=VALUE with a dotted key, such as trainee.options.lr=3e-4")
         try:
-            changes[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise SpecError(f"--set {setting!r}: {value!r} is no value ({error})") from error
+            changes[key] = read_value(value)
+        except NotReadable as error:
+            raise SpecError(f"--set {setting!r:.200}: {value!r:.60} {error}") from error
     return changes
 
 
@@ -66,8 +76,11 @@ def parse_seeds(text: str) -> list[int]:
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise SpecError(f"seeds {text!r}: give a number of seeds, or a list such as 0,4,7") from None
-    chosen = numbers if "," in text else list(range(numbers[0] if numbers else 0))
+        raise SpecError(f"seeds {text!r:.60}: give a number of seeds, or a list such as 0,4,7") from None
+    count = numbers[0] if numbers and "," not in text else len(numbers)
+    if count > MOST_SEEDS:
+        raise SpecError(f"seeds {text!r:.60}: at most {MOST_SEEDS:,} runs at a time")
+    chosen = numbers if "," in text else list(range(count))
     if not chosen or min(chosen) < 0 or len(set(chosen)) != len(chosen):
         raise SpecError(f"seeds {text!r}: give at least one seed, none below 0, none twice")
     return chosen

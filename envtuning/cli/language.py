@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, told
+from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.arguments import Trusted
 from envtuning.runs.spec import load_spec
 
 
@@ -27,9 +28,10 @@ def pretrain(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of weights and boards.")] = 0,
+    trust: Trusted = None,
 ) -> None:
     """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
-    with told():
+    with told(), trusting(trust):
         from envtuning.trainees.language.commands import pretrain_for
 
         spec = load_spec(what)

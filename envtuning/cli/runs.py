@@ -8,11 +8,21 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from envtuning.cli.app import app, console, told
-from envtuning.cli.arguments import Engineer, Observed, Run, Settings, adjusted, parse_seeds, parse_settings, run_name
+from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.arguments import (
+    Engineer,
+    Observed,
+    Run,
+    Settings,
+    Trusted,
+    adjusted,
+    parse_seeds,
+    parse_settings,
+    run_name,
+)
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observers, observer_at
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.folder import RunFolder, next_task, raise_unless_whole
 from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
 from envtuning.show.console import ConsoleObserver, in_words, summary
 from envtuning.show.page import write_page
@@ -38,9 +48,10 @@ def run(
     ] = None,
     settings: Settings = None,
     observer: Observed = None,
+    trust: Trusted = None,
 ) -> None:
     """Run a preset or a file to its end. A run that was interrupted goes on where it was."""
-    with told():
+    with told(), trusting(trust, engineer, *settings or (), *observer or ()):
         spec = load_spec(what, changes=parse_settings(settings))
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
@@ -53,9 +64,9 @@ def run(
 
 
 @app.command()
-def resume(folder: Run, observer: Observed = None) -> None:
+def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
     """Go on with a run that was interrupted; it ends as if it had not been."""
-    with told():
+    with told(), trusting(trust, *observer or ()):
         carry_out(RunFolder(folder), observer)
 
 
@@ -70,9 +81,10 @@ def compare(
     ),
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
     settings: Settings = None,
+    trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with told():
+    with told(), trusting(trust, *engineers.split(","), *settings or ()):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         result = comparing.compare(
@@ -112,6 +124,7 @@ def carry_out(one: RunFolder, observers: list[str] | None = None) -> None:
     """Run what is left, then print the tables and where the page lies."""
     heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
     if next_task(one) is None:
+        raise_unless_whole(one, checkpoints=True)
         console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
     else:
         loop.go(one, heard_by)

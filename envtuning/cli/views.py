@@ -11,8 +11,8 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from envtuning.cli.app import app, console, told
-from envtuning.cli.arguments import Run, Runs
+from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.arguments import Run, Runs, Trusted
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunError, RunFolder, next_task
 from envtuning.show.console import run_table, summary
@@ -26,9 +26,10 @@ from envtuning.worlds.world import Film
 def show(
     folders: Runs,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep the table up to date until the run ends.")] = False,
+    trust: Trusted = None,
 ) -> None:
     """Each run's table: configs, costs, results, and what went wrong."""
-    with told():
+    with told(), trusting(trust):
         for one in opened(folders):
             if watch:
                 watch_table(one)
@@ -44,9 +45,10 @@ def show(
 def report(
     folders: Runs,
     out: Annotated[Path | None, typer.Option(help="The page's file; default: report.html in the first run.")] = None,
+    trust: Trusted = None,
 ) -> None:
     """Write one self-contained HTML page about one run, or about several side by side."""
-    with told():
+    with told(), trusting(trust):
         runs = opened(folders)
         page = write_page([one.path for one in runs], out or runs[0].path / "report.html")
         console.print(f"report: {page}", highlight=False)
@@ -56,9 +58,10 @@ def report(
 def tensorboard(
     folders: Runs,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep them up to date until the runs end.")] = False,
+    trust: Trusted = None,
 ) -> None:
     """Write the runs' metrics as TensorBoard event files, in a folder `tensorboard` each; `tensorboard --logdir RUN` shows them."""
-    with told():
+    with told(), trusting(trust):
         files = [EventFiles(one) for one in opened(folders)]
         for each in files:
             console.print(f"event files: {each.catch_up()}", highlight=False)
@@ -77,9 +80,10 @@ def replay(
     case: Annotated[int | None, typer.Option(min=0, help="Which board; default: the first that failed.")] = None,
     out: Annotated[Path | None, typer.Option(help="Save a film (.gif or .svg) instead of showing it here.")] = None,
     seconds: Annotated[float, typer.Option(min=0, help="Seconds per step.")] = 0.5,
+    trust: Trusted = None,
 ) -> None:
     """Show how a validation board was played."""
-    with told():
+    with told(), trusting(trust):
         one = RunFolder(folder)
         film = find_film(one, stage, case)
         if out is not None:
@@ -125,7 +129,7 @@ def find_film(one: RunFolder, stage: int, case: int | None) -> Film:
         case = next((episode.case for episode in recorded if not episode.succeeded), 0)
     if case >= len(recorded):
         raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
-    film = one.world.film(one.world.load(one.validation_file), recorded[case])
+    film = one.world.film(one.held_out(one.validation_file), recorded[case])
     if film is None:
         raise RunError(
             f"the world {one.world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"

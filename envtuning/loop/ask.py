@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import engineers
 from engineers.guard import Guard
+from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
@@ -21,6 +23,7 @@ from envtuning.trainees import factory_of
 from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE, live_engineer, raise_unless_possible
 
 REDRAWS = 100
+TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: where a third party's engineer stumbled
 LoadTrainee = Callable[[], Any]
 
 
@@ -60,7 +63,8 @@ def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]
     report = stage.report
     assert report is not None, "a stage that is done has a report"
     answer = settle(run, stage, report, trainee)
-    atomic.write_text(stage.proposal_file, answer.model_dump_json(indent=1) + "\n")
+    checked.note(stage.transcript_file)
+    checked.write_text(stage.proposal_file, answer.model_dump_json(indent=1) + "\n")
     recorded_before(stage).unlink(missing_ok=True)
     return answer
 
@@ -84,7 +88,10 @@ def settle(run: RunFolder, stage: StageFolder, report: StageReport, trainee: Loa
             lambda: engineer.propose(report, current=current, editable=spec.editable),
         )
     except Exception as error:  # a third party's engineer may fail in any way; the run goes on with what works
-        message = f"{name} failed ({type(error).__name__}: {error}); the current config goes on"
+        atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
+        message = (
+            f"{name} failed ({type(error).__name__}: {error}); the current config goes on ({TRACEBACK} says where)"
+        )
         return answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
     if proposal.fallback:
         why = "; ".join(proposal.refusals) or "it gave no config"
@@ -110,12 +117,13 @@ def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | Non
     options = {
         "seed": derive(run.spec.seed, "engineer", stage.number),
         "transcript": stage.transcript_file,
+        "ledger": ledger_of(stage).path,
     } | run.spec.engineer.options
+    replies = recorded_replies(stage)
     for cap, spent in spent_before(run, stage).items():
         if options.get(cap) is not None:
             options[cap] = max(type(options[cap])(0), options[cap] - spent)
     engineer = new_engineer(run.spec, options, trainee)
-    replies = recorded_replies(stage)
     if replies and hasattr(engineer, "chat"):
         engineer.chat = RecordedFirst(engineer.chat, replies)
     return engineer
@@ -140,12 +148,29 @@ def guard_of(spec: RunSpec) -> Guard:
 
 
 def spent_before(run: RunFolder, stage: StageFolder) -> dict[str, float]:
-    """What earlier questions of this run took: a cap holds for the run, not for one process."""
-    exchanges = [line for earlier in run.done_stages[: stage.number] for line in earlier.transcript()]
-    return {
-        "max_cost": sum(line.get("cost") or 0.0 for line in exchanges),
-        "max_total_tokens": sum(line["prompt_tokens"] + line["completion_tokens"] for line in exchanges),
-    }
+    """What earlier questions of this run took, this stage's own included, asked by whichever process: a cap holds for the run."""
+    total = Taken()
+    for one in run.done_stages[: stage.number + 1]:
+        ledger = ledger_of(one)
+        try:
+            total += ledger.total() if ledger.path.exists() else _by_transcript(one)
+        except LedgerDamaged as error:
+            raise RunError(str(error)) from error
+    return {"max_cost": total.cost or 0.0, "max_total_tokens": total.tokens}
+
+
+def ledger_of(stage: StageFolder) -> Ledger:
+    """Where the questions about a stage's report are noted before they are asked."""
+    return Ledger(stage.path / "asked.jsonl")
+
+
+def _by_transcript(stage: StageFolder) -> Taken:
+    """The same of a run that kept no ledger yet."""
+    lines = stage.transcript()
+    return Taken(
+        sum(line["prompt_tokens"] + line["completion_tokens"] for line in lines),
+        sum(line.get("cost") or 0.0 for line in lines),
+    )
 
 
 def recorded_before(stage: StageFolder) -> Path:
@@ -155,7 +180,7 @@ def recorded_before(stage: StageFolder) -> Path:
 
 def recorded_replies(stage: StageFolder) -> list[dict[str, Any]]:
     """Replies that came before the process died; the transcript itself starts afresh."""
-    kept = atomic.read_lines(recorded_before(stage)) + stage.transcript()
+    kept = checked.lines(recorded_before(stage), checked=False) + stage.transcript()
     if kept:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off
@@ -171,7 +196,8 @@ class RecordedFirst:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.chat, name)
 
-    def complete(self, messages: list[Any], schema: Any, *, max_tokens: int) -> Any:
+    def recalled(self, messages: list[Any]) -> Any | None:
+        """The recorded reply to this question, which is paid for; None where it was never answered."""
         from engineers.model.chat import Completion
 
         for exchange in self.exchanges:
@@ -179,7 +205,11 @@ class RecordedFirst:
                 return Completion(
                     exchange["reply"], exchange["prompt_tokens"], exchange["completion_tokens"], exchange["cost"]
                 )
-        return self.chat.complete(messages, schema, max_tokens=max_tokens)
+        return None
+
+    def complete(self, messages: list[Any], schema: Any, *, max_tokens: int) -> Any:
+        recalled = self.recalled(messages)
+        return recalled if recalled is not None else self.chat.complete(messages, schema, max_tokens=max_tokens)
 
 
 def within(seconds: float | None, question: Callable[[], Proposal[Any]]) -> Proposal[Any]:

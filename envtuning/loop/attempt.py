@@ -87,6 +87,7 @@ class Attempt:
             config=self.config.model_dump(mode="json"),
             stretch=self.stretch,
             lines=len(runner.folder.metrics()),
+            metrics_digest=inside.digest_of(runner.folder.metrics()),
             spent=dict(runner.spent),
             trained=dict(self.trained),
             validated=dict(self.validated),

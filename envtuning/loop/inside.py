@@ -7,14 +7,16 @@ their number.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engineers.report import Incident
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 
 PREFIX = "inside-"
 
@@ -28,6 +30,7 @@ class Inside(BaseModel):
     config: dict[str, Any]
     stretch: int
     lines: int  # of metrics.jsonl
+    metrics_digest: str = ""  # of these lines; "" in older runs
     spent: dict[str, int]
     trained: dict[str, int]
     validated: dict[str, int]
@@ -47,7 +50,7 @@ def folders(stage: Path) -> list[Path]:
 def keep(stage: Path, state: Inside, save: Any) -> None:
     """Write a checkpoint, then remove those before it."""
     before = folders(stage)
-    with atomic.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
+    with checked.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
         (draft / "trainee").mkdir()
         save(draft / "trainee")
         (draft / "state.json").write_text(state.model_dump_json())
@@ -67,10 +70,28 @@ def latest(stage: Path) -> Interrupted | None:
     found = folders(stage)
     if not found:
         return None
-    state = Inside.model_validate_json((found[-1] / "state.json").read_text())
+    checked.raise_unless_as_written(found[-1])
+    try:
+        state = Inside.model_validate_json((found[-1] / "state.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        raise _damaged(found[-1]) from error
     metrics = stage / "metrics.jsonl"
-    atomic.write_lines(metrics, atomic.read_lines(metrics)[: state.lines])
+    kept = checked.lines(metrics, checked=False)[: state.lines]
+    if len(kept) < state.lines or state.metrics_digest not in ("", digest_of(kept)):
+        raise _damaged(metrics)
+    atomic.write_lines(metrics, kept)
     return Interrupted(state, found[-1] / "trainee")
+
+
+def _damaged(path: Path) -> checked.RunError:
+    return checked.RunError(
+        f"{path} is not what was written there: bring it back from a copy, or remove the folders {PREFIX}* beside it, and the "
+        "stage begins anew"
+    )
+
+
+def digest_of(lines: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(lines).encode()).hexdigest()
 
 
 def remove(these: list[Path]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from engineers.knobs import KnobError, find_knobs
 from engineers.report import Incident
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
 from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
@@ -16,8 +17,18 @@ from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer
 from envtuning.loop.stage import RunStopped, StageRunner
 from envtuning.loop.validation import Suites, open_suites
-from envtuning.runs import atomic
-from envtuning.runs.folder import Choose, RunError, RunFolder, StageConfig, Test, TestRecord, Train, next_task
+from envtuning.runs import atomic, checked
+from envtuning.runs.folder import (
+    Choose,
+    RunError,
+    RunFolder,
+    StageConfig,
+    Test,
+    TestRecord,
+    Train,
+    next_task,
+    raise_unless_whole,
+)
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.trainees import make_trainee, raise_unless_makeable, reported_by, unit_for
@@ -36,6 +47,7 @@ def raise_unless_runnable(spec: RunSpec) -> None:
     """Find out before the first stage what would stop a later one: trainee, engineer, rules and fades."""
     raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target, spec.unit)
     raise_unless_askable(spec)
+    raise_unless_editable(spec)
     reported = reported_by(spec.trainee.kind)
     for number, stage in enumerate(spec.stages):
         missing = stage.advance_when.needs() - reported if stage.advance_when and reported is not None else frozenset()
@@ -48,6 +60,15 @@ def raise_unless_runnable(spec: RunSpec) -> None:
             raise_unless_fades(stage, spec.target if stage.config == "engineer" else stage.config)
         except ValueError as error:
             raise SpecError(f"stages.{number}.{error}") from error
+
+
+def raise_unless_editable(spec: RunSpec) -> None:
+    """Raises ``SpecError`` where a path of ``editable`` is no knob of a config that engineers may be given."""
+    for config in spec.written_configs if spec.editable is not None else ():
+        try:
+            find_knobs(config, spec.editable)
+        except KnobError as error:
+            raise SpecError(f"editable: {error}") from error
 
 
 def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunFolder:
@@ -67,9 +88,15 @@ def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
 def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
     """Do what is left to do, at most up to the given number of stages."""
     with atomic.locked(run.path):
+        raise_unless_whole(run)
         raise_unless_askable(run.spec)
         observer = observer or Observer()
         observer.run_began(run)
+        if not checked.is_checked(run.path):
+            unchecked = (
+                f"{run.path} has no {checked.NAME}, as runs of earlier versions: nobody would notice a damaged file"
+            )
+            observer.went_wrong(Incident(kind="other", message=unchecked, stage=0))
         loop = _Loop(run, observer)
         try:
             while (task := next_task(run)) is not None:
@@ -117,7 +144,7 @@ class _Loop:
     def record(self, kind: Any, message: str) -> None:
         """Something that went wrong outside of a stage and was survived."""
         incident = Incident(kind=kind, message=message, stage=max(0, len(self.run.done_stages) - 1))
-        atomic.append_line(self.run.incidents_file, incident.model_dump())
+        checked.append_line(self.run.incidents_file, incident.model_dump())
         self.observer.went_wrong(incident)
 
     def choose(self, number: int) -> None:
@@ -136,7 +163,7 @@ class _Loop:
                 self.observer.went_wrong(incident)
             chosen = chosen_by(name=plan.name, config=answer.config, engineer=self.spec.engineer.name)
         atomic.make_folder(folder.path)
-        atomic.write_text(folder.config_file, chosen.model_dump_json(indent=1) + "\n")
+        checked.write_text(folder.config_file, chosen.model_dump_json(indent=1) + "\n")
 
     def train(self, number: int) -> None:
         folder = self.run.stage(number)
@@ -159,8 +186,11 @@ class _Loop:
         for earlier in range(kept):
             checkpoint = self.run.stage(earlier).checkpoint
             if (slim := getattr(self.trainee, "slim", None)) is not None and checkpoint.is_dir():
+                before = checked.digest_of(checkpoint)
                 with held_to("slim"):
                     slim(checkpoint)
+                if checked.digest_of(checkpoint) != before:
+                    checked.note(checkpoint)
 
     def trainee_before(self, number: int, renew: bool = False) -> Trainee:
         """The trainee as the stage before left it, always from the disk: a resumed stage begins exactly like this."""
@@ -178,11 +208,12 @@ class _Loop:
             )
         try:
             if not self.run.start.exists():
-                with atomic.new_folder(self.run.start) as draft:
+                with checked.new_folder(self.run.start) as draft:
                     save_checkpoint(self.trainee.save, draft)
             checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
             if not checkpoint.is_dir():
                 raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
+            checked.raise_unless_as_written(checkpoint)
             with held_to("load"):
                 self.trainee.load(checkpoint)
         except TraineeFailed as error:
@@ -205,4 +236,4 @@ class _Loop:
             except TraineeFailed as error:
                 raise RunStopped(f"the test of {self.run.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)
-        atomic.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")
+        checked.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")

@@ -18,7 +18,7 @@ from envtuning.loop.contract import TraineeFailed, save_checkpoint
 from envtuning.loop.observer import Observer
 from envtuning.loop.report import StageOutcome, build_report
 from envtuning.loop.validation import Suites
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.folder import Done, RunFolder, StageConfig, StageFolder
 from envtuning.runs.spec import Stage
 from envtuning.trainees.base import Trainee, TrainingDiverged, WorkerLost
@@ -114,13 +114,14 @@ class StageRunner:
     def _finish(self, trainee: Trainee, outcome: StageOutcome, attempts: int, seconds: float) -> None:
         inside.remove(inside.folders(self.folder.path))
         try:
-            with atomic.new_folder(self.folder.checkpoint) as draft:
+            with checked.new_folder(self.folder.checkpoint) as draft:
                 save_checkpoint(trainee.save, draft)
         except TraineeFailed as error:
             raise RunStopped(f"stage {self.folder.number} is trained, but {error}; mend it and resume") from error
-        atomic.write_json(self.folder.episodes_file, [episode.to_json() for episode in outcome.episodes])
+        checked.note(self.folder.metrics_file)
+        checked.write_json(self.folder.episodes_file, [episode.to_json() for episode in outcome.episodes])
         report = build_report(self.run, self.suites.validation, outcome)
-        atomic.write_text(self.folder.report_file, report.model_dump_json(indent=1) + "\n")
+        checked.write_text(self.folder.report_file, report.model_dump_json(indent=1) + "\n")
         done = Done(
             reason=outcome.reason,
             spent=dict(self.spent),
@@ -130,5 +131,5 @@ class StageRunner:
             seconds=round(seconds, 3),
             metrics=rates(outcome.episodes),
         )
-        atomic.write_text(self.folder.done_file, done.model_dump_json(indent=1) + "\n")
+        checked.write_text(self.folder.done_file, done.model_dump_json(indent=1) + "\n")
         self.observer.stage_ended(self.folder)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envtuning.runs import atomic
+from envtuning.runs import checked
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
@@ -27,19 +27,19 @@ class Suites:
 
 def open_suites(run: RunFolder) -> Suites:
     """The run's held-out sets, drawn and stored the first time."""
-    spec, load = run.spec, run.world.load
-    validation = _stored(run.validation_file, load, lambda: draw_validation(spec))
+    spec = run.spec
+    validation = _stored(run, run.validation_file, lambda: draw_validation(spec))
     if not spec.suites.test_per_slice:
         return Suites(validation, None)
-    return Suites(validation, _stored(run.test_suite_file, load, lambda: draw_test(spec, validation)))
+    return Suites(validation, _stored(run, run.test_suite_file, lambda: draw_test(spec, validation)))
 
 
-def _stored(path: Path, load: Callable[[Path], Any], draw: Callable[[], Any]) -> Any:
+def _stored(run: RunFolder, path: Path, draw: Callable[[], Any]) -> Any:
     if not path.exists():
         cases = draw()
-        with atomic.new_file(path) as draft:
+        with checked.new_file(path) as draft:
             cases.save(draft)
-    return load(path)
+    return run.held_out(path)
 
 
 def draw_validation(spec: RunSpec) -> Any:

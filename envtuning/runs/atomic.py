@@ -9,16 +9,19 @@ files and trained models are not, and can be made anew.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+from filelock import Timeout as LockTimeout
+
+LOCK, OWNER = ".lock", ".owner"  # what is locked, and who has locked it
+LOCK_PATIENCE = 0.5  # seconds; who looks whether it is locked holds it for a moment
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space",
     errno.EDQUOT: "the disk quota is used up: free some space",
@@ -28,6 +31,9 @@ REMEDIES = {
     errno.ENOENT: "there is no such folder: make it first, or choose another place",
     errno.ENOTDIR: "a part of the path is a file: choose another place",
     errno.EISDIR: "this is a folder: give a file's name in it",
+    errno.EEXIST: "a file stands where a folder should be: move it away, or choose another place",
+    errno.ELOOP: "a link leads back to itself: remove it",
+    errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
     errno.EIO: "the disk failed: copy the run to another one",
 }
 
@@ -54,6 +60,8 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # a folder cannot be opened there, and its entries are written with its files
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -160,39 +168,36 @@ def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Holds the folder for this process. The operating system lets go of it however the process ends."""
-    path = folder / ".lock"
-    with storage_errors(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    lock = FileLock(folder / LOCK, timeout=LOCK_PATIENCE, thread_local=False)
     try:
-        if not _take(handle):
-            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise RunLocked(f"{folder} is being worked on by process {owner}: wait for it, or end it and try again")
-        with storage_errors(path):
-            os.truncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        with storage_errors(folder / LOCK):
+            lock.acquire()
+    except LockTimeout:
+        raise RunLocked(
+            f"{folder} is being worked on by process {_owner(folder)}: wait for it, or end it and try again"
+        ) from None
+    try:
+        write_text(folder / OWNER, f"{os.getpid()}\n")
         yield
     finally:
-        os.close(handle)
+        lock.release()
 
 
-def _take(handle: int) -> bool:
-    """Lock an open file; tries for a moment, because ``is_locked`` holds it for one while it looks."""
-    for _ in range(10):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(0.05)
-    return False
+def _owner(folder: Path) -> str:
+    try:
+        return (folder / OWNER).read_text(errors="replace").strip()[:20] or "unknown"
+    except OSError:
+        return "unknown"
 
 
 def is_locked(folder: Path) -> bool:
     """Whether a process works on this folder now."""
+    if not (folder / LOCK).is_file():
+        return False
     try:
-        with open(folder / ".lock", "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with FileLock(folder / LOCK, timeout=0, thread_local=False):
             return False
-    except BlockingIOError:
+    except LockTimeout:
         return True
-    except FileNotFoundError:
+    except OSError:  # a folder of somebody else's
         return False

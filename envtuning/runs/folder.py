@@ -3,6 +3,7 @@
 ::
 
     RUN/run.json             the spec and the versions of what ran it; written once
+        checksums.json       what the files below are checked against when they are read (see ``checked``)
         validation.cases     the held-out cases that stages are validated on
         test.cases, test.json  the cases opened once after the last stage, and the results on them
         start/               the untrained trainee
@@ -19,6 +20,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections import Counter
 from dataclasses import dataclass
@@ -34,7 +36,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageReport
 from engineers.sentences import in_sentences
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
+from envtuning.runs.checked import RunError
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 from envtuning.worlds.world import World
@@ -45,12 +48,8 @@ RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic
 C = TypeVar("C", bound=BaseModel)  # a config of the run's world
 
 
-class RunError(RuntimeError):
-    """The folder is not what the command needs; the message says what to do."""
-
-
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class _AnyFormat(BaseModel):
@@ -150,15 +149,22 @@ class StageFolder:
         return _load(Done, self.done_file)
 
     def metrics(self) -> list[dict[str, Any]]:
-        return atomic.read_lines(self.metrics_file)
+        """Of a stage that is not done also while it is written to."""
+        found = checked.lines(self.metrics_file, checked=self.is_done)
+        if not all(isinstance(line, dict) and isinstance(line.get("kind"), str) for line in found):
+            raise RunError(f"{self.metrics_file} is damaged (a line has no kind): {checked.REMEDY}")
+        return found
 
     def transcript(self) -> list[dict[str, Any]]:
-        return atomic.read_lines(self.transcript_file)
+        return checked.lines(self.transcript_file, checked=self.proposal_file.exists())
 
     def episodes(self) -> list[Episode]:
         """Of the closing validation."""
-        stored = atomic.read_json(self.episodes_file) if self.episodes_file.exists() else []
-        return [Episode.from_json(data) for data in stored]
+        stored = checked.read_bytes(self.episodes_file)
+        try:
+            return [Episode.from_json(data) for data in json.loads(stored)] if stored is not None else []
+        except (ValueError, TypeError, RecursionError) as error:
+            raise RunError(f"{self.episodes_file} is damaged ({error}): {checked.REMEDY}") from error
 
 
 class RunFolder:
@@ -178,11 +184,14 @@ class RunFolder:
             if existing.spec != spec:
                 raise RunError(f"{path} already holds another run: choose another --out, or remove that folder")
             return existing
-        if path.exists() and any(not entry.name.startswith(".") for entry in path.iterdir()):
+        if path.exists() and any(
+            not entry.name.startswith(".") for entry in path.iterdir() if entry.name != checked.NAME
+        ):
             raise RunError(f"{path} is not empty and is no run: choose another --out")
         atomic.make_folder(path)
+        checked.begin(path)
         record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
-        atomic.write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
+        checked.write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
         return cls(path)
 
     @cached_property
@@ -212,6 +221,14 @@ class RunFolder:
     incidents_file = property(lambda self: self.path / "incidents.jsonl")
     test_file = property(lambda self: self.path / "test.json")
     start = property(lambda self: self.path / "start")
+
+    def held_out(self, path: Path) -> Any:
+        """The cases in one of the two files. Raises ``RunError`` where they are not what was drawn."""
+        checked.raise_unless_as_written(path)
+        try:
+            return self.world.load(path)
+        except Exception as error:  # a world's own reader may stumble in any way over what it did not write
+            raise RunError(f"{path} is damaged ({type(error).__name__}: {error}): {checked.REMEDY}") from error
 
     def stage(self, number: int) -> StageFolder:
         return StageFolder(self.path / "stages" / f"{number:02d}", number, self.world.config_type)
@@ -253,7 +270,7 @@ class RunFolder:
 
     def incidents(self) -> list[Incident]:
         """All that went wrong and was survived, oldest first."""
-        found = [Incident.model_validate(line) for line in atomic.read_lines(self.incidents_file)]
+        found = [Incident.model_validate(line) for line in checked.lines(self.incidents_file)]
         for stage in self.done_stages:
             report, answer = stage.report, stage.answer
             found += [incident for incident in (report.incidents if report else []) if incident.stage == stage.number]
@@ -297,6 +314,35 @@ def next_task(run: RunFolder) -> Choose | Train | Test | None:
     return None
 
 
+def raise_unless_whole(run: RunFolder, *, checkpoints: bool = False) -> None:
+    """Read all that a later step stands on. Raises ``RunError`` for what is damaged, and for what is gone though it was used.
+
+    A missing file that can be made again from what is before it is no damage: it is made again. Checkpoints, which may be
+    large, are read only where asked for: a loop checks each as it loads it.
+    """
+    _ = run.test, run.incidents()
+    for folder in (run.start, *(stage.checkpoint for stage in run.done_stages)) if checkpoints else ():
+        checked.raise_unless_as_written(folder)
+    for stage in run.stages:
+        following = run.stage(stage.number + 1)
+        if not stage.is_done:
+            if following.config_file.exists():
+                raise RunError(
+                    f"{stage.done_file} is gone, and stage {following.number} stands on it: {checked.REMEDY}"
+                )
+            continue
+        for file in (stage.report_file, stage.episodes_file, stage.metrics_file):
+            if not file.exists():
+                raise RunError(f"{file} is gone, though its stage is done: {checked.REMEDY}")
+        asked = run.spec.stage(following.number).config == "engineer"
+        if asked and following.config_file.exists() and not stage.proposal_file.exists():
+            raise RunError(
+                f"{stage.proposal_file} is gone, and stage {following.number} stands on it: {checked.REMEDY}"
+            )
+        _ = stage.config, stage.report, stage.answer, stage.done
+        stage.metrics(), stage.episodes(), stage.transcript()
+
+
 def is_planned(run: RunFolder, number: int) -> bool:
     """Whether there is such a stage: one that is listed, or a repetition of the last that can still train."""
     if number < len(run.spec.stages):
@@ -315,14 +361,14 @@ def closing_cost(run: RunFolder, number: int) -> int:
 
 def _load(model: Any, path: Path) -> Any:
     """The record in a file; None where there is none, also when a stage that starts again takes it away just now."""
-    try:
-        return model.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    written = checked.read_bytes(path)
+    if written is None:
         return None
+    try:
+        return model.model_validate_json(written)
     except ValidationError as error:
         raise RunError(
-            f"{path} is damaged or from another version ({in_sentences(error)}): bring it back from a copy, or remove "
-            "this run and start anew"
+            f"{path} is damaged or from another version ({in_sentences(error)}): {checked.REMEDY}"
         ) from error
 
 

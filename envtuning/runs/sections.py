@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, InstanceOf, SerializeAsAny, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    SerializeAsAny,
+    model_validator,
+)
 
 from envtuning.loop.transitions import Rule
+from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import World
 
@@ -17,6 +27,23 @@ class Frozen(BaseModel):
 
 
 AnyConfig = SerializeAsAny[InstanceOf[BaseModel]]  # a config of the run's world
+MOST_CASES = 1_000_000  # of a held-out set, per slice
+MOST_SPENT = 10**15  # of any unit of budget
+MOST_STAGES = 10_000
+HIGHEST_SEED = 2**63 - 1
+
+
+def _storable(options: dict[str, Any]) -> dict[str, Any]:
+    raise_unless_storable(options)
+    return options
+
+
+def _without_secrets(options: dict[str, Any]) -> dict[str, Any]:
+    raise_on_secrets(options)
+    return options
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_storable)]
 Unit = Literal["env_steps", "episodes", "samples", "tokens"]
 SUITE_SEED = 20_260_617
 
@@ -25,7 +52,7 @@ class WorldSpec(Frozen):
     """Which environment: in a run's file a name, or a name and options."""
 
     name: str = Field("lakes", description="A name from envtuning.worlds, or 'package.module:object' of your own.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
+    options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
 
     @model_validator(mode="before")
     @classmethod
@@ -39,12 +66,14 @@ class WorldSpec(Frozen):
 
 class TraineeSpec(Frozen):
     kind: str = Field("rllib", description="A kind from envtuning.trainees, or 'package.module:Class' of your own.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
+    options: Options = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
 
 
 class EngineerSpec(Frozen):
     name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
-    options: dict[str, Any] = Field(default_factory=dict, description="Passed to engineers.make as keyword arguments.")
+    options: Annotated[Options, AfterValidator(_without_secrets)] = Field(
+        default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
+    )
     timeout: float | None = Field(
         90_000.0,
         gt=0,
@@ -62,27 +91,32 @@ class SuiteSpec(Frozen):
     validation_per_slice: int = Field(
         50,
         ge=1,
+        le=MOST_CASES,
         validation_alias=AliasChoices("validation_per_slice", "validation_per_size"),
         description="Held-out cases for each slice of the target.",
     )
     test_per_slice: int = Field(
         0,
         ge=0,
+        le=MOST_CASES,
         validation_alias=AliasChoices("test_per_slice", "test_per_size"),
         description="Cases for each slice of the target, opened once after the last stage; 0: no test.",
     )
     probe_per_slice: int = Field(
         20,
         ge=0,
+        le=MOST_CASES,
         validation_alias=AliasChoices("probe_per_slice", "probe_per_size"),
         description="Cases for each slice, drawn from the stage's own config after it.",
     )
     validate_every: int | None = Field(
         None, ge=1, description="Units of budget trained between validations inside a stage; null: only at its end."
     )
-    failure_cases: int = Field(6, ge=0, description="Failed cases shown in the report.")
-    seed: int = Field(SUITE_SEED, ge=0, description="What the validation set is drawn from.")
-    test_seed: int | None = Field(None, ge=0, description="What the test set is drawn from; null: `seed`.")
+    failure_cases: int = Field(6, ge=0, le=1_000, description="Failed cases shown in the report.")
+    seed: int = Field(SUITE_SEED, ge=0, le=HIGHEST_SEED, description="What the validation set is drawn from.")
+    test_seed: int | None = Field(
+        None, ge=0, le=HIGHEST_SEED, description="What the test set is drawn from; null: `seed`."
+    )
 
 
 class GuardSpec(Frozen):
@@ -112,7 +146,7 @@ class Stage(Frozen):
     redraw: bool = Field(
         False, description="Whether the written config's editable knobs are redrawn from the run's seed."
     )
-    budget: int = Field(ge=1, description="In the run's unit, validation and probes included.")
+    budget: int = Field(ge=1, le=MOST_SPENT, description="In the run's unit, validation and probes included.")
     advance_when: Rule | None = Field(None, description="Ends the stage before its budget is spent; null: never.")
     fade: Fade | None = Field(None, description="A number of the config to be moved to its value bit by bit.")
 

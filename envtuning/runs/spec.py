@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -12,8 +11,11 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from engineers.sentences import in_sentences
-from envtuning.extras import needs
+from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.sections import (
+    HIGHEST_SEED,
+    MOST_SPENT,
+    MOST_STAGES,
     SUITE_SEED,
     AnyConfig,
     EngineerSpec,
@@ -27,11 +29,6 @@ from envtuning.runs.sections import (
     WorldSpec,
 )
 from envtuning.worlds.registry import UnknownWorld
-
-try:
-    import yaml
-except ImportError as error:
-    raise needs("a run", error) from None
 
 __all__ = [
     "SUITE_SEED", "AnyConfig", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "Stage", "SuiteSpec", "TraineeSpec",
@@ -50,18 +47,19 @@ class _Unread(BaseModel):
 class RunSpec(Frozen):
     """A run, complete: two runs of one spec end in the same numbers (for trainees that keep their promise)."""
 
-    name: str = Field("run", pattern=r"^[\w.+-]+$")
+    name: str = Field("run", pattern=r"^[\w.+-]+$", max_length=100)
     description: str = ""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, le=HIGHEST_SEED)
     world: WorldSpec = Field(
         WorldSpec(), validate_default=True, description="The environment; lakes where nothing is said."
     )
     target: AnyConfig = Field(description="The distribution that is validated and tested on.")
-    stages: tuple[Stage, ...] = Field(min_length=1)
+    stages: tuple[Stage, ...] = Field(min_length=1, max_length=MOST_STAGES)
     unit: Unit = Field("env_steps", description="What budgets count: env_steps, episodes, samples or tokens.")
     total: int | None = Field(
         None,
         ge=1,
+        le=MOST_SPENT,
         description="Budget of the whole run: the last stage is repeated until it is spent. null: no repetition.",
     )
     trainee: TraineeSpec = TraineeSpec()
@@ -71,7 +69,9 @@ class RunSpec(Frozen):
     )
     suites: SuiteSpec = SuiteSpec()
     guard: GuardSpec = GuardSpec()
-    retries: int = Field(2, ge=0, description="How often a stage is tried again after it diverged or lost a worker.")
+    retries: int = Field(
+        2, ge=0, le=1_000, description="How often a stage is tried again after it diverged or lost a worker."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -148,8 +148,8 @@ class RunSpec(Frozen):
 
     def with_rounds(self, count: int) -> RunSpec:
         """The first ``count`` stages; beyond the last, engineer-written copies of it."""
-        if count < 1:
-            raise SpecError(f"{count} stages: a run has at least 1")
+        if not 1 <= count <= MOST_STAGES:
+            raise SpecError(f"{count} stages: a run has 1 to {MOST_STAGES:,}")
         more = [self.stages[-1].model_copy(update={"config": "engineer", "name": ""})] * (count - len(self.stages))
         return self.model_copy(update={"stages": (*self.stages[:count], *more)})
 
@@ -177,19 +177,15 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -
 
 def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapping[str, Any] | None = None) -> RunSpec:
     try:
-        data = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
-    except (json.JSONDecodeError, yaml.YAMLError) as error:
-        raise SpecError(f"{origin} is neither YAML nor JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise SpecError(
-            f"{origin} holds {type(data).__name__}, not a mapping: a run's file has keys such as target, stages"
-        )
+        data = read_mapping(text)
+    except NotReadable as error:
+        raise SpecError(f"{origin} {error}") from error
     if name is not None:
         data.setdefault("name", name)
     if (base := data.pop("extends", None)) is not None:
-        if base not in preset_names():
+        if not isinstance(base, str) or base not in preset_names():
             raise SpecError(f"{origin} extends {base!r}: the presets are {', '.join(preset_names())}")
-        data = yaml.safe_load(preset_text(base)) | data  # whole sections are replaced, nothing is merged inside one
+        data = read_mapping(preset_text(base)) | data  # whole sections are replaced, nothing is merged inside one
     data = _unshared(data)  # or a change of one place would change every place that YAML's anchors made the same
     for key, value in (changes or {}).items():
         _set(data, key, value)

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engineers.report import Incident, SliceResult, wilson
+from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.folder import Answer, RunFolder, StageFolder, next_task
 from envtuning.worlds.episodes import pooled
@@ -25,14 +26,15 @@ BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" 
 def make_console() -> Console:
     """For tables and sentences: no line is broken but in tables, and a log file is not taken for 80 columns.
 
-    Square brackets are themselves, not markup: engineers, files and error messages write what they like.
+    Square brackets are themselves, not markup, and control characters are written out: engineers, files and error messages
+    write what they like.
     """
-    return Console(soft_wrap=True, markup=False, emoji=False, width=None if sys.stdout.isatty() else LOG_WIDTH)
+    return TextConsole(soft_wrap=True, markup=False, emoji=False, width=None if sys.stdout.isatty() else LOG_WIDTH)
 
 
 def print_error(kind: str, message: str) -> None:
     """One sentence on the error stream, word for word."""
-    Console(stderr=True, soft_wrap=True).print(Text.assemble((f"{kind}:", "red"), f" {message}"))
+    TextConsole(stderr=True, soft_wrap=True).print(Text.assemble((f"{kind}:", "red"), f" {message}"))
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:
@@ -89,7 +91,8 @@ def bar(stage: StageFolder, budget: int) -> RenderableType:
     """How far an unfinished stage has come, from its metrics file."""
     lines = [line for line in stage.metrics() if "spent" in line]
     spent = int(lines[-1]["spent"]) if lines else 0
-    return Group(ProgressBar(total=budget, completed=min(spent, budget), width=BAR_WIDTH), f"{spent:,} / {budget:,}")
+    count = Text(f"{spent:,} / {budget:,}", justify="right", no_wrap=True, overflow="ignore")
+    return Group(ProgressBar(total=budget, completed=min(spent, budget), width=BAR_WIDTH), count)
 
 
 def data_summary(run: RunFolder, stage: StageFolder) -> list[str]:

@@ -81,7 +81,7 @@ def test_outcomes(run: RunFolder) -> NDArray[np.float64]:
     """Success of the last stage's trainee on each test case: played again from its checkpoint the first time, then kept."""
     path = run.path / OUTCOMES_FILE
     if not path.exists():
-        cases = run.world.load(run.test_suite_file)
+        cases = run.held_out(run.test_suite_file)
         atomic.write_json(path, [int(value) for value in played_on(run, run.spec.target, cases)])
     return np.asarray(atomic.read_json(path), float)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import RunSpec
 
@@ -142,12 +142,14 @@ def copy_first_stage(source: RunFolder, run: RunFolder) -> None:
         copy = run.path / original.relative_to(source.path)
         atomic.make_folder(copy.parent)
         if not copy.exists():
+            parts = [original] if original == source.start else sorted(original.iterdir())
             with atomic.new_folder(copy) as draft:
                 shutil.copytree(original, draft, dirs_exist_ok=True)
+                checked.note_copies({part: run.path / part.relative_to(source.path) for part in parts})
     for original in (source.validation_file, source.test_suite_file):
         copy = run.path / original.name
         if original.exists() and not copy.exists():
-            with atomic.new_file(copy) as draft:
+            with checked.new_file(copy) as draft:
                 shutil.copyfile(original, draft)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from engineers.own import object_at
+from engineers.own import declares, object_at
 from envtuning.worlds.world import World
 
 WORLDS: dict[str, str] = {
@@ -30,11 +30,17 @@ def make_world(name: str, **options: Any) -> World[Any]:
     except ImportError as error:
         raise UnknownWorld(f"world {name!r}: {error}") from error
     if not isinstance(found, World):
+        if not declares(found, World):
+            raise UnknownWorld(
+                f"world {name!r} does not say that it is one: name a class derived from envtuning.worlds.world.World, an object of "
+                "one, or a function whose return annotation is such a class"
+            )
         try:
             signature(found).bind(**options)
             found = found(**options)
-        except (TypeError, ValueError) as error:
-            raise UnknownWorld(f"world {name!r} cannot be made with these options: {error}") from error
+        except (Exception, SystemExit) as error:  # somebody else's code
+            said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
+            raise UnknownWorld(f"world {name!r} cannot be made with these options: {said}{error}") from error
     elif options:
         raise UnknownWorld(f"world {name!r} is made already and takes no options, not {', '.join(options)}")
     if not isinstance(found, World):

@@ -166,6 +166,18 @@ def test_hints_are_shown_while_validating_as_they_are_while_training_and_never_i
     assert [rules for cases, rules in played if cases == TESTED] == [CountConfig()] * 2
 
 
+def test_the_probe_is_dealt_with_the_hints_that_training_had_last(tmp_path, played):
+    stage = {
+        "config": CountConfig(hint=0.0),
+        "fade": {"knob": "hint", "start": 1.0, "over": 1.0},
+        "advance_when": {"rule": "spent", "amount": 400},
+    }
+    loop.start(spec_of(stage, validate_every=300), tmp_path / "run")
+    (probed,) = [rules.hint for cases, rules in played if cases == PROBED]
+    validated = [rules.hint for cases, rules in played if cases == VALIDATED]
+    assert 0.0 < probed <= validated[-1] < validated[0]
+
+
 def test_the_test_has_no_case_of_the_validation(tmp_path):
     run = loop.start(spec_of({}), tmp_path / "run")
     validation, test = (json.loads(file.read_text()) for file in (run.validation_file, run.test_suite_file))

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from envtuning.loop.observer import Observer
+from envtuning.runs import checked
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.studies.compare import RunFigures, compare, figures_of, rows, table, with_keys, write
@@ -155,10 +156,12 @@ def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_sta
     proposal = answer.proposal.model_copy(update={"usage": usage})
     kept = run.stage(0).proposal_file.read_text()
     try:
-        run.stage(0).proposal_file.write_text(answer.model_copy(update={"proposal": proposal}).model_dump_json())
+        checked.write_text(
+            run.stage(0).proposal_file, answer.model_copy(update={"proposal": proposal}).model_dump_json()
+        )
         found = figures_of(run, "rules")
     finally:
-        run.stage(0).proposal_file.write_text(kept)
+        checked.write_text(run.stage(0).proposal_file, kept)
     assert (found.cost, found.tokens) == (None, 9)
     console = Console(width=200, record=True)
     from dataclasses import replace

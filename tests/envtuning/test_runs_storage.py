@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from envtuning.cli import app
 from envtuning.loop import run as loop
+from envtuning.runs import checked
 from envtuning.runs.atomic import RunLocked, StorageError, locked
 from envtuning.runs.folder import RunError, RunFolder, next_task
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
@@ -125,6 +126,6 @@ def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):
 def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):
     run = RunFolder.create(tmp_path / "run", spec)
     text = (run.path / "run.json").read_text()
-    (run.path / "run.json").write_text(text.replace('"format": 2', '"format": 7'))
+    checked.write_text(run.path / "run.json", text.replace('"format": 2', '"format": 7'))
     with pytest.raises(RunError, match=r"run format 7, this version reads 2: use the version that made it \(0\.1\.0\)"):
         loop.resume(run.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import envtuning.loop.run
 from envtuning.loop import run as loop
 from envtuning.loop.transitions import Reached, Spent
+from envtuning.runs import checked
 from envtuning.runs.folder import Choose, RunFolder, Test, Train, next_task
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
@@ -174,7 +174,7 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
     }
     short = RunFolder.create(tmp_path / "two" / "run", spec)
     loop.go(short, stages=1)
-    short.test_file.write_text(json.dumps(turned))
+    checked.write_json(short.test_file, turned)
     loop.go(short)
     assert short.test.model_dump() == turned != expected.test.model_dump()  # it was there, and of this very run's form
     assert [stage.config for stage in short.stages] == [stage.config for stage in expected.stages]

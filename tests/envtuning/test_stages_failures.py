@@ -293,18 +293,18 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
     monkeypatch.setattr(envtuning.loop.ask.engineers, "make", make)
     two = spec.with_rounds(2)
     run = RunFolder.create(tmp_path / "run", two)
-    real = envtuning.loop.ask.atomic.write_text
+    real = envtuning.loop.ask.checked.write_text
 
     def die(path, text):
         if path.name == "proposal.json":
             raise KeyboardInterrupt
         real(path, text)
 
-    monkeypatch.setattr(envtuning.loop.ask.atomic, "write_text", die)
+    monkeypatch.setattr(envtuning.loop.ask.checked, "write_text", die)
     with pytest.raises(KeyboardInterrupt):
         loop.go(run)
     assert len(questions) == 2  # a bad reply, a good one
-    monkeypatch.setattr(envtuning.loop.ask.atomic, "write_text", real)
+    monkeypatch.setattr(envtuning.loop.ask.checked, "write_text", real)
     loop.resume(run.path)
     assert len(questions) == 2
     answer = run.stage(0).answer

@@ -17,7 +17,7 @@ def replays(folder: Path, episodes: list[Episode]) -> list[Film]:
     if not episodes:
         return []
     run = RunFolder(folder)
-    cases = run.world.load(run.validation_file)
+    cases = run.held_out(run.validation_file)
     films = [run.world.film(cases, episode) for episode in _choose(episodes)]
     return [film for film in films if film is not None]
 

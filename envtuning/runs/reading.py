@@ -1,0 +1,134 @@
+"""A run's file as data: YAML or JSON from anybody, read within bounds. Nothing in it is executed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from envtuning.extras import needs
+
+try:
+    import yaml
+except ImportError as error:
+    raise needs("a run", error) from None
+
+LONGEST = 1_000_000  # characters of a file
+DEEPEST = 50  # levels of nesting
+MOST = 100_000  # values, those counted that YAML's anchors repeat
+SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")  # of an option's name, at its end
+
+
+class NotReadable(ValueError):
+    """The text is no data that a run could be made of; the message is one sentence."""
+
+
+def read_mapping(text: str) -> dict[str, Any]:
+    """The mapping in a YAML or JSON text. Raises ``NotReadable``."""
+    if len(text) > LONGEST:
+        raise NotReadable(f"has {len(text):,} characters, at most {LONGEST:,} are read")
+    try:
+        data = _json(text) if text.lstrip().startswith("{") else _yaml(text)
+    except RecursionError:
+        raise NotReadable(f"is nested too deep: at most {DEEPEST} levels are read") from None
+    except NotReadable:
+        raise
+    except (ValueError, yaml.YAMLError) as error:  # also a number of thousands of digits, a date that there is not
+        raise NotReadable(f"is neither YAML nor JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise NotReadable(f"holds {type(data).__name__}, not a mapping: a run's file has keys such as target, stages")
+    raise_unless_bounded(data)
+    return data
+
+
+def read_value(text: str) -> Any:
+    """One YAML value, as after ``--set key=``. Raises ``NotReadable``."""
+    try:
+        value = _yaml(text)
+    except (RecursionError, ValueError, yaml.YAMLError) as error:
+        raise NotReadable(f"is no value ({error})") from error
+    raise_unless_bounded(value)
+    return value
+
+
+def raise_unless_bounded(data: Any) -> None:
+    """Raises ``NotReadable`` for what is nested too deep, or grows too large where YAML's anchors repeat it."""
+    waiting, count = [(data, 1)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        count += 1
+        if depth > DEEPEST:
+            raise NotReadable(f"is nested too deep: at most {DEEPEST} levels are read")
+        if count > MOST:
+            raise NotReadable(f"holds more than {MOST:,} values, those counted that anchors repeat: write less")
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
+        waiting += [(one, depth + 1) for one in inner]
+
+
+def raise_unless_storable(options: Mapping[str, Any]) -> None:
+    """Raises ``ValueError`` for options that a run could not read again as they were, and for keys, which it would store in clear."""
+    waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in options.items()]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{place}={value}: give a finite number, no file can hold this one")
+        if isinstance(value, bytes | set | datetime.date | datetime.time):
+            raise ValueError(f"{place} is of type {type(value).__name__}: give numbers, texts, lists or mappings")
+        inner = (
+            value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+        )
+        waiting += [(f"{place}.{name}", one) for name, one in inner]
+
+
+def raise_on_secrets(options: Mapping[str, Any]) -> None:
+    """Raises ``ValueError`` where a key would stand in a run's files in clear."""
+    waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in options.items()]
+    while waiting:
+        place, value = waiting.pop()
+        last = place.rpartition(".")[2].upper().replace("-", "_")
+        if isinstance(value, str) and value and last.split("_")[-1].endswith(SECRET_WORDS):
+            raise ValueError(
+                f"{place}: a run's files keep its options in clear, so no key goes there; put it into the provider's environment "
+                "variable"
+            )
+        waiting += [(f"{place}.{name}", one) for name, one in value.items()] if isinstance(value, Mapping) else []
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise NotReadable(f"has the key {name!r:.60} twice in one mapping: write it once")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise NotReadable(f"has the number {name}: give a finite one")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, which would take the last of two equal keys without a word."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                continue
+            name = (key.tag, str(key.value))
+            if name in seen:
+                raise NotReadable(
+                    f"has the key {str(key.value)!r:.60} twice in one mapping (line {key.start_mark.line + 1}): write it once"
+                )
+            seen.add(name)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_Loader)

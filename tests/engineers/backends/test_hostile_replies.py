@@ -1,0 +1,221 @@
+"""Replies that mean harm: packed to explode, sent elsewhere, counted absurdly; and a server's strangers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+import engineers
+from engineers.backends import serve
+from engineers.model.chat import Completion, Rejected, Timeout, TooLong, WireBroken
+from engineers.model.meter import Meter, Price
+
+ASK: list[Any] = [{"role": "user", "content": "hello"}]
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    """server(answer) is the address of one that answers every question so; it remembers what it was asked."""
+    running: list[ThreadingHTTPServer] = []
+
+    def start(answer: Answer) -> ThreadingHTTPServer:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.server.asked.append(self.rfile.read(int(self.headers["Content-Length"])))
+                answer(self)
+
+            do_GET = do_POST
+
+            def log_message(self, *_: object) -> None: ...
+
+        one = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        one.asked = []
+        one.url = f"http://127.0.0.1:{one.server_address[1]}"
+        threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        running.append(one)
+        return one
+
+    yield start
+    for one in running:
+        one.shutdown()
+        one.server_close()
+
+
+def chats(url: str) -> list[Any]:
+    pytest.importorskip("openai")
+    options = {"timeout": 20.0, "attempts": 1}
+    return [
+        engineers.make(f"server/{url}/v1#m", **options).chat,
+        engineers.make("gemini/x", base_url=url, api_key="planted-0123", **options).chat,
+    ]
+
+
+def send(handler: BaseHTTPRequestHandler, data: bytes, status: int = 200, **headers: str) -> None:
+    handler.send_response(status)
+    for name, value in ({"Content-Type": "application/json", "Content-Length": str(len(data))} | headers).items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+@pytest.fixture(scope="module")
+def bomb() -> bytes:
+    """300 kB that unpack to 300 MB."""
+    pack = zlib.compressobj(9, wbits=31)
+    return b"".join([pack.compress(b" " * 1_000_000) for _ in range(300)] + [pack.flush()])
+
+
+def test_a_packed_reply_is_unpacked_to_its_limit_and_no_further(server, bomb):
+    one = server(lambda handler: send(handler, bomb, Content_Encoding="gzip"))
+    for chat in chats(one.url):
+        tracemalloc.start()
+        with pytest.raises(TooLong, match="more than 2000000 bytes"):
+            chat.complete(ASK, None, max_tokens=10)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 60e6
+
+
+def test_a_packed_reply_of_a_decent_size_is_read(server):
+    reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": None}
+    message = {"role": "assistant", "content": "packed"}
+    body = json.dumps(reply | {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
+    for encoding, packed in (("gzip", gzip.compress(body)), ("deflate", zlib.compress(body)), ("identity", body)):
+        one = server(lambda handler, packed=packed, encoding=encoding: send(handler, packed, Content_Encoding=encoding))
+        assert chats(one.url)[0].complete(ASK, None, max_tokens=10).text == "packed"
+    for encoding in ("br", "zstd", "gzip"):
+        one = server(lambda handler, encoding=encoding: send(handler, b"not packed", Content_Encoding=encoding))
+        with pytest.raises(WireBroken, match="packed"):
+            chats(one.url)[0].complete(ASK, None, max_tokens=10)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_question_follows_a_redirect(server, status):
+    elsewhere = server(lambda handler: send(handler, b"{}"))
+    one = server(lambda handler: send(handler, b"{}", status, Location=f"{elsewhere.url}/v1/chat/completions"))
+    for chat in chats(one.url):
+        with pytest.raises(Rejected, match=f"HTTP {status}.*to another address"):
+            chat.complete(ASK, None, max_tokens=10)
+    assert len(one.asked) == 2
+    assert elsewhere.asked == []
+
+
+@pytest.mark.parametrize(
+    "absurd", [-1_000_000, 1e308, float("inf"), float("nan"), "many", 10**30, True, None, [1], 1.5]
+)
+def test_an_absurd_count_is_the_worst_case(absurd):
+    meter = Meter(price=Price(1.0, 1.0))
+    meter.reserve("m", ASK, None, 50)
+    worst = meter.worst
+    estimated = absurd is None or absurd is False
+    for kind in ("record", "failure"):
+        answer = Completion("short", absurd, absurd, cost=absurd if kind == "record" else None)
+        if kind == "record":
+            prompt, completion, cost = meter.record("m", ASK, answer)
+        else:
+            prompt, completion, cost = meter.record_failure("m", TooLong("cut", spent=answer))
+        assert (prompt, completion) == worst or estimated
+        assert cost is not None
+        assert 0 <= cost < 2
+        json.dumps([prompt, completion, cost], allow_nan=False)
+    assert 0 < meter.tokens < 1_000
+
+
+def test_what_was_never_answered_is_charged_to_the_cap_and_not_shown_as_used():
+    class Dead:
+        model = "local/dead"
+
+        def complete(self, messages: Any, schema: Any, *, max_tokens: int) -> Completion:
+            raise Timeout("gone")
+
+    engineer = engineers.ModelEngineer(Dead(), max_tokens=100)
+    exchange = engineer.exchange(0, 0, "proposal", ASK, None)
+    assert (exchange.prompt_tokens, exchange.completion_tokens, exchange.cost) == (0, 0, 0.0)
+    assert engineer.meter.tokens == sum(engineer.meter.worst) > 100
+
+
+# The server for a local model
+
+
+class Parrot:
+    model = "parrot"
+
+    def complete(self, messages: Any, schema: Any, *, max_tokens: int) -> Completion:
+        if messages[-1]["content"] == "stumble":
+            raise ZeroDivisionError("inside the model")
+        return Completion("hello", 3, 4)
+
+
+@pytest.fixture
+def parrot() -> Iterator[tuple[str, int]]:
+    one = serve.make_server(Parrot())
+    thread = threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield one.server_address[:2]
+    one.shutdown()
+    one.server_close()
+
+
+def raw(address: tuple[str, int], head: str, body: bytes = b"") -> bytes:
+    """What comes back for these very bytes."""
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n" + body)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+def question(text: str = "hi", more: str = "", length: str | None = None) -> tuple[str, bytes]:
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    return f"POST /v1/chat/completions HTTP/1.1\n{more}Content-Length: {length or len(body)}\n", body
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "status"),
+    [
+        (*question(more="Host: localhost\n"), 200),
+        (*question(more="Host: 127.0.0.1:8000\nOrigin: http://localhost:3000\n"), 200),
+        (*question(more="Host: evil.example\n"), 403),
+        (*question(more="Host: localhost\nOrigin: https://evil.example\n"), 403),
+        (*question(more="Host: localhost\nOrigin: http://1.2.3.4\n"), 403),
+        (*question(more="Host: localhost\nOrigin: null\n"), 403),
+        (*question(more="Host: [\n"), 403),
+        (*question(length="many"), 400),
+        (*question(length="-5"), 400),
+        (*question(length="9" * 5000), 400),
+        (question(length="200000")[0], b"[" * 200_000, 400),
+        (question(length="5000")[0], b"7" * 5000, 400),
+        (*question("stumble"), 500),
+    ],
+)
+def test_every_question_has_an_answer(parrot, head, body, status):
+    assert raw(parrot, head, body).split(b" ", 2)[1] == str(status).encode()
+
+
+def test_a_connection_that_says_nothing_is_left_and_too_many_are_closed(monkeypatch):
+    monkeypatch.setattr(serve, "SOCKET_TIMEOUT", 0.5)
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 3)
+    one = serve.make_server(Parrot())
+    threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        address = one.server_address[:2]
+        silent = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        head, body = question()
+        with pytest.raises((ConnectionError, AssertionError)):
+            assert raw(address, head, body)  # the fourth is closed at once, unanswered
+        for connection in silent:
+            assert connection.recv(1) == b""  # after half a second of silence
+            connection.close()
+        assert raw(address, head, body).startswith(b"HTTP/1.0 200")
+    finally:
+        one.shutdown()
+        one.server_close()

@@ -1,0 +1,275 @@
+"""Damaged run folders: told in one sentence with the file's name and exit code 1, or without effect; never a traceback, never
+other results that nobody was told of. A hundred corruptions of a scripted run here, five hundred under ``make prove``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from envtuning.cli import app
+from envtuning.loop import run as loop
+from envtuning.runs import checked
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+
+SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
+Damage = Callable[[Path, random.Random], None]
+
+
+@pytest.fixture(scope="module")
+def spec() -> RunSpec:
+    base = load_spec("scripted").with_rounds(3)
+    short = tuple(stage.model_copy(update={"budget": 1500, "advance_when": None}) for stage in base.stages)
+    return base.model_copy(update={"suites": SMALL, "stages": short})
+
+
+@pytest.fixture(scope="module")
+def whole(spec, tmp_path_factory) -> Path:
+    return loop.start(spec, tmp_path_factory.mktemp("whole") / "run").path
+
+
+@pytest.fixture(scope="module")
+def half(spec, tmp_path_factory) -> Path:
+    """Two of three stages."""
+    run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", spec)
+    loop.go(run, stages=2)
+    return run.path
+
+
+def files(run: Path) -> list[Path]:
+    return sorted(path.relative_to(run) for path in run.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+# What may happen to a file
+
+
+def other_digit(path: Path, rng: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    digits = [place for place, byte in enumerate(data) if chr(byte).isdigit()]
+    place = rng.choice(digits) if digits else rng.randrange(len(data))
+    data[place] = ord(str((data[place] + 1 + rng.randrange(8)) % 10)) if digits else data[place] ^ 0xFF
+    path.write_bytes(data)
+
+
+def other_byte(path: Path, rng: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+
+
+def cut_off(path: Path, rng: random.Random) -> None:
+    os.truncate(path, rng.randrange(path.stat().st_size))
+
+
+def emptied(path: Path, rng: random.Random) -> None:
+    path.write_bytes(b"")
+
+
+def no_text(path: Path, rng: random.Random) -> None:
+    path.write_bytes(b'{"a": "\xff\xfe"}\n')
+
+
+def another_value(path: Path, rng: random.Random) -> None:
+    path.write_text(
+        rng.choice(["[]", "{}", "null", "1e400", "[" * 5000, "7" * 5000, '{"kind": 1e400}', "[NaN]"]) + "\n"
+    )
+
+
+def gone(path: Path, rng: random.Random) -> None:
+    path.unlink()
+
+
+def a_folder(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def a_pipe(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def a_link_to_itself(path: Path, rng: random.Random) -> None:
+    path.unlink()
+    path.symlink_to(path.name)
+
+
+def a_neighbour(path: Path, rng: random.Random) -> None:
+    """Another file of the run, of the same kind where there is one."""
+    run = next(parent for parent in path.parents if (parent / "run.json").is_file())
+    others = [run / other for other in files(run) if (run / other).suffix == path.suffix and run / other != path]
+    shutil.copyfile(rng.choice(others or [run / "run.json"]), path)
+
+
+DAMAGES: list[Damage] = [
+    other_digit, other_digit, other_byte, cut_off, emptied, no_text, another_value, gone, a_folder, a_pipe, a_link_to_itself,
+    a_neighbour,
+]  # fmt: skip
+
+
+def outcome(run: Path) -> dict[str, object]:
+    """All that a run decided and found; wall-clock times left out."""
+    one = RunFolder(run)
+    found: dict[str, object] = {"test": one.test and one.test.model_dump(), "next": next_task(one)}
+    for stage in one.stages:
+        found[f"{stage.number}"] = (
+            stage.config, stage.report, stage.metrics(), stage.episodes(), stage.answer and stage.answer.config,
+            stage.done and stage.done.model_dump(exclude={"seconds"}),
+            {file.name: file.read_bytes() for file in sorted(stage.checkpoint.iterdir())},
+        )  # fmt: skip
+    return found
+
+
+def told(command: list[str]) -> tuple[int, str]:
+    """The command's exit code and output. A traceback or a pipe that hangs fails the test."""
+    result = CliRunner().invoke(app, command)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, " ".join(result.output.split())
+
+
+def attack(source: Path, expected: dict[str, object], place: Path, rng: random.Random) -> str:
+    """Damage one file of a copy and go on with it; how that ended. Fails the test where nobody was told of another end."""
+    copy = place / "run"
+    shutil.copytree(source, copy)
+    victim = copy / rng.choice(files(copy))
+    damage = rng.choice(DAMAGES)
+    if victim.stat().st_size == 0 and damage in (other_digit, other_byte, cut_off):
+        damage = emptied
+    what = f"{damage.__name__} {victim.relative_to(copy)}"
+    damage(victim, rng)
+    try:
+        for command in ("show", "report"):
+            code, said = told([command, str(copy)])
+            assert code in (0, 1), f"{what}: {command} ended with {code}"
+            if code == 1:
+                assert "error: " in said, what
+        code, said = told(["resume", str(copy)])
+        if code == 1:
+            assert said.count("error: ") == 1, f"{what}: {said}"
+            assert str(victim.name) in said or str(victim.parent.name) in said, f"{what} is not named: {said}"
+            return "told"
+        assert code == 0, f"{what}: resume ended with {code}"
+        warned = checked.NAME in said  # removed, it is said that nothing is checked any more
+        assert warned or outcome(copy) == expected, f"{what}: another end, and nobody was told"
+        return "warned" if warned else "the same"
+    except Exception as error:
+        raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+    finally:
+        shutil.rmtree(place)
+
+
+def attacks(count: int, seed: int, whole: Path, half: Path, place: Path) -> dict[str, int]:
+    expected, ended = outcome(whole), {"told": 0, "the same": 0, "warned": 0}
+    for number in range(count):
+        rng = random.Random(f"{seed}/{number}")
+        ended[attack(whole if number % 2 else half, expected, place / str(number), rng)] += 1
+    return ended
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _the_half_run_ends_as_the_whole(whole, half, tmp_path_factory):
+    copy = tmp_path_factory.mktemp("resumed") / "run"
+    shutil.copytree(half, copy)
+    assert told(["resume", str(copy)])[0] == 0
+    assert outcome(copy) == outcome(whole)
+
+
+@pytest.mark.slow
+def test_a_hundred_corruptions(whole, half, tmp_path):
+    ended = attacks(100, 0, whole, half, tmp_path)
+    assert ended["told"] > 60
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(3600)
+def test_five_hundred_corruptions(whole, half, tmp_path):
+    ended = attacks(500, 1, whole, half, tmp_path)
+    assert ended["told"] > 300
+
+
+# What was accepted once, by name
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "says"),
+    [
+        ("validation.cases", lambda run, path: shutil.copyfile(run / "test.cases", path), "validation.cases is not what was"),
+        ("stages/00/done.json", lambda run, path: path.write_text(path.read_text().replace("1", "2")), "done.json is not what"),
+        ("stages/01/checkpoint/skill.json", lambda run, path: path.write_text("[9, 9, 9, 9, 9, 9]"), "01/checkpoint is not"),
+        ("stages/00/report.json", lambda run, path: path.unlink(), "report.json is gone, though its stage is done"),
+        ("stages/00/done.json", lambda run, path: path.unlink(), "done.json is gone, and stage 1 stands on it"),
+        ("stages/00/proposal.json", lambda run, path: path.unlink(), "proposal.json is gone, and stage 1 stands on it"),
+        ("stages/01/checkpoint/skill.json", lambda run, path: path.unlink(), "01/checkpoint is not what was written"),
+        ("checksums.json", lambda run, path: path.write_text("{}"), "is not in"),
+        ("checksums.json", lambda run, path: path.write_text("[1"), "checksums.json is damaged"),
+    ],
+)  # fmt: skip
+def test_what_used_to_be_accepted_is_told_with_the_files_name(half, tmp_path, file, damage, says):
+    run = tmp_path / "run"
+    shutil.copytree(half, run)
+    damage(run, run / file)
+    code, said = told(["resume", str(run)])
+    assert code == 1
+    assert says in said
+    assert "a copy" in said  # the remedy
+
+
+def test_a_run_of_an_earlier_version_warns_and_goes_on(whole, half, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(half, run)
+    (run / checked.NAME).unlink()
+    code, said = told(["resume", str(run)])
+    assert code == 0
+    assert "has no checksums.json, as runs of earlier versions" in said
+    assert outcome(run) == outcome(whole)
+
+
+def test_every_file_that_is_read_again_has_a_checksum(whole):
+    listed = json.loads((whole / checked.NAME).read_text())
+    covered = {
+        file for file in map(str, files(whole)) if file in listed or any(file.startswith(f"{name}/") for name in listed)
+    }
+    assert set(map(str, files(whole))) - covered <= {checked.NAME, "report.html"}
+
+
+def test_a_checkpoint_is_hashed_once_as_long_as_nobody_touches_it(tmp_path, monkeypatch):
+    checked.begin(tmp_path)
+    with checked.new_folder(tmp_path / "checkpoint") as draft:
+        (draft / "weights").write_bytes(b"0" * 100)
+    hashed = []
+    real = checked._digest_of_folder
+    monkeypatch.setattr(checked, "_digest_of_folder", lambda folder: hashed.append(folder) or real(folder))
+    checked.raise_unless_as_written(tmp_path / "checkpoint")
+    checked.raise_unless_as_written(tmp_path / "checkpoint")
+    assert hashed == []
+    (tmp_path / "checkpoint" / "weights").write_bytes(b"1" * 100)
+    with pytest.raises(checked.RunError, match="checkpoint is not what was written"):
+        checked.raise_unless_as_written(tmp_path / "checkpoint")
+    assert len(hashed) == 1
+
+
+def test_a_line_that_was_being_added_may_be_there_or_not(tmp_path):
+    checked.begin(tmp_path)
+    path = tmp_path / "incidents.jsonl"
+    checked.append_line(path, {"a": 1})
+    checked.append_line(path, {"a": 2})
+    whole = path.read_bytes()
+    first = whole[: whole.index(b"\n") + 1]
+    for state in (whole, first, whole[:-3]):
+        path.write_bytes(state)
+        assert checked.lines(path)[0] == {"a": 1}
+    path.write_bytes(first.replace(b"1", b"3"))
+    with pytest.raises(checked.RunError, match="not what was written"):
+        checked.lines(path)
+    path.write_bytes(whole[:-3])  # killed in mid-line; the next line goes on from what is whole
+    checked.append_line(path, {"a": 3})
+    assert checked.lines(path) == [{"a": 1}, {"a": 3}]
