@@ -1,6 +1,6 @@
 """A trainee of your own: stock RLlib's PPO in any Gymnasium world. All the loop asks is train, policy, save and load.
 
-envtuning run examples/own_world_mountain_car.yaml --set trainee.kind=examples.own_trainee_rllib:StockPPO --set 'trainee.options={}'
+envtuning run examples/own_world_mountain_car.yaml --trust examples --set trainee.kind=examples.own_trainee_rllib:StockPPO --set 'trainee.options={}'
 """
 
 import copy

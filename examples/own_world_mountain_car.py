@@ -1,7 +1,7 @@
 """Your own world, on one of Gymnasium's environments with physical knobs: a car too weak for the hill must rock itself up.
 
 python examples/own_world_mountain_car.py --engineer rules    # two minutes; then look at the page that it names
-envtuning run examples/own_world_mountain_car.yaml            # the same from the command line
+envtuning run examples/own_world_mountain_car.yaml --trust examples   # the same from the command line
 """
 
 import argparse

@@ -9,19 +9,29 @@ OBJECT_STORE = 200 * 1024**2  # bytes; a rollout of experience is a few tens of 
 
 
 def start_ray() -> None:
-    """Use the Ray that runs, or the cluster that RAY_ADDRESS names, or start a small one on this machine."""
+    """Use the Ray of this process, or the cluster that RAY_ADDRESS names, or start a small one of one's own on this machine.
+
+    Another Ray on this machine, or the address file that a killed one left behind, is none of ours. Raises ``ConnectionError``
+    where the named cluster does not answer.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
     logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # its advice would bury what a run prints
     if ray.is_initialized():
         return
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    else:
-        ray.init(
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+    if named := os.environ.get("RAY_ADDRESS"):
+        try:
+            ray.init(log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConnectionError(
+                f"RAY_ADDRESS={named}: no Ray answers there ({error}): start it, or unset RAY_ADDRESS and the run has one of its own"
+            ) from error
+        return
+    ray.init(
+        address="local",
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
