@@ -169,13 +169,13 @@ def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Holds the folder for this process. The operating system lets go of it however the process ends."""
     lock = FileLock(folder / LOCK, timeout=LOCK_PATIENCE, thread_local=False)
-    try:
-        with storage_errors(folder / LOCK):
+    with storage_errors(folder / LOCK):
+        try:
             lock.acquire()
-    except LockTimeout:
-        raise RunLocked(
-            f"{folder} is being worked on by process {_owner(folder)}: wait for it, or end it and try again"
-        ) from None
+        except LockTimeout:  # an OSError, too
+            raise RunLocked(
+                f"{folder} is being worked on by process {_owner(folder)}: wait for it, or end it and try again"
+            ) from None
     try:
         write_text(folder / OWNER, f"{os.getpid()}\n")
         yield

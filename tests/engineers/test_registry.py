@@ -75,6 +75,7 @@ COMMON = {
     "guard": engineers.Guard(max_drop=0.5),
     "context": "V4",
     "transcript": "t.jsonl",
+    "ledger": "asked.jsonl",
     "max_attempts": 2,
     "max_cost": 1.0,
     "max_total_tokens": 10,
@@ -99,22 +100,22 @@ class Mute:
     def complete(self, messages, schema, *, max_tokens):
         raise engineers.ChatError("mute")
 
-def make(rest, **options):
+def make(rest, **options) -> engineers.Engineer:
     return Plain(**options)
 
-def paced(rest, **options):
+def paced(rest, **options) -> engineers.Engineer:
     return Paced(**options)
 
-def mute(rest, **options):
+def mute(rest, **options) -> engineers.Engineer:
     return engineers.ModelEngineer(Mute(), name=f"mute/{rest}", **options)
 
-def deaf(rest, *, seed=0):
+def deaf(rest, *, seed=0) -> engineers.Engineer:
     return Plain(seed=seed)
 
-def nothing(rest, **options):
+def nothing(rest, **options) -> engineers.Engineer:
     return Mute()
 
-def slashless(**options):
+def slashless(**options) -> engineers.Engineer:
     return Plain(**options)
 
 NUMBER = 3
@@ -171,7 +172,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         (".own:make", UnknownEngineer, "'.own' cannot be imported"),
         ("own_engineers:mkae", UnknownEngineer, "own_engineers has no 'mkae'"),
         ("own_engineers:", UnknownEngineer, "own_engineers has no ''"),
-        ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' is of type int, neither factory nor class"),
+        ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' does not say that it is one"),
         ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
         ("own_engineers:nothing", TypeError, "made a Mute, which is no engineer: it needs a name and propose"),
         ("own_engineers:slashless", TypeError, r"takes no first argument, .* write make\(rest, …\)"),
