@@ -149,7 +149,7 @@ class RunSpec(Frozen):
     def with_rounds(self, count: int) -> RunSpec:
         """The first ``count`` stages; beyond the last, engineer-written copies of it."""
         if not 1 <= count <= MOST_STAGES:
-            raise SpecError(f"{count} stages: a run has 1 to {MOST_STAGES:,}")
+            raise SpecError(f"{count} stages: a run has at least 1 and at most {MOST_STAGES:,}")
         more = [self.stages[-1].model_copy(update={"config": "engineer", "name": ""})] * (count - len(self.stages))
         return self.model_copy(update={"stages": (*self.stages[:count], *more)})
 
