@@ -380,6 +380,53 @@ def memory() -> dict[str, dict[str, float]]:
     return table
 
 
+def stable_baselines3(envs: int = 64, steps: int = 100) -> dict[str, dict[str, float]]:
+    """Env-steps per second of SB3's vector forms under random actions: by the clock, and by CPU time of all processes."""
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+    import mapf_frozenlake as mfl
+
+    kwargs: dict[str, Any] = {"size": 8, "num_agents": 4, "hole_ratio": HOLES, "certify": "reachable", "pool_size": 256}
+    cores = max(2, os.cpu_count() or 2)
+    made = {
+        "sb3_vec_env": (envs, lambda: mfl.sb3_vec_env(envs, **kwargs)),
+        "DummyVecEnv": (envs, lambda: make_vec_env("MAPFFrozenLake-v0", envs, env_kwargs=kwargs, vec_env_cls=DummyVecEnv)),
+        f"SubprocVecEnv, {cores} processes": (
+            cores, lambda: make_vec_env("MAPFFrozenLake-v0", cores, env_kwargs=kwargs, vec_env_cls=SubprocVecEnv)
+        ),
+        "SubprocVecEnv, 16 processes": (
+            16, lambda: make_vec_env("MAPFFrozenLake-v0", 16, env_kwargs=kwargs, vec_env_cls=SubprocVecEnv)
+        ),
+    }  # fmt: skip
+    table = {}
+    for name, (count, make) in made.items():
+        vector = make()
+        tape = np.random.default_rng(0).integers(0, 5, (steps, count, 4))
+        vector.reset()
+        for actions in tape:  # boards are drawn, everything is compiled
+            vector.step(actions)
+        processes = [one.pid for one in getattr(vector, "processes", [])]
+        clock, cpu, played = time.perf_counter(), _cpu_seconds_with(processes), 0
+        while time.perf_counter() - clock < 3:
+            for actions in tape:
+                vector.step(actions)
+            played += steps * count
+        by_clock, by_cpu = time.perf_counter() - clock, _cpu_seconds_with(processes) - cpu
+        vector.close()
+        table[name] = {"per_second": round(played / by_clock), "per_cpu_second": round(played / by_cpu)}
+    return table
+
+
+def _cpu_seconds_with(processes: list[int]) -> float:
+    """What this process and those have spent."""
+    ticks = 0
+    for pid in processes:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def start_up() -> dict[str, float]:
     """Wall seconds from ``import mapf_frozenlake`` to the end of the first step, with compiled code cached and without."""
     code = (
@@ -434,6 +481,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--pogema-python", metavar="PATH", help="an interpreter that has pogema")
     parser.add_argument("--jax-python", metavar="PATH", help="an interpreter that has jumanji")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of the comparison (default 5)")
+    parser.add_argument("--ratios", action="store_true", help="the comparisons alone, to throughput_ratios.json")
     parser.add_argument("--quick", action="store_true", help="smaller tables, two rounds, nothing written")
     return parser.parse_args(argv)
 
@@ -442,22 +490,43 @@ def main(argv: list[str] | None = None) -> None:
     args = parse(argv)
     if args.quick:
         args.rounds = 2
+    if args.ratios:
+        figures = {
+            "compared": compare(args),
+            "stable_baselines3": stable_baselines3(),
+            "load_average": os.getloadavg()[0],
+        }
+        say(figures)
+        sys.argv = _without_places(args)
+        print(record("throughput_ratios", figures))
+        return
     figures = {
         "compared": compare(args),
         "vector_over_batch": vector_over_batch(5 if args.quick else 25),
         "growth": growth(args.quick),
         "memory": memory(),
         "start_up_seconds": start_up(),
+        "stable_baselines3": stable_baselines3(),
     }
-    for goal in figures["compared"]["goals"]:
-        print(f"{goal['name']}: {goal['ratio']}× (at least {goal['least']}×, aim {goal['aim']}×)")
+    say(figures)
     print(f"vector env over the bare batch: {figures['vector_over_batch']}")
     print(f"import to first step, seconds: {figures['start_up_seconds']}")
     if not args.quick:
-        sys.argv = [Path(word).name if word in (args.pogema_python, args.jax_python) else word for word in sys.argv]
+        sys.argv = _without_places(args)
         path = record("throughput", figures)
         chart(figures, path.with_suffix(".png"))
         print(f"written: {path.name}, {path.with_suffix('.png').name}")
+
+
+def say(figures: dict[str, Any]) -> None:
+    for goal in figures["compared"]["goals"]:
+        print(f"{goal['name']}: {goal['ratio']}× (at least {goal['least']}×, aim {goal['aim']}×)")
+    print(f"Stable-Baselines3's vector forms, env-steps: {figures['stable_baselines3']}")
+
+
+def _without_places(args: argparse.Namespace) -> list[str]:
+    """The command without where this machine keeps the peers' interpreters."""
+    return [Path(word).name if word in (args.pogema_python, args.jax_python) else word for word in sys.argv]
 
 
 if __name__ == "__main__":

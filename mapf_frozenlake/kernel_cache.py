@@ -16,9 +16,9 @@ from numba.core.caching import CompileResultCacheImpl
 
 PACKAGE = Path(__file__).parent
 SOURCES = {  # folder -> what its kernels are compiled from; enums and names of types and config are constants in them
-    "world": ("types.py", "config.py", "world/*.py"),
-    "solvers": ("types.py", "solvers/*.py"),
-    "generator": ("types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
+    "world": ("parts.py", "types.py", "config.py", "world/*.py"),
+    "solvers": ("parts.py", "types.py", "solvers/*.py"),
+    "generator": ("parts.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
 }
 
 

@@ -12,9 +12,10 @@ import os
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import ray
-from envtuning.curriculum.rllib_envs import register_lakes
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+
+from envtuning.worlds.lakes.rllib_envs import register_lakes
 
 PACKAGES = ["ray", "gymnasium"]
 CROWD = {"size": 3, "window": 3, "num_agents": {1: 1.0, 2: 1.0}}

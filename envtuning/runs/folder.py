@@ -29,7 +29,7 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -207,6 +207,13 @@ class RunFolder:
     @property
     def spec(self) -> RunSpec:
         return self.record.spec
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    _repr_html_: ClassVar[Any] = (
+        None  # what a notebook shows: envtuning.show.console gives it, which knows how a run looks
+    )
 
     @property
     def world(self) -> World[Any]:

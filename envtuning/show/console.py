@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -20,6 +21,7 @@ from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 LOG_WIDTH = 120  # columns, where the output is no terminal
+HTML_WIDTH = 160
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
@@ -182,6 +184,19 @@ def summary(run: RunFolder) -> Group:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
         parts.append(Panel(lines, title="what went wrong and was survived", title_align="left", expand=False))
     return Group(*parts)
+
+
+def as_html(run: RunFolder) -> str:
+    """The same for a notebook."""
+    paper = Console(record=True, file=StringIO(), width=HTML_WIDTH, markup=False, emoji=False, highlight=False)
+    paper.print(Text(str(run.path), "bold"))
+    paper.print(summary(run))
+    return paper.export_html(
+        inline_styles=True, code_format='<pre style="line-height:1.2;overflow-x:auto">{code}</pre>'
+    )
+
+
+RunFolder._repr_html_ = as_html
 
 
 class ConsoleObserver(Observer):

@@ -15,15 +15,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mapf_frozenlake.solvers.bits import entry, kernel
 
 ANY, NO_WAIT, WAIT = -1, 0, 1  # the wait label of an instance, as in InstanceSet.needs_wait
 _EPSILON = 1e-9  # what floating point may add to a quota that is a whole number
 _LOOKAHEAD = 256  # turns; where a window reaches further, the earliest deadline decides
 
 
-@njit(cache=True, nogil=True)
+@entry
 def apportion(shares, wait_ratios, weights, n):
     """(slice, label, count) of instances 0 to n − 1: three arrays; a longer sequence begins with a shorter one.
 
@@ -51,7 +52,7 @@ def apportion(shares, wait_ratios, weights, n):
     return slices, labels, counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _label(wait_ratio, rank):
     if math.isnan(wait_ratio):
         return ANY
@@ -59,12 +60,12 @@ def _label(wait_ratio, rank):
     return WAIT if math.floor(wait_ratio * (rank + 1) + 0.5 + _EPSILON) > before else NO_WAIT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _label_share(wait_ratio, label):
     return 1.0 if label == ANY else wait_ratio if label == WAIT else 1.0 - wait_ratio
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark_allowed(quotas, taken, turn, allowed):
     """Whose window is open at this 1-based turn and whom to take makes nobody late: never nobody."""
     first, first_deadline = -1, np.inf
@@ -79,7 +80,7 @@ def _mark_allowed(quotas, taken, turn, allowed):
     allowed[first] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_safe(quotas, taken, turn, choice):
     """Whether all deadlines can be met after this choice: never are more turns due than there are until then."""
     horizon = turn

@@ -6,9 +6,8 @@ Every board that a stratum allows is equally likely, because a draw that breaks 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mapf_frozenlake.solvers.bits import inlined
+from mapf_frozenlake.solvers.bits import inlined, kernel
 from mapf_frozenlake.world.rng import mix
 
 _ONE = np.uint64(1)
@@ -16,7 +15,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 MAX_PLACEMENTS = 200_000  # tries to place all starts and goals, for one draw
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def stream_of(seed_key, index):
     """The random numbers of instance ``index``, uint64[2]: a key of its own, and how many were drawn."""
     stream = np.empty(2, np.uint64)
@@ -24,7 +23,7 @@ def stream_of(seed_key, index):
     return stream
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def below(stream, bound):
     """A number from 0 to bound − 1, exactly uniform (multiply, and reject the few that would favour some)."""
     bound64 = np.uint64(bound)
@@ -36,7 +35,7 @@ def below(stream, bound):
             return np.int64(product >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_up_to(ascending, value):
     """How many entries are at most ``value``."""
     low, high = 0, ascending.size
@@ -53,7 +52,7 @@ def count_up_to(ascending, value):
 def place(stream, height, width, agents, min_distance, displacements, cells, starts, goals):
     """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
 
-    ``cells`` int32[height · width] holds every cell once, as row << 8 | col; on return the 2 · agents used ones come first.
+    ``cells`` int64[height · width] holds every cell once, as row << 8 | col; on return the 2 · agents used ones come first.
     ``displacements`` is empty (draw cells, then look at the distances) or int64[k, 3]: row offset, column offset, running
     count of the pairs of cells that far apart (draw pairs, then look whether they overlap).
     """
@@ -67,7 +66,7 @@ def place(stream, height, width, agents, min_distance, displacements, cells, sta
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place_cells(stream, agents, min_distance, cells, starts, goals):
     for agent in range(agents):
         for which in range(2):
@@ -83,9 +82,10 @@ def _place_cells(stream, agents, min_distance, cells, starts, goals):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place_pairs(stream, height, width, agents, displacements, cells, starts, goals):
-    used = np.zeros(cells.size, np.bool_)
+    used = np.empty(cells.size, np.int64)
+    used[:] = 0
     for agent in range(agents):
         which = count_up_to(displacements[:, 2], below(stream, displacements[-1, 2]))
         down, right = displacements[which, 0], displacements[which, 1]
@@ -94,7 +94,7 @@ def _place_pairs(stream, height, width, agents, displacements, cells, starts, go
         start, goal = row * width + col, (row + down) * width + col + right
         if used[start] or used[goal]:
             return False
-        used[start] = used[goal] = True
+        used[start] = used[goal] = 1
         starts[agent, 0], starts[agent, 1] = row, col
         goals[agent, 0], goals[agent, 1] = row + down, col + right
     front, back = 0, 2 * agents
@@ -109,7 +109,7 @@ def _place_pairs(stream, height, width, agents, displacements, cells, starts, go
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dig(stream, height, width, agents, num_holes, cells, holes):
     """Uniformly random holes among the cells that ``place`` left: fills holes[:height, :width]."""
     holes[:height, :width] = False
@@ -120,9 +120,9 @@ def dig(stream, height, width, agents, num_holes, cells, holes):
         holes[cells[slot] >> 8, cells[slot] & 255] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def all_can_reach(holes, height, width, starts, goals, agents, lake_of, stack):
-    """Whether every agent's goal is connected to its start over ice. Scratch: int32[height, width] and int32[height · width]."""
+    """Whether every agent's goal is connected to its start over ice. Scratch: int16[height, width] and int64[height · width]."""
     lake_of[:] = -1
     for agent in range(agents):
         row, col = starts[agent, 0], starts[agent, 1]
@@ -146,10 +146,10 @@ def all_can_reach(holes, height, width, starts, goals, agents, lake_of, stack):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def every_cell(height, width):
-    """int32[height · width]: all cells in order, as row << 8 | col."""
-    cells = np.empty(height * width, np.int32)
+    """int64[height · width]: all cells in order, as row << 8 | col."""
+    cells = np.empty(height * width, np.int64)
     for cell in range(cells.size):
         cells[cell] = (cell // width) << 8 | cell % width
     return cells

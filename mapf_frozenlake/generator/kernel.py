@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mapf_frozenlake.generator.apportion import ANY
 from mapf_frozenlake.generator.draw import all_can_reach, count_up_to, dig, every_cell, place, stream_of
 from mapf_frozenlake.generator.symmetry import key_of
-from mapf_frozenlake.solvers.bits import inlined
+from mapf_frozenlake.solvers.bits import entry, inlined
 from mapf_frozenlake.solvers.board import make_problem
 from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, LEFT_OPEN, certify
 from mapf_frozenlake.solvers.experts import lazy_search
@@ -52,7 +51,7 @@ def fate_of_fitting(holes, height, width, starts, goals, agents, excluded):
     return ACCEPTED
 
 
-@njit(cache=True, nogil=True)
+@entry
 def fill_reachable(
     seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally,
@@ -61,7 +60,7 @@ def fill_reachable(
 
     ``tally`` int64[k, NUM_FATES] counts draws by fate. Returns how many rows were filled; stops where one cannot be.
     """
-    lake_of, stack = np.empty((height, width), np.int32), np.empty(height * width, np.int32)
+    lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
     for i in range(indices.size):
         stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
         draws_left = max_draws
@@ -77,13 +76,13 @@ def fill_reachable(
     return indices.size
 
 
-@njit(cache=True, nogil=True)
+@entry
 def fill_solvable(
     seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally, joint_steps,
 ):  # fmt: skip
     """As ``fill_reachable``, and a plan for all agents was found (not the best one) within ``joint_steps``."""
-    lake_of, stack = np.empty((height, width), np.int32), np.empty(height * width, np.int32)
+    lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
     for i in range(indices.size):
         stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
         draws_left = max_draws
@@ -104,7 +103,7 @@ def fill_solvable(
     return indices.size
 
 
-@njit(cache=True, nogil=True)
+@entry
 def fill_exact(
     seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally, label, max_decisions, budget, search, makespan, needs_wait,
@@ -114,7 +113,7 @@ def fill_exact(
     ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards it looks at per instance.
     ``search`` is what ``certify`` takes; where it takes one and there is none, the answer is AWAITS_SEARCH.
     """
-    lake_of, stack = np.empty((height, width), np.int32), np.empty(height * width, np.int32)
+    lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
     for i in range(indices.size):
         stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
         draws_left, decisions_left = max_draws, max_decisions

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from mapf_frozenlake.parts import PART
 from mapf_frozenlake.world.rng import mix
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that keep the kinds of facts apart
 
 
-@njit(cache=True, nogil=True)
+@njit(**PART)
 def _seen(symmetry, row, col, height, width):
     """Where a cell lies after one of the 8 symmetries: bit 0 flips rows, bit 1 flips columns, bit 2 transposes."""
     if symmetry & 1:
@@ -27,7 +28,7 @@ def _seen(symmetry, row, col, height, width):
     return (col, row) if symmetry & 4 else (row, col)
 
 
-@njit(cache=True, nogil=True)
+@njit(**PART)
 def key_of(holes, height, width, starts, goals, agents):
     """Least over the symmetries of a hash that does not see the agents' order.
 
@@ -51,7 +52,7 @@ def key_of(holes, height, width, starts, goals, agents):
     return least
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cfunc_wrapper=True)
 def _keys(holes, heights, widths, starts, goals, agents):
     keys = np.empty(heights.size, np.uint64)
     for row in range(heights.size):

@@ -6,8 +6,10 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-# For functions that only compiled code calls: without an entry from Python they compile faster.
-kernel = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+from mapf_frozenlake.parts import PART
+
+kernel = njit(**PART)
+entry = njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # called from Python
 # One that calls others, and is called once: compiled with its caller, or each layer would optimise all below it anew.
 inlined = njit(inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 

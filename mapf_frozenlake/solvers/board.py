@@ -19,7 +19,7 @@ UNREACHABLE = np.int16(32767)
 
 class Board(NamedTuple):
     neighbors: np.ndarray  # int16[cells, 4]: the free neighbours, `degree` of them, in the order of the actions
-    degree: np.ndarray  # int8[cells]
+    degree: np.ndarray  # int16[cells]
     free: np.ndarray  # uint64[words]: bit set of the cells without a hole
     stride: int
 
@@ -36,8 +36,10 @@ def make_board(holes, height, width):
     stride = width + 1
     cells = height * stride
     neighbors = np.empty((cells, 4), np.int16)
-    degree = np.zeros(cells, np.int8)
-    free = np.zeros((cells + 63) >> 6, np.uint64)
+    degree = np.empty(cells, np.int16)
+    degree[:] = 0
+    free = np.empty((cells + 63) >> 6, np.uint64)
+    free[:] = 0
     for row in range(height):
         for col in range(width):
             if holes[row, col]:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import cfunc, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from mapf_frozenlake.solvers.batch import in_threads
-from mapf_frozenlake.solvers.bits import inlined
+from mapf_frozenlake.solvers.bits import entry, inlined
 from mapf_frozenlake.solvers.board import GOALS_ONLY, Board, Problem, make_problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
@@ -34,7 +34,7 @@ def _array(kind: types.Type, dimensions: int) -> types.Array:
     return types.Array(kind, dimensions, "C")
 
 
-_BOARD = types.NamedTuple([_array(types.int16, 2), _array(types.int8, 1), _array(types.uint64, 1), types.int64], Board)
+_BOARD = types.NamedTuple([_array(types.int16, 2), _array(types.int16, 1), _array(types.uint64, 1), types.int64], Board)
 _PROBLEM = types.NamedTuple([_BOARD, _array(types.int16, 1), _array(types.int16, 1), _array(types.int16, 2)], Problem)
 _SEARCH = types.UniTuple(types.int64, 3)(_PROBLEM, types.int64)
 
@@ -92,7 +92,7 @@ def certify(problem, budget, search):
     return _search_at(search, problem, budget)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def _certify_range(
     holes, heights, widths, starts, goals, num_agents, budget, search, begin, end, status, makespan, needs_wait
 ):  # fmt: skip
@@ -103,7 +103,7 @@ def _certify_range(
         status[i], makespan[i], needs_wait[i] = certify(problem, budget, search)
 
 
-@njit(cache=True)
+@entry
 def _certify_alone(holes, height, width, starts, goals, num_agents, budget, search):
     return certify(make_problem(holes, height, width, starts, goals, num_agents), budget, search)
 

@@ -24,7 +24,7 @@ class Room(NamedTuple):
 
     occupied: np.ndarray  # uint8[steps, cells]: 1 + the agent there, 0 if none
     reach: np.ndarray  # uint64[agents, steps, words]: where each agent can be in time
-    reach_known: np.ndarray  # bool[agents]
+    reach_known: np.ndarray  # int64[agents]: 1 where it is
     slot_of: np.ndarray  # int64[agents, agents]: which table a pair a < b has, -1 if none yet
     tables: np.ndarray  # uint64[tables, steps, cells, words]
     ready: np.ndarray  # uint64[cells, words]
@@ -35,10 +35,14 @@ def make_room(agents, steps, cells, words):
     pairs = agents * (agents - 1) // 2
     slot_of = np.empty((agents, agents), np.int64)
     slot_of[:] = -1
+    occupied = np.empty((steps, cells), np.uint8)
+    occupied[:] = 0
+    reach_known = np.empty(agents, np.int64)
+    reach_known[:] = 0
     return Room(
-        np.zeros((steps, cells), np.uint8),
+        occupied,
         np.empty((agents, steps, words), np.uint64),
-        np.zeros(agents, np.bool_),
+        reach_known,
         slot_of,
         np.empty((max(1, min(pairs, MOST_TABLE_WORDS // (steps * cells * words))), steps, cells, words), np.uint64),
         np.empty((cells, words), np.uint64),
@@ -47,7 +51,9 @@ def make_room(agents, steps, cells, words):
 
 @kernel
 def nobody(problem):
-    return np.zeros(len(problem.starts), np.bool_)
+    to_blame = np.empty(len(problem.starts), np.int64)
+    to_blame[:] = 0
+    return to_blame
 
 
 @kernel
@@ -66,9 +72,10 @@ def decide(problem, deadlines, may_wait, budget, paths, to_blame):
     for agent in order:
         group[agent] = agent
         if not route(problem, agent, deadlines[agent], may_wait, room.occupied, paths[agent]):
-            clear = np.zeros(room.occupied.shape, np.uint8)
+            clear = np.empty(room.occupied.shape, np.uint8)
+            clear[:] = 0
             if not route(problem, agent, deadlines[agent], may_wait, clear, paths[agent]):
-                to_blame[agent] = True
+                to_blame[agent] = 1
                 return NONE
         occupy(room.occupied, paths[agent], agent)
     while True:
@@ -116,7 +123,8 @@ def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
     before = np.empty(paths.shape[1], np.int16)
     _copy(paths[agent], before)
     if route(problem, agent, deadlines[agent], may_wait, occupied, paths[agent]):
-        alone = np.zeros(len(group), np.int64)
+        alone = np.empty(len(group), np.int64)
+        alone[:] = 0
         alone[agent] = 1  # where others' ways overlap, `occupied` knows only one of them: look at all
         if first_conflict(paths, alone)[0] < 0:
             return True
@@ -160,9 +168,9 @@ def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget,
 def _know_pairs(problem, members, deadlines, may_wait, room):
     """Fill the tables of the members' pairs; NONE if some pair alone cannot make its deadlines."""
     for agent in members:
-        if not room.reach_known[agent]:
+        if room.reach_known[agent] == 0:
             in_time(problem, agent, deadlines[agent], may_wait, room.reach[agent])
-            room.reach_known[agent] = True
+            room.reach_known[agent] = 1
     used = 0
     for a in range(len(room.slot_of)):
         for b in range(a):

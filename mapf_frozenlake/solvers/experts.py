@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import SolverBudgetExceeded
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import entry, kernel
 from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.rows import find_row, larger_table, taller
@@ -28,7 +27,7 @@ def distance_fields(instance: Instance) -> NDArray[np.int16]:
     return np.where(fields == UNREACHABLE, np.int16(-1), fields)
 
 
-@njit(cache=True)
+@entry
 def _fields(holes, starts, goals):
     return make_problem(holes, holes.shape[0], holes.shape[1], starts, goals, len(starts)).distance
 
@@ -145,7 +144,7 @@ def _order_agents(problem, configuration, urgency, order):
         order[place] = agent
 
 
-@njit(cache=True, nogil=True)
+@entry
 def lazy_search(holes, starts, goals, seed, budget):
     """(status, paths, joint steps tried)."""
     agents = len(starts)

@@ -55,7 +55,8 @@ def find_slot(keys, key):
 
 @kernel
 def grown(keys):
-    larger = np.zeros((4 * len(keys), 2), np.uint64)
+    larger = np.empty((4 * len(keys), 2), np.uint64)
+    larger[:] = 0
     for old in range(len(keys)):
         if keys[old, 1] != 0:
             slot = find_slot(larger, keys[old])
@@ -74,8 +75,10 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
     size, horizon = len(members), paths.shape[1] - 1
     width = bits_per_cell(len(board.degree))
     state = np.empty((horizon + 1, size), np.int64)
-    tried = np.zeros((horizon + 1, size), np.int8)
-    given_up = np.zeros((256, 2), np.uint64)
+    tried = np.empty((horizon + 1, size), np.int64)
+    tried[:] = 0
+    given_up = np.empty((256, 2), np.uint64)
+    given_up[:] = 0
     num_given_up = 0
     key = np.empty(2, np.uint64)
     for place in range(size):

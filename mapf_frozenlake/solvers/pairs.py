@@ -121,7 +121,8 @@ def pair_distance(problem, first, second):
     """The least makespan of two agents alone on the board, waits anywhere; -1 if they cannot both get there."""
     board = problem.board
     cells, words = len(board.degree), len(board.free)
-    layers = np.zeros((2, cells, words), np.uint64)
+    layers = np.empty((2, cells, words), np.uint64)
+    layers[:] = 0
     ready = np.empty((cells, words), np.uint64)
     bits.add(layers[0, problem.goals[first]], problem.goals[second])
     steps = 0

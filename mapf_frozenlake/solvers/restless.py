@@ -29,7 +29,8 @@ def restless_plan_exists(problem, members, budget):
     if not fits_joint_search(len(problem.board.degree), size):
         return OUT_OF_BUDGET
     width = bits_per_cell(len(problem.board.degree))
-    seen = np.zeros((1024, 2), np.uint64)
+    seen = np.empty((1024, 2), np.uint64)
+    seen[:] = 0
     key = np.empty(2, np.uint64)
     stack = np.empty((1024, size), np.int16)
     for place in range(size):

@@ -21,8 +21,9 @@ def route(problem, agent, deadline, may_wait, occupied, path):
     horizon = len(path) - 1
     if distance[problem.starts[agent]] > deadline:
         return False
-    seen = np.zeros(occupied.shape, np.bool_)
-    tried = np.empty(len(path), np.int8)
+    seen = np.empty(occupied.shape, np.uint8)
+    seen[:] = 0
+    tried = np.empty(len(path), np.int64)
     path[0] = problem.starts[agent]
     tried[0] = 0
     t = 0
@@ -33,11 +34,11 @@ def route(problem, agent, deadline, may_wait, occupied, path):
         while tried[t] < NUM_CANDIDATES and not moved:
             there = candidate(board, distance, here, tried[t], may_wait)
             tried[t] += 1
-            if there < 0 or distance[there] > time_left or seen[t + 1, there] or occupied[t + 1, there] != 0:
+            if there < 0 or distance[there] > time_left or seen[t + 1, there] != 0 or occupied[t + 1, there] != 0:
                 continue
             moved = occupied[t, there] == 0 or occupied[t + 1, here] != occupied[t, there]  # no swap
             if moved:
-                seen[t + 1, there] = True
+                seen[t + 1, there] = 1
                 path[t + 1] = there
         if moved:
             t += 1
@@ -75,7 +76,8 @@ def plan_in_turn(problem, deadlines, may_wait, paths):
     agents, steps = paths.shape
     order = by_slack(problem, deadlines)
     cells = len(problem.board.degree)
-    occupied = np.zeros((steps, cells), np.uint8)
+    occupied = np.empty((steps, cells), np.uint8)
+    occupied[:] = 0
     for _ in range(agents + 2):
         stuck = -1
         for place in range(agents):

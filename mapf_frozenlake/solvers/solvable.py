@@ -31,7 +31,8 @@ def joinable(problem, members, budget):
     if not fits_joint_search(len(board.degree), size):
         return OUT_OF_BUDGET
     width = bits_per_cell(len(board.degree))
-    known = np.zeros((1024, 2), np.uint64)
+    known = np.empty((1024, 2), np.uint64)
+    known[:] = 0
     key = np.empty(2, np.uint64)
     states = np.empty((1024, size), np.int16)
     below = np.empty(1024, np.int64)  # states of equal distance form a stack: the one below, -1 at the end

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.solvers.batch import in_threads
+from mapf_frozenlake.solvers.bits import entry, kernel
 from mapf_frozenlake.solvers.board import make_problem
 from mapf_frozenlake.solvers.joint import FOUND, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import plan_of_least_makespan
@@ -28,43 +28,68 @@ STOPPED = -(1 << 62)  # a budget that no search goes on with, whatever it adds t
 _LEFT, _DOWN, _RIGHT, _UP, _WAIT = (int(action) for action in Action)
 
 
-@njit(cache=True, nogil=True)
-def _solve_range(
-    holes, heights, widths, starts, goals, num_agents, by_makespan, may_wait, left, begin, end, status, lengths, offsets
-):  # fmt: skip
-    """Solve instances ``begin`` to ``end - 1``; ``left[i]`` is instance i's budget, and counts down.
+# Solve instances ``begin`` to ``end - 1``; ``left[i]`` is instance i's budget, and counts down. They return the actions of
+# all plans, int8, agent after agent; ``offsets[i]`` is where instance i's begin, ``lengths[i]`` how many each of its agents
+# has: the list ends when the agent stays on its goal for good. One for each objective: one is compiled without the other.
 
-    Returns the actions of all plans, int8, agent after agent; ``offsets[i]`` is where instance i's begin, ``lengths[i]``
-    how many each of its agents has: the list ends when the agent stays on its goal for good.
-    """
+
+@entry
+def _least_makespans(
+    holes, heights, widths, starts, goals, num_agents, may_wait, left, begin, end, status, lengths, offsets
+):  # fmt: skip
     actions, used = np.empty(1024, np.int8), 0
     for i in range(begin, end):
-        height, width, agents = np.int64(heights[i]), np.int64(widths[i]), np.int64(num_agents[i])
-        problem = make_problem(holes[i], height, width, starts[i], goals[i], agents)
-        if by_makespan:
-            status[i], _, paths = plan_of_least_makespan(problem, may_wait, left[i : i + 1])
-        else:
-            status[i], paths = plan_of_least_sum_of_costs(problem, may_wait, left[i : i + 1])
+        problem = _problem_of(holes, heights, widths, starts, goals, num_agents, i)
+        status[i], _, paths = plan_of_least_makespan(problem, may_wait, left[i : i + 1])
         offsets[i] = used
-        if status[i] != FOUND:
-            continue
-        most = agents * (paths.shape[1] - 1)
-        if used + most > len(actions):
-            larger = np.empty(2 * (used + most), np.int8)
-            larger[:used] = actions[:used]
-            actions = larger
-        for agent in range(agents):
-            steps = paths.shape[1] - 1
-            while steps > 0 and paths[agent, steps - 1] == paths[agent, steps]:
-                steps -= 1
-            lengths[i, agent] = steps
-            for t in range(steps):
-                actions[used] = _action(np.int64(paths[agent, t + 1]) - np.int64(paths[agent, t]), width + 1)
-                used += 1
+        if status[i] == FOUND:
+            actions, used = _keep(problem, paths, actions, used, lengths[i])
     return actions[:used]
 
 
-@njit(cache=True, nogil=True)
+@entry
+def _least_sums_of_costs(
+    holes, heights, widths, starts, goals, num_agents, may_wait, left, begin, end, status, lengths, offsets
+):  # fmt: skip
+    actions, used = np.empty(1024, np.int8), 0
+    for i in range(begin, end):
+        problem = _problem_of(holes, heights, widths, starts, goals, num_agents, i)
+        status[i], paths = plan_of_least_sum_of_costs(problem, may_wait, left[i : i + 1])
+        offsets[i] = used
+        if status[i] == FOUND:
+            actions, used = _keep(problem, paths, actions, used, lengths[i])
+    return actions[:used]
+
+
+@kernel
+def _problem_of(holes, heights, widths, starts, goals, num_agents, i):
+    return make_problem(
+        holes[i], np.int64(heights[i]), np.int64(widths[i]), starts[i], goals[i], np.int64(num_agents[i])
+    )
+
+
+@kernel
+def _keep(problem, paths, actions, used, lengths):
+    """The plan's actions behind the ``used`` ones; ``actions`` is made longer where that takes it."""
+    agents = paths.shape[0]
+    most = agents * (paths.shape[1] - 1)
+    if used + most > len(actions):
+        longer = np.empty(2 * (used + most), np.int8)
+        for at in range(used):
+            longer[at] = actions[at]
+        actions = longer
+    for agent in range(agents):
+        steps = paths.shape[1] - 1
+        while steps > 0 and paths[agent, steps - 1] == paths[agent, steps]:
+            steps -= 1
+        lengths[agent] = steps
+        for t in range(steps):
+            actions[used] = _action(np.int64(paths[agent, t + 1]) - np.int64(paths[agent, t]), problem.board.stride)
+            used += 1
+    return actions, used
+
+
+@kernel
 def _action(move, stride):
     """The action that leads from a flat cell to the one that is ``move`` further."""
     if move == 0:
@@ -167,15 +192,17 @@ def _search(
     )
     left, status, lengths, offsets = columns
     pieces: dict[int, NDArray[np.int8]] = {}
-    rules = (objective == "makespan", waits == "anywhere")
+    kernel_of = _least_makespans if objective == "makespan" else _least_sums_of_costs
+    may_wait = waits == "anywhere"
 
     def work(begin: int, end: int) -> None:
-        pieces[begin] = _solve_range(*arrays, *rules, left, begin, end, status, lengths, offsets)
+        pieces[begin] = kernel_of(*arrays, may_wait, left, begin, end, status, lengths, offsets)
 
     def stop() -> None:
         left[:] = STOPPED
 
-    in_threads(work, count, threads, stop=stop)
+    # Compiling is never left to the caller's thread: Python loses a Ctrl-C that lands in one of the compiler's callbacks.
+    in_threads(work, count, threads, stop=stop, here=bool(kernel_of.signatures))
     return columns, pieces
 
 

@@ -13,8 +13,8 @@ from mapf_frozenlake.solvers.bits import kernel
 from mapf_frozenlake.solvers.board import Problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
-from mapf_frozenlake.solvers.makespan import plan_of_least_makespan
-from mapf_frozenlake.solvers.pairs import fill_table, in_time
+from mapf_frozenlake.solvers.makespan import WORDS_FOR_ALL_PAIRS, longest_distance, plan_of_least_makespan
+from mapf_frozenlake.solvers.pairs import fill_table, in_time, pair_distance
 
 REMEMBERED_DELAYS = 48
 EXPANSIONS_TO_SHARE_DELAYS = 50_000  # about 0.1 s
@@ -24,21 +24,27 @@ SHARES_PER_EXPANSION = 64  # ways to share out delays that cost as much as expan
 @kernel
 def plan_of_least_sum_of_costs(problem, may_wait, budget):
     """(status, paths)."""
-    status, _, quick = plan_of_least_makespan(problem, may_wait, budget)
-    if status != FOUND:
-        return status, quick
     agents = len(problem.starts)
     group = np.empty(agents, np.int64)
     deadlines = np.empty(agents, np.int64)
+    apart = longest_distance(problem) >= 0  # each of them alone could reach its goal
     for agent in range(agents):
         group[agent] = agent
-        deadlines[agent] = problem.distance[agent, problem.starts[agent]]
+        deadlines[agent] = problem.distance[agent, problem.starts[agent]] if apart else 0
+    first = True
     while True:
         paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
+        if not apart:
+            return NONE, paths
         to_blame = nobody(problem)
         status = decide(problem, deadlines, may_wait, budget, paths, to_blame)
         if status != NONE:
             return status, paths
+        if first:  # not before: most boards need no more than that
+            first = False
+            status = _some_plan_exists(problem, may_wait, budget)
+            if status != FOUND:
+                return status, paths
         size = _put_together(to_blame, group)
         members = np.empty(size, np.int64)
         own = np.empty(size, np.int64)
@@ -47,11 +53,20 @@ def plan_of_least_sum_of_costs(problem, may_wait, budget):
             if to_blame[agent]:
                 members[place], own[place] = agent, deadlines[agent]
                 place += 1
-        status = _cheapest_deadlines(_part(problem, members), may_wait, _cost(quick, members), budget, own)
+        status = _cheapest_deadlines(_part(problem, members), may_wait, budget, own)
         if status != FOUND:
             return status, paths
         for place in range(size):
             deadlines[members[place]] = own[place]
+
+
+@kernel
+def _some_plan_exists(problem, may_wait, budget):
+    """FOUND, NONE or OUT_OF_BUDGET: with plans of any length, raising deadlines would never end where there are none."""
+    if may_wait and len(problem.starts) == 2 and len(problem.board.free) <= WORDS_FOR_ALL_PAIRS:
+        return FOUND if pair_distance(problem, 0, 1) >= 0 else NONE
+    status, _, _ = plan_of_least_makespan(problem, may_wait, budget)
+    return status
 
 
 @kernel
@@ -96,10 +111,10 @@ def _part(problem, members):
 
 
 @kernel
-def _cost(paths, members):
-    """What some agents pay in sum in a plan."""
+def _cost(paths):
+    """What the agents pay in sum in a plan."""
     total = 0
-    for agent in members:
+    for agent in range(paths.shape[0]):
         steps = paths.shape[1] - 1
         while steps > 0 and paths[agent, steps - 1] == paths[agent, steps]:
             steps -= 1
@@ -108,17 +123,20 @@ def _cost(paths, members):
 
 
 @kernel
-def _cheapest_deadlines(problem, may_wait, most, budget, deadlines):
+def _cheapest_deadlines(problem, may_wait, budget, deadlines):
     """The deadlines of least sum that all agents can make together: by sharing out delays, or best-first if that drags on."""
     kept = max(0, budget[0] - EXPANSIONS_TO_SHARE_DELAYS)
     budget[0] -= kept
-    before = deadlines.copy()
+    before = np.empty(len(deadlines), np.int64)
+    for agent in range(len(deadlines)):
+        before[agent] = deadlines[agent]
     status = _raise_deadlines(problem, may_wait, budget, deadlines)
     budget[0] += kept
     if status != OUT_OF_BUDGET:
         return status
     if fits_best_first(len(problem.board.degree), len(deadlines)):
-        return least_costs(problem, may_wait, most, budget, deadlines)
+        status, _, quick = plan_of_least_makespan(problem, may_wait, budget)
+        return least_costs(problem, may_wait, _cost(quick), budget, deadlines) if status == FOUND else status
     for agent in range(len(deadlines)):
         deadlines[agent] = before[agent]
     return _raise_deadlines(problem, may_wait, budget, deadlines)
@@ -126,14 +144,20 @@ def _cheapest_deadlines(problem, may_wait, most, budget, deadlines):
 
 @kernel
 def _raise_deadlines(problem, may_wait, budget, deadlines):
-    """The deadlines of least sum, no less than their sum now, that all agents can make together. There must be some."""
+    """The deadlines of least sum, no less than their sum now, that all agents can make together. There must be some.
+
+    They cannot make those that they have now.
+    """
     agents = len(deadlines)
     alone = np.empty(agents, np.int64)
     total = 0
     for agent in range(agents):
         alone[agent] = problem.distance[agent, problem.starts[agent]]
         total += deadlines[agent] - alone[agent]
-    verdicts = np.zeros((agents, agents, REMEMBERED_DELAYS, REMEMBERED_DELAYS), np.int8)  # 0 unknown, 1 yes, -1 no
+    total = max(total, 1)  # no delay can be shared out in one way only
+    # by pair and by its two delays: 0 unknown, 1 the pair can make them, -1 it cannot
+    verdicts = np.empty((agents * (agents - 1) // 2, REMEMBERED_DELAYS * REMEMBERED_DELAYS), np.int16)
+    verdicts[:] = 0
     while True:
         # every way to share out `total` steps of delay, depth-first
         delay = np.empty(agents, np.int64)
@@ -177,11 +201,12 @@ def _raise_deadlines(problem, may_wait, budget, deadlines):
 
 @kernel
 def _pair_makes(problem, a, b, delay, deadlines, may_wait, verdicts):
-    """Whether two agents alone on the board can make their deadlines."""
+    """Whether two agents a < b alone on the board can make their deadlines."""
     remembered = delay[a] < REMEMBERED_DELAYS and delay[b] < REMEMBERED_DELAYS
     if not remembered:
         return True  # unknown: leave it to the decision about all
-    if verdicts[a, b, delay[a], delay[b]] == 0:
+    pair, delays = b * (b - 1) // 2 + a, delay[a] * REMEMBERED_DELAYS + delay[b]
+    if verdicts[pair, delays] == 0:
         steps = max(deadlines[a], deadlines[b]) + 1
         cells, words = len(problem.board.degree), len(problem.board.free)
         reach = np.empty((2, steps, words), np.uint64)
@@ -190,5 +215,5 @@ def _pair_makes(problem, a, b, delay, deadlines, may_wait, verdicts):
         table = np.empty((steps, cells, words), np.uint64)
         ready = np.empty((cells, words), np.uint64)
         makes = fill_table(problem, a, b, may_wait, reach[0], reach[1], table, ready)
-        verdicts[a, b, delay[a], delay[b]] = 1 if makes else -1
-    return verdicts[a, b, delay[a], delay[b]] > 0
+        verdicts[pair, delays] = 1 if makes else -1
+    return verdicts[pair, delays] > 0

@@ -7,26 +7,16 @@ from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
 from mapf_frozenlake.text.moves import Move, moves_in
+from mapf_frozenlake.text.remarks import changes_moves, end_of_remark
 from mapf_frozenlake.text.tokens import END, Token
-from mapf_frozenlake.text.words import (
-    CORRECTING_WORDS,
-    COUNTED_WORDS,
-    COUNTING_WORDS,
-    FILLERS,
-    HEADER_WORDS,
-    MOVE_ARROWS,
-    OBJECTING_WORDS,
-    STEP_WORDS,
-)
+from mapf_frozenlake.text.words import HEADER_WORDS, MOVE_ARROWS, PROSE
 
 MAX_MOVES = 10_000  # per agent, repetitions ("WAIT x3") written out
-MAX_REMARK = 300  # characters between round brackets
 MAX_HEADER = 40  # tokens between a label and its moves
 SEPARATORS = frozenset(",;:.!?|/\\\"'`“”‘’*_-+&=>•·")
 CLOSING_BRACKETS = ("]", ")", "}")
 CLOSING = ('"', "'", "`", "*", *CLOSING_BRACKETS)
 _BETWEEN = ("mark", "number", "to", "comment", "cell", "times")  # tokens that a line of moves may have besides
-_PROSE = FILLERS | STEP_WORDS  # among the moves these say nothing
 
 
 @dataclass
@@ -95,7 +85,7 @@ class _ListReader:
         """Go to the first move. False where something else stands there, or moves without anything to announce them."""
         announced = False
         while (token := self._token()) is not END and self.at < self.start + MAX_HEADER:
-            remark_end = self._remark_end() if token.text == "(" else None
+            remark_end = end_of_remark(self.tokens, self.at) if token.text == "(" else None
             if remark_end is not None:
                 self.at = remark_end
                 continue
@@ -110,7 +100,7 @@ class _ListReader:
             elif token.text in (":", "=", "|") or token.kind in ("to", "comment"):
                 announced = True
             elif token.kind == "word" and token.text.lower() not in HEADER_WORDS:
-                if not (announced and token.text.lower() in _PROSE):
+                if not (announced and token.text.lower() in PROSE):
                     break
                 self.list.formal = False
             elif token.kind == "number" and self._is_numbering():
@@ -122,21 +112,6 @@ class _ListReader:
         self.list.stopped_by = self._token()
         return False
 
-    def _remark_end(self) -> int | None:
-        """Behind "(S)" or "(to stay on its goal)": round brackets on one line whose words are not all moves."""
-        opening, moves, words = self._token(), 0, 0
-        for at in range(self.at + 1, len(self.tokens)):
-            token = self.tokens[at]
-            if token.text == ")":
-                is_letter = at == self.at + 2 and len(self.tokens[at - 1].text) == 1
-                return at + 1 if words or not moves or is_letter else None
-            if token.kind == "newline" or token.start - opening.start > MAX_REMARK:
-                return None
-            is_move = bool(moves_in(token))
-            moves += is_move
-            words += token.kind == "word" and not is_move and token.text.lower() not in _PROSE
-        return None
-
     def _moves_ahead(self, at: int) -> bool:
         """Whether the next line that is not empty begins with a move, behind at most a bullet, a number, a bracket."""
         for token_at in range(at, min(at + MAX_HEADER, len(self.tokens))):
@@ -145,7 +120,7 @@ class _ListReader:
                 return False
             if moves_in(token) or token.text == "[":
                 return True
-            if token.kind == "word" and token.text.lower() not in _PROSE:
+            if token.kind == "word" and token.text.lower() not in PROSE:
                 return False
         return False
 
@@ -263,7 +238,7 @@ class _ListReader:
             self._take_number(token)
         elif token.kind == "word":
             self.list.formal = False
-            if token.text.lower() not in _PROSE:
+            if token.text.lower() not in PROSE:
                 self._break(f"{token.text[:20]!r} is no move; the moves are LEFT, DOWN, RIGHT, UP and WAIT")
         self.list.cells += token.kind == "cell"
         if len(self.list.moves) > MAX_MOVES and self.list.broken is None:
@@ -304,24 +279,13 @@ class _ListReader:
             self._repeat(inside)
             self.at += 2
             return
-        end = self._remark_end()
+        end = end_of_remark(self.tokens, self.at)
         if end is None:
             self._break("moves in round brackets may or may not belong to the list: leave the brackets out")
-        elif self._remark_changes_moves(self.tokens[self.at + 1 : end - 1]):
+        elif changes_moves(self.tokens[self.at + 1 : end - 1], len(self.list.moves)):
             self._break("this remark may change the moves before it: write every move, and no others")
         else:
             self.at = end - 1
-
-    def _remark_changes_moves(self, remark: list[Token]) -> bool:
-        """ "(3)" or "(2 times)" or "(or DOWN)": no mere remark. "(3 moves)" is one where it counts the list."""
-        words = [token.text.lower() for token in remark if token.kind == "word"]
-        numbers = [int(token.text[:9]) for token in remark if token.kind == "number"]
-        if numbers and COUNTED_WORDS.issuperset(words):
-            return not words or numbers != [len(self.list.moves)]
-        if COUNTING_WORDS.intersection(words) or any(token.kind == "times" for token in remark):
-            return True
-        objects = bool(words) and words[0] in OBJECTING_WORDS
-        return any(map(moves_in, remark)) and (objects or bool(CORRECTING_WORDS.intersection(words)))
 
     def _repeat(self, token: Token) -> None:
         count = int(token.text.lstrip("xX×* "))

@@ -30,6 +30,7 @@ RELATIVE_EVIDENCE = {"l", "d", "r", "u", *MOVE_ARROWS} | {
 FILLERS = frozenset({"then", "and", "next", "finally", "first", "move", "moves", "go", "goes", "to", "at"})
 # Words that count the steps of a plan.
 STEP_WORDS = frozenset({"step", "steps", "time", "timestep", "t", "turn", "round"})
+PROSE = FILLERS | STEP_WORDS  # among the moves these say nothing
 # Words between two answers that leave open whether the second replaces the first: it may go on from it, or be a choice.
 CONTINUING_WORDS = STEP_WORDS | frozenset(
     {"times", "timesteps", "turns", "rounds", "phase", "phases", "part", "half", "stage", "segment", "second", "third"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
@@ -19,6 +18,7 @@ from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS, Certificate, Instance
 from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import boards_of, given_boards
 from mapf_frozenlake.world.episode import Rules
+from mapf_frozenlake.world.given import as_actions, as_mask, as_seeds, raise_unless_counts, raise_unless_one_of
 from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
 from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
@@ -70,23 +70,12 @@ class LakeBatch(LakeView):
         choose: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
     ) -> None:
         config = config if config is not None else LakeConfig()
-        counts = {
-            "num_envs": num_envs,
-            "threads": threads,
-            "max_size": max_size,
-            "max_agents": max_agents,
-            "window": window,
-        }
-        for name, count in counts.items():
-            if not isinstance(count, int | np.integer | None):
-                raise LakeError(f"{name}={count!r}: give a whole number")
-        for name, count in (("num_envs", num_envs), ("threads", threads)):
-            if count < 1:
-                raise LakeError(f"{name}={count}: give at least 1")
-        _raise_unless_one_of("observation", observation, OBSERVATIONS)
-        _raise_unless_one_of("autoreset", autoreset, AUTORESETS)
-        _raise_unless_one_of("dtype", dtype, tuple(DTYPES))
-        _raise_unless_one_of("certify", certify, (None, *get_args(Certificate)))
+        raise_unless_counts(max_size=max_size, max_agents=max_agents, window=window)
+        raise_unless_counts(least=1, num_envs=num_envs, threads=threads)
+        raise_unless_one_of("observation", observation, OBSERVATIONS)
+        raise_unless_one_of("autoreset", autoreset, AUTORESETS)
+        raise_unless_one_of("dtype", dtype, tuple(DTYPES))
+        raise_unless_one_of("certify", certify, (None, *get_args(Certificate)))
         self.num_envs, self.observation_name, self.autoreset, self.dtype = num_envs, observation, autoreset, dtype
         self.max_size = config.max_size if max_size is None else max_size
         self.max_agents = config.max_agents if max_agents is None else max_agents
@@ -200,10 +189,10 @@ class LakeBatch(LakeView):
 
     def seed(self, seeds: NDArray[np.int64] | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
         """Give every env (or those in ``mask``) its seed; its next episode is its first."""
-        seeds = _as_seeds(seeds)
+        seeds = as_seeds(seeds)
         if seeds.shape != (self.num_envs,):
             raise LakeError(f"seeds of shape {seeds.shape}: give one integer for each of the {self.num_envs} envs")
-        chosen = slice(None) if mask is None else self._checked_mask(mask)
+        chosen = slice(None) if mask is None else as_mask(mask, self.num_envs)
         self._state.episode["seed"][chosen] = seeds[chosen]
         self._state.episode["number"][chosen] = 0
 
@@ -226,7 +215,7 @@ class LakeBatch(LakeView):
             self._begin(self._everybody, instances)
             self._unborn = self._over = 0
         else:
-            envs = np.flatnonzero(self._checked_mask(mask))
+            envs = np.flatnonzero(as_mask(mask, self.num_envs))
             self._begin(envs, instances)
             status = self._state.episode["status"]
             self._unborn, self._over = int((status == UNBORN).sum()), int((status == OVER).sum())
@@ -289,7 +278,7 @@ class LakeBatch(LakeView):
     def advance(self, actions: NDArray[np.integer]) -> None:
         """``step`` without its results, which the batch's arrays hold, and without a same-step reset."""
         plain = type(actions) is np.ndarray and actions.dtype is _INT64 and actions.flags.c_contiguous
-        joint: NDArray[Any] = actions if plain else _as_integers(actions)
+        joint: NDArray[Any] = actions if plain else as_actions(actions)
         if joint.shape != self._state.cells.shape:
             raise LakeError(
                 f"actions of shape {joint.shape}: give {self._state.cells.shape}, one per env and agent slot"
@@ -378,29 +367,3 @@ class LakeBatch(LakeView):
     def observation(self) -> NDArray:
         """[n, A, …]: what agents see now; the batch's own array."""
         return self._observation
-
-    def _checked_mask(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        mask = np.asarray(mask)
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-            raise LakeError(f"mask of {mask.dtype}{mask.shape}: give bool({self.num_envs},), True for the envs meant")
-        return mask
-
-
-def _as_seeds(seeds: Any) -> NDArray[np.int64]:
-    """Integers below 2**64, as 64 bits: some clients draw their seeds from all of them."""
-    for kind in (np.int64, np.uint64):
-        with suppress(OverflowError):
-            return np.asarray(seeds, dtype=kind).view(np.int64)
-    raise LakeError(f"seeds={seeds}: give integers below 2**64")
-
-
-def _as_integers(actions: Any) -> NDArray[np.int64]:
-    given = np.asarray(actions)
-    if given.dtype.kind not in "iu":
-        raise LakeError(f"actions of type {given.dtype}: give integers from 0 to {NUM_ACTIONS - 1}")
-    return np.ascontiguousarray(given, dtype=np.int64)
-
-
-def _raise_unless_one_of(name: str, value: object, known: Sequence[object]) -> None:
-    if value not in known:
-        raise LakeError(f"{name}={value!r}: give one of {', '.join(map(repr, known))}")

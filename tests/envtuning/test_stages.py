@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import envtuning.loop.run
 from envtuning.loop import run as loop
@@ -13,6 +16,7 @@ from envtuning.runs import checked
 from envtuning.runs.folder import Choose, RunFolder, Test, Train, next_task
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
 from envtuning.trainees.scripted import ScriptedTrainee
@@ -67,6 +71,16 @@ def test_without_a_rule_a_stage_is_trained_in_one_stretch_of_its_whole_budget(re
     run = loop.start(spec_of({"budget": 3000}), tmp_path / "run")
     assert [call[2] for call in trained(recorder)] == [3000]
     assert "the budget of 3,000 env steps is spent" in run.stage(0).done.reason
+
+
+def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
+    run = loop.start(spec_of({"budget": 3000}), tmp_path / "<run>")
+    page = ET.fromstring(run._repr_html_())
+    text = "".join(page.itertext())
+    assert str(run.path) in text
+    paper = StringIO()
+    Console(file=paper, width=HTML_WIDTH, markup=False, emoji=False, highlight=False).print(summary(run))
+    assert paper.getvalue().strip() in text
 
 
 def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 from pathlib import Path
 
@@ -25,6 +27,16 @@ def test_every_client_was_run_and_worked():
     for name, figures in FIGURES.items():
         assert figures["shown"], f"{name} shows nothing"
         assert not figures["failed"], f"{name}: {figures['failed']}"
+
+
+@pytest.mark.parametrize("name", list(scripts()))
+def test_what_a_script_takes_from_here_exists(name):
+    tree = ast.parse(scripts()[name].path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("mapf_frozenlake", "envtuning")):
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
 
 
 @pytest.mark.parametrize(

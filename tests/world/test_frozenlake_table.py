@@ -7,12 +7,18 @@ from collections import defaultdict
 import gymnasium as gym
 import numpy as np
 import pytest
+from numba import njit
 
 from mapf_frozenlake import Event, joint_move
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
-from mapf_frozenlake.world.move import slipped
+from mapf_frozenlake.world.move import slipped as slipped_part
+
+
+@njit
+def slipped(action, draw, ahead):
+    return slipped_part(action, draw, ahead)
 
 
 def turns(action: int, ahead: float) -> dict[int, float]:

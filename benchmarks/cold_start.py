@@ -1,0 +1,83 @@
+"""How long a machine that has compiled nothing waits, in CPU seconds: to the first step, and to the first boards and plan.
+
+    python -m benchmarks.cold_start [--old COMMIT] [--turns 1]
+
+Each is a process of its own with an empty cache. With ``--old``, that commit's code is measured beside this one's, at the same
+time, so that what else the machine does slows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks._record import record
+
+ROOT = Path(__file__).parents[1]
+CODE = {
+    "first step": """
+import gymnasium as gym, mapf_frozenlake
+env = gym.make("MAPFFrozenLake-v0")
+env.reset(seed=0)
+env.step(env.action_space.sample())
+""",
+    "first boards and plan": """
+import mapf_frozenlake as mfl
+config = mfl.LakeConfig.single(5, 3, hole_ratio=0.2, wait_ratio=0.5)
+mfl.solve(mfl.generate(config, n=100, seed=0)[0])
+""",
+}
+SAY = "\nimport time\nprint(time.process_time())\n"
+
+
+def started(code: str, checkout: Path, cache: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code + SAY]
+    return subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def measured(checkouts: dict[str, Path]) -> dict[str, dict[str, float]]:
+    """By what is waited for and by checkout, one turn."""
+    table: dict[str, dict[str, float]] = {}
+    for what, code in CODE.items():
+        with contextlib.ExitStack() as stack:
+            caches = {name: stack.enter_context(tempfile.TemporaryDirectory()) for name in checkouts}
+            running = {name: started(code, path, caches[name]) for name, path in checkouts.items()}
+            table[what] = {name: round(float(one.communicate()[0].split()[-1]), 2) for name, one in running.items()}
+        print(f"{what}: {table[what]}", flush=True)
+    return table
+
+
+@contextlib.contextmanager
+def checkout_of(commit: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "old"
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", str(path), commit], cwd=ROOT, check=True)
+        try:
+            yield path
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(path)], cwd=ROOT, check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--old", metavar="COMMIT", help="measure this commit beside")
+    parser.add_argument("--turns", type=int, default=1, help="the least of so many counts (default 1)")
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        checkouts = {"now": ROOT}
+        if options.old:
+            checkouts["before"] = stack.enter_context(checkout_of(options.old))
+        turns = [measured(checkouts) for _ in range(options.turns)]
+    figures = {what: {name: min(turn[what][name] for turn in turns) for name in checkouts} for what in CODE}
+    print(record("cold_start", {"cpu_seconds": figures, "load_average": os.getloadavg()[0]}))
+
+
+if __name__ == "__main__":
+    main()
