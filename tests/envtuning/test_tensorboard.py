@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from envtuning.loop import run as loop
+from envtuning.runs import checked
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import parse_spec
 from envtuning.show.tensorboard import EventFiles
@@ -75,7 +76,7 @@ def test_a_stage_that_started_again_replaces_its_first_try(run):
     again = [
         json.loads(line) | {"success_rate": 0.5} for line in last.read_text().splitlines() if "success_rate" in line
     ]
-    last.write_text("".join(json.dumps(line) + "\n" for line in again))
+    checked.write_text(last, "".join(json.dumps(line) + "\n" for line in again))
     folder = files.catch_up()
     files.close()
     assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
