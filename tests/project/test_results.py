@@ -24,6 +24,16 @@ def test_the_claim_about_engineers_is_the_stored_study():
     text = " ".join(README.read_text(encoding="utf-8").split())
     assert f"{said(Interval(**paired['difference']), signed=True)} points" in text
     assert f"{paired['seeds']} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
+    arms = {row["arm"]: row for row in figures["rows"]}
+    assert all(row["seeds"] == len(figures["preregistered_seeds"]) for row in arms.values())
+    for arm in ("uniform", "target-only"):
+        assert f"{100 * arms[arm]['success']['mean']:.1f} %" in text
+    for arm in ("bandit", "learnability"):
+        assert f"{100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
+    assert f"{100 * figures['headroom']['mean']:.1f} points above the better of them" in text
+    for further in ("one more agent", "one more size", "three quarters of the waits"):
+        reached = {arm: figures["beyond"][arm][further]["mean"] for arm in arms}
+        assert reached["rules"] > max(reached["bandit"], reached["learnability"]) > reached["uniform"]
 
 
 def test_the_claim_about_somebodys_own_world_is_the_stored_study():
