@@ -54,7 +54,7 @@ def spec_of(version: Version, changes: dict[str, Any]) -> RunSpec:
 
 
 def arm(version: Version, folder: Path, changes: dict[str, Any]) -> dict[str, Any]:
-    """One run to its end. CPU seconds are this call's: 0 for a run that was finished before."""
+    """One run to its end; one that is finished is read."""
     done = start(spec_of(version, changes), folder)
     last = done.stage(len(done.done_stages) - 1)
     return {
