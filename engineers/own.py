@@ -27,6 +27,11 @@ def trust_only(names: Iterable[str] | None) -> None:
     _trusted = None if names is None else frozenset(names)
 
 
+def trusted() -> frozenset[str] | None:
+    """What ``trust_only`` was told last, for a process that is started on this one's behalf."""
+    return _trusted
+
+
 def is_trusted(name: str) -> bool:
     """Whether the user named this module, a package that it is in, or this host."""
     parts = name.split(".")

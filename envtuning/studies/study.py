@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass
 from pathlib import Path
 
+from engineers.own import trust_only, trusted
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic, checked
@@ -69,7 +70,8 @@ def execute(
             do(job, observer)
             ended(job)
         return
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=trust_only, initargs=(trusted(),)) as pool:
         running: dict[Future[None], Job] = {}
         try:
             while waiting or running:

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
 from envtuning.loop.run import raise_unless_runnable
 from envtuning.runs.folder import RunFolder
@@ -50,6 +51,20 @@ def test_two_processes_write_what_one_writes(arms, tmp_path):
     assert outcome(tmp_path / "one") == outcome(tmp_path / "two")
     assert len(run_folders(tmp_path / "one")) == 8
     execute(arms, [0, 1], tmp_path / "one", jobs=2)  # nothing is left to do
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_not_trusted_here_is_not_imported_by_a_process_of_the_study(arms, jobs, tmp_path, monkeypatch):
+    (tmp_path / "somebodys.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\ndef make(): ...\n")
+    monkeypatch.chdir(tmp_path)
+    theirs = {"theirs": arms["fixed"].model_copy(update={"engineer": EngineerSpec(name="somebodys:make")})}
+    trust_only(())
+    try:
+        with pytest.raises(Exception, match="somebodys"):
+            execute(theirs, [0], tmp_path / "runs", jobs=jobs)
+    finally:
+        trust_only(None)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeypatch):
