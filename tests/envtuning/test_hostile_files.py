@@ -277,7 +277,13 @@ def test_a_console_prints_hostile_text_as_text(capsys):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_command_that_is_asked_to_end_does_so_at_once_and_without_a_traceback(tmp_path, number):
     command = [sys.executable, "-m", "envtuning", "run", "scripted", "--seeds", "1000", "--out", str(tmp_path / "runs")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell's children ignore Ctrl-C
+    )
     time.sleep(6.0)  # into its imports on a busy machine, into its runs on another
     process.send_signal(number)
     begin = time.monotonic()
