@@ -42,6 +42,12 @@ def _stored(run: RunFolder, path: Path, draw: Callable[[], Any]) -> Any:
     return run.held_out(path)
 
 
+def draw_suites(spec: RunSpec) -> Suites:
+    """The same sets as a run of this spec has, without a run."""
+    validation = draw_validation(spec)
+    return Suites(validation, draw_test(spec, validation) if spec.suites.test_per_slice else None)
+
+
 def draw_validation(spec: RunSpec) -> Any:
     seed = derive(spec.suites.seed, "validation")
     return spec.world.made.draw(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envtuning.extras import needs
@@ -69,31 +69,34 @@ def raise_unless_bounded(data: Any) -> None:
 
 def raise_unless_storable(options: Mapping[str, Any]) -> None:
     """Raises ``ValueError`` for options that a run could not read again as they were, and for keys, which it would store in clear."""
-    waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in options.items()]
-    while waiting:
-        place, value = waiting.pop()
+    for place, value in _places(options):
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{place}={value}: give a finite number, no file can hold this one")
         if isinstance(value, bytes | set | datetime.date | datetime.time):
             raise ValueError(f"{place} is of type {type(value).__name__}: give numbers, texts, lists or mappings")
-        inner = (
-            value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
-        )
-        waiting += [(f"{place}.{name}", one) for name, one in inner]
 
 
 def raise_on_secrets(options: Mapping[str, Any]) -> None:
     """Raises ``ValueError`` where a key would stand in a run's files in clear."""
-    waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in options.items()]
-    while waiting:
-        place, value = waiting.pop()
+    for place, value in _places(options):
         last = place.rpartition(".")[2].upper().replace("-", "_")
         if isinstance(value, str) and value and last.split("_")[-1].endswith(SECRET_WORDS):
             raise ValueError(
                 f"{place}: a run's files keep its options in clear, so no key goes there; put it into the provider's environment "
                 "variable"
             )
-        waiting += [(f"{place}.{name}", one) for name, one in value.items()] if isinstance(value, Mapping) else []
+
+
+def _places(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value in it by its dotted place, those inside mappings and lists after what holds them."""
+    waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in options.items()]
+    while waiting:
+        place, value = waiting.pop()
+        yield place, value
+        inner = (
+            value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+        )
+        waiting += [(f"{place}.{name}", one) for name, one in inner]
 
 
 def _json(text: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from envtuning.loop.validation import draw_test, draw_validation
+from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.seeds import derive
@@ -39,8 +39,7 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
     for name, target in targets(study).items():
         path = out / f"beyond-{'-'.join(name.split())}.cases"
         if not path.exists():
-            validation = draw_validation(base)
-            held_out = (validation, draw_test(base, validation)) if base.suites.test_per_slice else (validation,)
+            held_out = draw_suites(base).held_out
             seed = derive(base.suites.seed, "beyond", name)
             drawn = base.world.made.draw(target, study.beyond_per_slice, seed=seed, purpose="test", exclude=held_out)
             with atomic.new_file(path) as draft:

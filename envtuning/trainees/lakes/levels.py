@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from envtuning.trainees.lakes.rollout import Rollout, generalised_advantages
+from envtuning.trainees.lakes.rollout import Rollout
 from mapf_frozenlake.types import Certificate
 
 Score = Literal["regret", "positive_value_loss", "max_monte_carlo", "learnability"]
@@ -101,7 +101,7 @@ class LevelReplay:
         known = self._known[place]
         for name, amount in self._sums(rollout, lambda_).items():
             np.add.at(column(known, name), line, amount)
-        best = np.where(rollout.active, self._returns(rollout), -np.inf).max(axis=2)
+        best = np.where(rollout.active, rollout.returns(self.gamma), -np.inf).max(axis=2)
         np.maximum.at(column(known, "best"), line, best[moved])
         column(known, "optimum")[:] = self.gamma ** np.maximum(makespans[rows].astype(float) - 1, 0)
         column(known, "seen_at")[:] = self._clock
@@ -111,10 +111,7 @@ class LevelReplay:
     def _sums(self, rollout: Rollout, lambda_: float) -> dict[str, NDArray[np.float64]]:
         """What is added up for each board: a line per env and step in which somebody moved."""
         moved, agents = rollout.moved, rollout.active
-        advantages = np.empty_like(rollout.rewards)
-        generalised_advantages(
-            rollout.rewards, rollout.values, rollout.terminated, rollout.ended, self.gamma, lambda_, advantages
-        )
+        advantages = rollout.advantages(self.gamma, lambda_)
         won = (rollout.ended & self._won)[moved].astype(float)
         return {
             "episodes": rollout.ended[moved].astype(float),
@@ -124,13 +121,6 @@ class LevelReplay:
             "gain": np.where(agents, np.maximum(advantages, 0), 0.0).sum(axis=2)[moved],
             "value": np.where(agents, rollout.values[:-1], 0.0).sum(axis=2)[moved],
         }
-
-    def _returns(self, rollout: Rollout) -> NDArray[np.float32]:
-        """Discounted rewards from each step to the episode's end, or to the rollout's, beyond which nothing is counted."""
-        returns = np.empty_like(rollout.rewards)
-        nothing = np.zeros_like(rollout.values)
-        generalised_advantages(rollout.rewards, nothing, rollout.terminated, rollout.ended, self.gamma, 1.0, returns)
-        return returns
 
     def _places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where these boards are remembered; those that are new get a place."""
@@ -142,7 +132,7 @@ class LevelReplay:
         return order[np.searchsorted(self._rows, rows, sorter=order)]
 
     def _forget(self) -> None:
-        """Keep the highest scores, the lately seen where they tie; a board that is still dealt is kept."""
+        """Keep the highest scores, the lately seen where they tie."""
         if len(self._rows) > self.options.size:
             kept = np.lexsort((column(self._known, "seen_at"), self.scores()))[-self.options.size :]
             self._rows, self._known = self._rows[kept], self._known[kept]

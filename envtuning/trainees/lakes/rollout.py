@@ -49,10 +49,21 @@ class Rollout:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def experience(self, gamma: float, lambda_: float) -> dict[str, NDArray]:
-        """The steps in which an agent moved, flat, with advantages and value targets; a copy, safe to keep."""
+    def advantages(self, gamma: float, lambda_: float) -> NDArray[np.float32]:
+        """float32[length, num_envs, num_agents]: GAE(γ, λ) of every step."""
         advantages = np.empty_like(self.rewards)
         generalised_advantages(self.rewards, self.values, self.terminated, self.ended, gamma, lambda_, advantages)
+        return advantages
+
+    def returns(self, gamma: float) -> NDArray[np.float32]:
+        """Discounted rewards from each step to its episode's end, or to the rollout's, beyond which nothing is counted."""
+        returns, nothing = np.empty_like(self.rewards), np.zeros_like(self.values)
+        generalised_advantages(self.rewards, nothing, self.terminated, self.ended, gamma, 1.0, returns)
+        return returns
+
+    def experience(self, gamma: float, lambda_: float) -> dict[str, NDArray]:
+        """The steps in which an agent moved, flat, with advantages and value targets; a copy, safe to keep."""
+        advantages = self.advantages(gamma, lambda_)
         targets = advantages + self.values[:-1]
         chosen = np.flatnonzero(self.active & self.moved[:, :, None])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from envtuning.loop.validation import draw_test, draw_validation
+from envtuning.loop.validation import draw_suites
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from mapf_frozenlake import LakeConfig, LakeError
@@ -87,10 +87,5 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
 
 def held_out_keys(specs: Sequence[RunSpec]) -> np.ndarray:
     """uint64[n]: the symmetry keys of all boards that these runs validate and test on."""
-    keys = []
-    for spec in specs:
-        validation = draw_validation(spec)
-        keys.append(canonical_keys(validation))
-        if spec.suites.test_per_slice:
-            keys.append(canonical_keys(draw_test(spec, validation)))
+    keys = [canonical_keys(suite) for spec in specs for suite in draw_suites(spec).held_out]
     return np.unique(np.concatenate(keys))
