@@ -1,6 +1,6 @@
 """A run of the loop in Weights & Biases, live: `pip install wandb`, then
 
-    envtuning run demo --observer examples.wandb_observer:WandbObserver
+    envtuning run small-corridors --observer examples.wandb_observer:WandbObserver
 
 ``WANDB_MODE=offline`` keeps everything in the folder ``wandb``; ``wandb sync`` sends it later.
 """

@@ -214,7 +214,7 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
         (["run", "scripted", "--seeds", "a,b"], "seeds 'a,b': give a number of seeds, or a list"),
         (["show", "nowhere"], "nowhere is no run folder"),
         (["resume", "nowhere"], "`envtuning run` makes one"),
-        (["presets", "demos"], "no preset 'demos'"),
+        (["presets", "corridor"], "no preset 'corridor'"),
     ],
 )
 def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, tmp_path, monkeypatch):
@@ -328,7 +328,7 @@ def test_a_missing_extra_is_one_sentence_with_the_command(statement, missing, wh
 def test_the_module_runs_as_a_program():
     ended = subprocess.run([sys.executable, "-m", "envtuning", "presets"], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0
-    assert "demo" in ended.stdout
+    assert "corridors" in ended.stdout
 
 
 def test_square_brackets_are_shown_as_they_are_and_break_nothing(file, tmp_path):

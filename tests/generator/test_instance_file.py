@@ -121,7 +121,8 @@ def test_a_failed_write_leaves_the_old_file(drawn, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["kept.lakes"]
 
 
-def test_five_thousand_broken_files():
-    outcome = instance_files.run(5_000, seed=1)
-    assert outcome["outcomes"]["read"] > 100  # untouched files are among them
+@pytest.mark.parametrize("count", [1_500, pytest.param(5_000, marks=pytest.mark.prove)])
+def test_thousands_of_broken_files(count):
+    outcome = instance_files.run(count, seed=1)
+    assert outcome["outcomes"]["read"] > count / 50  # untouched files are among them
     assert len(outcome["outcomes"]) > 10  # and many kinds of refusal

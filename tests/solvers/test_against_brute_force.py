@@ -36,22 +36,27 @@ def check_everything(instance: Instance) -> None:
                 assert replay(*plain, solution.plan, waits) == (solution.makespan, solution.sum_of_costs)
 
 
-def test_everything_on_small_boards():
+@pytest.mark.parametrize("part", [0.3, pytest.param(1.0, marks=pytest.mark.prove)])
+def test_everything_on_small_boards(part: float):
     rng = np.random.default_rng(1)
-    for _ in range(600):
+    for _ in range(int(600 * part)):
         check_everything(small_instance(rng, max_side=3, max_agents=3))
-    for _ in range(200):
+    for _ in range(int(200 * part)):
         check_everything(small_instance(rng, max_side=4, max_agents=2))
 
 
 @pytest.mark.slow
-def test_everything_on_boards_up_to_four_by_four():
+@pytest.mark.parametrize("boards", [60, pytest.param(300, marks=pytest.mark.prove)])
+def test_everything_on_boards_up_to_four_by_four(boards: int):
     rng = np.random.default_rng(2)
-    for _ in range(300):
+    for _ in range(boards):
         check_everything(small_instance(rng, max_side=4, max_agents=3))
 
 
-@pytest.mark.parametrize(("side", "num_agents", "boards"), [(3, 2, 40), (3, 3, 25), (4, 2, 25), (4, 3, 2), (3, 4, 5)])
+@pytest.mark.parametrize(
+    ("side", "num_agents", "boards"),
+    [(3, 2, 40), (3, 3, 25), (4, 2, 25), pytest.param(4, 3, 2, marks=pytest.mark.prove), (3, 4, 3)],
+)
 def test_makespan_and_infeasibility_for_thousands_of_goals(side: int, num_agents: int, boards: int):
     """One breadth-first search from the starts knows the answer for every goal."""
     rng = np.random.default_rng(side * 10 + num_agents)

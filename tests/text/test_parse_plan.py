@@ -198,11 +198,12 @@ def test_any_text_is_read_or_refused(reply, agents):
 
 
 @pytest.mark.slow
-def test_five_thousand_replies():
-    outcome = replies.run(5_000, seed=7)
-    assert outcome["outcomes"]["rightly written: read"] > 1_000
+@pytest.mark.parametrize("count", [1_000, pytest.param(5_000, marks=pytest.mark.prove)])
+def test_thousands_of_replies(count):
+    outcome = replies.run(count, seed=7)
+    assert outcome["outcomes"]["rightly written: read"] > count / 5
     assert "rightly written: refused" not in outcome["outcomes"]
-    assert outcome["outcomes"]["soup: refused"] > 500
+    assert outcome["outcomes"]["soup: refused"] > count / 10
 
 
 @pytest.mark.parametrize(
