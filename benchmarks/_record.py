@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+WRITTEN = (":(top,exclude)benchmarks/results", ":(top,exclude)benchmarks/README.md")  # by record() itself
 PACKAGES = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pettingzoo", "ray", "torch", "pogema", "w9-pathfinding")
 
 
@@ -59,11 +60,12 @@ def _versions() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The commit, with a + where the working tree differs from it; "unknown" outside a checkout."""
+    """The commit, with a + where the working tree differs from it in more than results; "unknown" outside a checkout."""
     try:
         ask = {"cwd": Path(__file__).parent, "capture_output": True, "text": True, "check": True}
         head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], **ask).stdout.strip()
-        changed = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], **ask).stdout.strip()
+        status = ["git", "status", "--porcelain", "--untracked-files=no", "--", ":/", *WRITTEN]
+        changed = subprocess.run(status, **ask).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{head}+" if changed else head

@@ -45,7 +45,10 @@ def test_the_claim_about_the_second_target_is_the_stored_study():
         f"On the larger `corridors`, ten seeds again, `rules` ends above uniform draws by {said(Interval(**paired['difference']), signed=True)}"
         in text
     )
-    assert paired["seeds"] == rules["seeds"] == len(figures["preregistered_seeds"]) == 10
+    assert {row["seeds"] for row in figures["rows"]} == {len(figures["preregistered_seeds"])} == {10}
+    arms = {row["arm"]: row for row in figures["rows"]}
+    for arm in ("bandit", "learnability"):
+        assert f"`{arm}` by {100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
 
 
 def test_the_claim_about_somebodys_own_world_is_the_stored_study():
