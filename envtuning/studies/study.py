@@ -134,13 +134,13 @@ def do(job: Job, observer: Observer | None = None) -> None:
     if next_task(run) is None:
         return
     if job.begun_with is not None:
-        copy_first_stage(RunFolder(job.begun_with), run)
+        copy_stages(RunFolder(job.begun_with), run)
     loop.go(run, observer)
 
 
-def copy_first_stage(source: RunFolder, run: RunFolder) -> None:
-    """Whatever the first stage needed and left, suites and untrained trainee included."""
-    for original in (source.start, source.stage(0).path):
+def copy_stages(source: RunFolder, run: RunFolder, count: int = 1) -> None:
+    """Whatever the first ``count`` stages needed and left, suites and untrained trainee included."""
+    for original in (source.start, *(source.stage(number).path for number in range(count))):
         copy = run.path / original.relative_to(source.path)
         atomic.make_folder(copy.parent)
         if not copy.exists():

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -14,6 +14,10 @@ from engineers.knobs import dump, find_knobs
 from engineers.report import FailureCase
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 C = TypeVar("C", bound=BaseModel)
 
@@ -119,6 +123,10 @@ class World(ABC, Generic[C]):
     def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:
         """Per slice, what the probed cases really are: shares, sizes, distances. None by default."""
         return {}
+
+    def features(self, cases: Any) -> NDArray[np.float64]:
+        """Per case, what a config decides of it, each in 0…1, for telling how alike two configs draw: [cases, features]."""
+        raise NotImplementedError(f"the world {self.about.name!r} says no features of its cases")
 
     def film(self, cases: Any, episode: Episode) -> Any | None:
         """The episode as a ``Film``; None where the world has no pictures."""

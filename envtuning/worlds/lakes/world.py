@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
@@ -110,6 +111,15 @@ class LakeWorld(World[LakeConfig]):
     def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
         """Per size what the generator dealt: shares, holes, waits, distances, least makespans."""
         return {name: _drawn(cases, int(name)) for name in self.slices(config)}
+
+    def features(self, cases: InstanceSet) -> NDArray[np.float64]:
+        """Size, holes, whether a wait is needed, and the mean way from start to goal, each over the range engineers are shown."""
+        agents = cases.num_agents.astype(int)
+        sizes = cases.heights.astype(int)
+        holes = np.array([board.holes.sum() for board in cases]) / np.maximum(1, sizes * sizes - 2 * agents)
+        ways = [np.abs(board.starts.astype(int) - board.goals).sum(axis=1).mean() for board in cases]
+        columns = ((sizes - 3) / 7, holes / 0.5, cases.needs_wait == 1, np.array(ways) / 10)
+        return np.clip(np.stack([np.asarray(column, float) for column in columns], axis=1), 0.0, 1.0)
 
     def film(self, cases: InstanceSet, episode: Episode) -> Film:
         from mapf_frozenlake.render import animated_svg, ansi, plan_frames, save_animation

@@ -1,0 +1,102 @@
+"""Building a tree: every node is a run that goes its way by a script, begun where its parent's run ended.
+
+So a node is what a real run of the same configs, seed and budgets would have reached, and a killed build goes on as runs do.
+Children of a node are trained with the same random numbers: what differs between them is the config.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engineers.own import trust_only, trusted
+from envtuning.atlas.spec import AtlasSpec, Path_
+from envtuning.atlas.store import as_key, is_stored, write_tree
+from envtuning.loop import run as loop
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder
+from envtuning.studies.outcomes import played_on
+from envtuning.studies.study import copy_stages
+
+Ended = Callable[[str], None]
+
+
+def build(
+    spec: AtlasSpec,
+    folder: Path,
+    work: Path,
+    *,
+    seeds: Sequence[int] | None = None,
+    jobs: int = 1,
+    ended: Ended = lambda line: None,
+) -> None:
+    """Train and store every seed that is not stored yet, ``jobs`` at a time. ``work`` holds what is unfinished."""
+    waiting = [seed for seed in (seeds or spec.seeds) if not is_stored(folder, seed)]
+    if jobs == 1:
+        for seed in waiting:
+            build_seed(spec, folder, work, seed, ended)
+        return
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=trust_only, initargs=(trusted(),)) as pool:
+        running = {pool.submit(build_seed, spec, folder, work, seed): seed for seed in waiting}
+        for done in as_completed(running):
+            done.result()
+            ended(f"seed {running[done]} is stored")
+
+
+def build_seed(spec: AtlasSpec, folder: Path, work: Path, seed: int, ended: Ended = lambda line: None) -> None:
+    """One seed's tree, stored as soon as it is whole; its unfinished nodes are removed then."""
+    place = work / spec.name / f"seed{seed}"
+    _grow(spec, seed, place, (), None, ended)
+    paths = [path for length in range(spec.depth + 1) for path in spec.paths(length)]
+    found = {path: atomic.read_json(_node_file(place, path)) for path in paths}
+    reports = {path: node["report"] for path, node in found.items()}
+    write_tree(folder, spec, seed, reports, {path: node["tested"] for path, node in found.items()})
+    shutil.rmtree(place)
+
+
+def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunFolder | None, ended: Ended) -> None:
+    """A node and all below it. Its run is kept only as long as something below it is to be trained."""
+    if _is_grown(spec, place, path):
+        return
+    run = RunFolder.create(_run_folder(place, path), spec.along(seed, path))
+    if parent is not None:
+        copy_stages(parent, run, len(path))
+    loop.go(run, stages=len(path) + 1)
+    if not _node_file(place, path).exists():
+        atomic.make_folder(place / "nodes")
+        atomic.write_json(_node_file(place, path), measured(run))
+        ended(f"seed {seed}: {as_key(path) or 'root'}")
+    if len(path) < spec.depth:
+        for name in spec.menu:
+            _grow(spec, seed, place, (*path, name), run, ended)
+    shutil.rmtree(run.path)
+
+
+def _is_grown(spec: AtlasSpec, place: Path, path: Path_) -> bool:
+    """Whether the node and all below it are measured."""
+    below = (path + more for length in range(spec.depth - len(path) + 1) for more in spec.paths(length))
+    return all(_node_file(place, one).exists() for one in below)
+
+
+def measured(run: RunFolder) -> dict[str, Any]:
+    """What is kept of a node: the report without its history, and success on the test."""
+    last = run.done_stages[-1]
+    assert last.report is not None
+    report = last.report.model_copy(update={"history": [], "run": ""})
+    success = played_on(run, run.spec.target, run.held_out(run.test_suite_file))
+    return {"report": report.model_dump(mode="json"), "tested": round(float(np.mean(success)), 6)}
+
+
+def _run_folder(place: Path, path: Path_) -> Path:
+    return place / "runs" / (as_key(path) or "root")
+
+
+def _node_file(place: Path, path: Path_) -> Path:
+    return place / "nodes" / f"{as_key(path) or 'root'}.json"

@@ -1,0 +1,153 @@
+"""``AtlasSpec``: what a tree is made of, as a file: a preset's target and trainee, a root, a menu, a depth, seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+import engineers
+from engineers.guard import Guard
+from engineers.knobs import KnobError, dump, find_knobs, get, validated
+from engineers.report import StageReport
+from engineers.roles import find_slices
+from engineers.sentences import in_sentences
+from envtuning.runs.sections import EngineerSpec, Frozen, Stage
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import RunSpec, SpecError, load_spec
+
+Path_ = tuple[str, ...]  # the menu's entries taken one after the other; () is the root
+Named = Literal["first", "target", "uniform"]  # what an entry may be besides a config that is written out
+FIRST: Named = "first"
+TARGET: Named = "target"
+UNIFORM: Named = "uniform"
+
+
+class AtlasSpec(Frozen):
+    """A tree of stages: from every node the same menu, ``depth`` stages deep, once for each seed."""
+
+    name: str = Field(pattern=r"^[a-z0-9-]+$")
+    preset: str = Field(description="The preset or file that says target, trainee, suites, space and the first config.")
+    changes: dict[str, Any] = Field(default_factory=dict, description="What is different from it, by dotted keys.")
+    seeds: tuple[int, ...] = Field(min_length=1)
+    depth: int = Field(3, ge=1, le=6)
+    root_budget: int = Field(ge=1, description="Of the root, which is trained on the preset's first config.")
+    stage_budget: int = Field(ge=1, description="Of every stage after it, validation and probe included.")
+    menu: dict[str, dict[str, Any] | Named] = Field(
+        min_length=3,
+        description="Entries by name. 'first': the preset's first config; 'target'; 'uniform': the whole space evenly, drawn "
+        "anew at every node; else a config, laid over the first one with every share at 0.",
+    )
+    held_out: bool = Field(False, description="Whether this tree's scores are kept out of all tuning.")
+
+    @model_validator(mode="after")
+    def _has_its_entries(self) -> AtlasSpec:
+        for name in self.menu:
+            if not name.isalnum():
+                raise ValueError(f"menu entry {name!r}: name it with letters and digits alone")
+        for kind in (FIRST, TARGET):
+            if list(self.menu.values()).count(kind) != 1:
+                raise ValueError(
+                    f"menu: exactly one entry is {kind!r}, there are {list(self.menu.values()).count(kind)}"
+                )
+        return self
+
+    def named(self, kind: Named) -> str:
+        """The name of the entry of this kind."""
+        return next(name for name, said in self.menu.items() if said == kind)
+
+    @cached_property
+    def run(self) -> RunSpec:
+        """The run that a walk through the tree is: the root, then ``depth`` stages that an engineer writes."""
+        base = load_spec(self.preset, changes=self.changes)
+        root = base.stages[0].model_copy(update={"name": "root", "budget": self.root_budget})
+        stages = [Stage(name=f"round {number}", budget=self.stage_budget) for number in range(1, self.depth + 1)]
+        return base.model_copy(update={"name": self.name, "stages": (root, *stages), "total": None})
+
+    @property
+    def first(self) -> BaseModel:
+        """What the root is trained on."""
+        config = self.run.stages[0].config
+        assert isinstance(config, BaseModel), "a run's first config is written out"
+        return config
+
+    @cached_property
+    def written(self) -> dict[str, Any]:
+        """The entries that are the same at every node."""
+        first = self.first
+        laid = {FIRST: dump(first), TARGET: dump(self.run.target)}
+        blank = _without_data(first)
+        return {
+            name: _entry(type(first), blank, name, laid[said] if isinstance(said, str) else said)
+            for name, said in self.menu.items()
+            if said != UNIFORM
+        }
+
+    def entries(self, seed: int, path: Path_) -> dict[str, Any]:
+        """The configs that may be trained on at a node, by name."""
+        return {name: self.written.get(name) or self._drawn(seed, path) for name in self.menu}
+
+    def _drawn(self, seed: int, path: Path_) -> Any:
+        run = self.run
+        engineer = engineers.make(
+            UNIFORM,
+            seed=derive(seed, "atlas", *path),
+            space=run.engineer.options.get("space"),
+            guard=Guard(run.world.made.check),
+        )
+        first = self.first
+        blank = StageReport(stage=len(path), config=first.model_dump(mode="json"))
+        return engineer.propose(blank, current=first, editable=run.editable).config
+
+    def paths(self, length: int) -> Iterator[Path_]:
+        """All ways of that many stages."""
+        return product(self.menu, repeat=length)
+
+    def along(self, seed: int, path: Path_) -> RunSpec:
+        """The run that goes this way as if it had been written beforehand."""
+        stages = list(self.run.stages)
+        for number, name in enumerate(path):
+            config = self.entries(seed, path[:number])[name]
+            stages[number + 1] = stages[number + 1].model_copy(update={"config": config})
+        return self.run.model_copy(
+            update={"seed": seed, "stages": tuple(stages), "engineer": EngineerSpec(name="fixed")}
+        )
+
+
+def _without_data(config: BaseModel) -> dict[str, Any]:
+    """The config as JSON, with every share at 0."""
+    data = dump(config)
+    for piece in find_slices(find_knobs(config, ("*",))):
+        if piece.share is not None:
+            get(data, piece.share.path[:-1])[piece.share.field] = 0.0
+    return data
+
+
+def _entry(config_type: type[BaseModel], blank: dict[str, Any], name: str, said: Any) -> Any:
+    try:
+        return validated(config_type, _laid_over(blank, said))
+    except KnobError as error:
+        raise SpecError(f"menu.{name}: {error}") from error
+
+
+def _laid_over(below: Any, above: Any) -> Any:
+    """``above`` where it says something, ``below`` elsewhere; YAML reads sizes as numbers, JSON has them as texts."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    said = {str(key): value for key, value in above.items()}
+    return {key: _laid_over(below.get(key), said[key]) if key in said else below[key] for key in {**below, **said}}
+
+
+def load_atlas(path: str | Path) -> AtlasSpec:
+    """The tree that a YAML file describes; ``SpecError`` says what is wrong with it."""
+    try:
+        return AtlasSpec.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError) as error:
+        raise SpecError(f"{path} is no atlas: {error}") from error
+    except ValidationError as error:
+        raise SpecError(f"{path}: {in_sentences(error)}") from error

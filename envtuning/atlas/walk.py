@@ -1,0 +1,151 @@
+"""Walks: an engineer is asked at the root, goes where it chose, is asked there, and so on to a leaf.
+
+In *menu mode* it chooses an entry. In *free mode* it writes any config, goes to the entry that draws most alike, and the next
+report shows that entry's config. Engineers without a model that write configs by rules know no menus: in menu mode they choose
+what is nearest to what they would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+import engineers
+from engineers.guard import Guard
+from engineers.proposal import Engineer, Proposal, Usage
+from engineers.registry import COMMON_OPTIONS, TAKES_NOTHING
+from engineers.report import StageReport
+from envtuning.atlas.distance import Distances
+from envtuning.atlas.menu import as_menu, menu_at
+from envtuning.atlas.spec import Path_
+from envtuning.atlas.store import Tree
+from envtuning.runs.seeds import derive
+
+MakeEngineer = Callable[[Tree, int], Engineer]  # for one question: the tree and the stage that is reported
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answer."""
+
+    entry: str
+    wanted: dict[str, Any]  # the config that was answered
+    distance: float | None = None  # from it to the entry; None where the entry itself was chosen
+    spacing: float | None = None  # of the node's entries
+    fallback: bool = False  # no usable answer: the current config went on
+    refusals: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """From the root to a leaf."""
+
+    seed: int
+    steps: tuple[Step, ...]
+
+    @property
+    def path(self) -> Path_:
+        return tuple(step.entry for step in self.steps)
+
+
+class Player(Protocol):
+    """Answers at a node."""
+
+    def step(self, tree: Tree, path: Path_) -> Step: ...
+
+
+def walk(tree: Tree, player: Player) -> Walk:
+    """From the root of one seed's tree to a leaf."""
+    steps: list[Step] = []
+    while len(steps) < tree.spec.depth:
+        steps.append(player.step(tree, tuple(step.entry for step in steps)))
+    return Walk(tree.seed, tuple(steps))
+
+
+@dataclass
+class Chooser:
+    """Menu mode."""
+
+    name: str
+    make: MakeEngineer
+
+    def step(self, tree: Tree, path: Path_) -> Step:
+        menu = menu_at(tree, path)
+        report = as_menu(tree.report(path, self.name), menu, tree, path)
+        current = menu.model.model_validate(report.config)
+        proposal = self.make(tree, len(path)).propose(report, current, None)
+        return _step(menu.entry(proposal.config), proposal)
+
+
+@dataclass
+class Writer:
+    """Free mode; what a run's guard would refuse falls back to the current config, as it does there."""
+
+    name: str
+    make: MakeEngineer
+    distances: Distances
+
+    def step(self, tree: Tree, path: Path_) -> Step:
+        report, current = tree.report(path, self.name), tree.config(path)
+        proposal = guarded(tree, self.make(tree, len(path)), report, current)
+        entries = tree.entries(path)
+        entry, distance = self.distances.nearest(proposal.config, entries)
+        return _step(entry, proposal, distance, self.distances.spacing(entries))
+
+
+def guarded(tree: Tree, engineer: Engineer, report: StageReport, current: BaseModel) -> Proposal[Any]:
+    """The engineer's proposal, or the current config with the reasons where the run's guard refuses it."""
+    editable = tree.spec.run.editable
+    proposal = engineer.propose(report, current, editable)
+    refusals = guard_of(tree).check(proposal, current, report.records(), editable=editable, objective=report.objective)
+    if not refusals:
+        return proposal
+    return proposal.model_copy(
+        update={"config": current, "fallback": True, "refusals": [*proposal.refusals, *refusals]}
+    )
+
+
+def guard_of(tree: Tree) -> Guard:
+    run = tree.spec.run
+    return Guard(run.world.made.check if run.guard.check_feasible else None, run.guard.max_drop)
+
+
+def _step(entry: str, proposal: Proposal[Any], distance: float | None = None, spacing: float | None = None) -> Step:
+    return Step(
+        entry=entry,
+        wanted=proposal.config.model_dump(mode="json"),
+        distance=distance,
+        spacing=spacing,
+        fallback=proposal.fallback,
+        refusals=list(proposal.refusals),
+        usage=proposal.usage,
+    )
+
+
+def by_name(name: str, *, mode: str = "free", **options: Any) -> MakeEngineer:
+    """How the engineer of this name is made for a question, seeded as it would be in a run of the tree's seed."""
+
+    def make(tree: Tree, stage: int) -> Engineer:
+        run = tree.spec.run
+        own = run.engineer.options if mode == "free" else {}
+        common = {option: value for option, value in own.items() if option in COMMON_OPTIONS}
+        guard = {"guard": guard_of(tree)} if mode == "free" else {}
+        given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | options
+        return engineers.make(name, **given)
+
+    return make
+
+
+def player_of(name: str, mode: str, distances: Distances, **options: Any) -> Player:
+    """The engineer of this name, in menu or free mode; writers by rule are writers in both."""
+    if mode == "free" or writes_by_rule(name):
+        return Writer(name, by_name(name, mode="free", **options), distances)
+    return Chooser(name, by_name(name, mode="menu", **options))
+
+
+def writes_by_rule(name: str) -> bool:
+    return name in TAKES_NOTHING

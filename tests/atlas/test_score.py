@@ -1,0 +1,228 @@
+"""Engineers, good, bad and fake, come out where they should; reliability and agreement are what their formulas say."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from itertools import product
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+import engineers
+from engineers.model.chat import Completion
+from engineers.model.engineer import ModelEngineer
+from engineers.model.wire import WireForm
+from envtuning.atlas.distance import Distances
+from envtuning.atlas.menu import as_menu, menu_at
+from envtuning.atlas.score import (
+    agreement,
+    alpha,
+    best_path,
+    greedy,
+    leaves,
+    mean_path,
+    references,
+    reliability,
+    row_of,
+    same_entry,
+    taken,
+)
+from envtuning.atlas.walk import Chooser, Writer, player_of, walk
+
+
+class Replies:
+    """A chat that answers by a function of the question's schema and how often it was asked."""
+
+    model = "fake"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def complete(self, messages, schema, *, max_tokens):
+        return Completion(json.dumps({"reasons": [], "config": self.answer(messages, schema)}), 10, 5, 0.001)
+
+
+def at_random(rng):
+    def answer(messages, schema):
+        [(knob, said)] = schema["properties"]["config"]["properties"].items()
+        return {knob: rng.choice(said["enum"])}
+
+    return answer
+
+
+def model_chooser(answer):
+    return Chooser("fake", lambda tree, stage: ModelEngineer(Replies(answer), context="informed"))
+
+
+def knowing(best):
+    """A model that knows the way, and finds it on the menu by what the letters stand for."""
+
+    class Knowing:
+        name = "knowing"
+
+        def step(self, tree, path):
+            menu = menu_at(tree, path)
+            letter = menu.letters[best[tree.seed][len(path)]]
+            return model_chooser(lambda messages, schema: {"choice": letter}).step(tree, path)
+
+    return Knowing()
+
+
+@pytest.fixture(scope="module")
+def distances(spec):
+    return Distances(spec.run.world.made)
+
+
+def test_a_model_that_is_right_gets_the_best_and_one_at_random_the_mean(trees):
+    best = {tree.seed: max(leaves(tree), key=lambda path: tree.tested[path]) for tree in trees}
+    row = row_of("right", trees, knowing(best))
+    assert row.paths == best
+    assert row.values == {tree.seed: max(tree.tested[path] for path in leaves(tree)) for tree in trees}
+    assert row.tokens == 15 * 2 * len(trees)
+    assert row.cost == pytest.approx(0.001 * 2 * len(trees))
+    rng = random.Random(0)
+    means = [row_of("random", trees, model_chooser(at_random(rng))).success.mean for _ in range(60)]
+    spread = np.std([tree.tested[path] for tree in trees for path in leaves(tree)])
+    assert abs(fmean(means) - mean_path(trees).success.mean) < 4 * spread / np.sqrt(len(means) * len(trees))
+    assert fmean(means) < row.success.mean
+
+
+def test_references_are_what_they_say(trees):
+    rows = {row.name: row for row in references(trees)}
+    assert set(rows) == {"best path", "one-step oracle", "target only", "mean path"}
+    for tree in trees:
+        others = [other for other in trees if other is not tree]
+        scored = {path: fmean(other.tested[path] for other in others) for path in product(tree.spec.menu, repeat=2)}
+        assert scored[best_path(trees).paths[tree.seed]] == max(scored.values())
+        first = max(tree.spec.menu, key=lambda name: tree.validated((name,)))
+        assert greedy(trees).paths[tree.seed][0] == first
+    assert rows["target only"].paths == {tree.seed: ("target", "target") for tree in trees}
+    assert taken(rows["best path"], list(rows.values())) in (None, 1.0)
+    assert taken(rows["mean path"], list(rows.values())) in (None, 0.0)
+
+
+@pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "learnability", "bandit", "schedule"])
+def test_every_engineer_without_a_model_walks(name, trees, distances):
+    begin = time.process_time()
+    row = row_of(name, trees, player_of(name, "menu", distances))
+    assert time.process_time() - begin < 60
+    assert row.paths.keys() == {tree.seed for tree in trees}
+    assert len(row.nearness.distances) == 2 * len(trees)
+    again = row_of(name, trees, player_of(name, "free", distances))
+    assert again.paths == row.paths
+
+
+def test_fixed_stays_on_the_first_config_and_uniform_goes_where_it_was_drawn(trees, distances):
+    assert row_of("fixed", trees, player_of("fixed", "free", distances)).values == same_entry("", trees, "easy").values
+    row = row_of("fixed", trees, player_of("fixed", "free", distances))
+    assert row.nearness.median == 0.0
+    assert row.counts
+    target = row_of("schedule", trees, player_of("schedule", "free", distances, parts=[1.0]))
+    assert set(target.paths.values()) == {("target", "target")}
+
+
+def test_answers_far_from_what_stands_for_them_get_no_score(trees, distances):
+    class Elsewhere:
+        name = "elsewhere"
+
+        def propose(self, report, current, editable=None):
+            far = {"share": 1.0, "hole_ratio": 0.0, "wait_ratio": 1.0}
+            config = type(current).model_validate(current.model_dump() | {"slices": {3: far}})
+            return engineers.Proposal(config=config, engineer=self.name)
+
+    trees = [tree.__class__(_opened(tree.spec), tree.seed, tree.reports, tree.folder) for tree in trees]
+    row = row_of("elsewhere", trees, Writer("elsewhere", lambda tree, stage: Elsewhere(), distances))
+    assert row.fallbacks == 0
+    assert not row.counts
+
+
+def _opened(spec):
+    run = spec.run.model_copy(
+        update={"editable": ("slices",), "guard": spec.run.guard.model_copy(update={"max_drop": None})}
+    )
+    opened = spec.model_copy()
+    opened.__dict__["run"] = run
+    return opened
+
+
+def test_what_the_guard_refuses_falls_back_to_the_current_config(trees, distances):
+    class Stranger:
+        name = "stranger"
+
+        def propose(self, report, current, editable=None):
+            return engineers.Proposal(config=current.model_copy(update={"reward": "shaped"}), engineer=self.name)
+
+    row = row_of("stranger", trees, Writer("stranger", lambda tree, stage: Stranger(), distances))
+    assert row.fallbacks == 2 * len(trees)
+    assert row.values == same_entry("", trees, "easy").values
+
+
+def test_a_menu_tells_what_letters_stand_for_and_no_names(trees):
+    tree, path = trees[0], ("crowded",)
+    menu = menu_at(tree, path)
+    report = as_menu(tree.report(path, "x"), menu, tree, path)
+    assert report.config == {"choice": menu.letters["crowded"]}
+    assert report.target == {"choice": menu.letters["target"]}
+    assert [record.config for record in report.history] == [{"choice": menu.letters["easy"]}]
+    form = WireForm(menu.model.model_validate(report.config))
+    said = form.knobs[0].schema["description"]
+    assert sorted(form.knobs[0].schema["enum"]) == ["A", "B", "C", "D"]
+    assert f"{menu.letters['crowded']}: 5×5 100%, hole ratio 0.5, wait ratio 1" in said
+    assert not any(name in json.dumps(form.schema) for name in ("crowded", "easy", "uniform"))
+    letters = {tuple(menu_at(one, ()).letters.values()) for one in trees}
+    assert len(letters) > 1
+    assert menu_at(tree, ()).letters == menu.letters
+
+
+def test_alpha_is_the_reliability_that_was_built_in():
+    """Paths with known variance, seeds' levels and noise: the mean of k seeds has reliability v / (v + e / k)."""
+    rng = np.random.default_rng(0)
+    paths, seeds, v, e = 4000, 5, 1.0, 2.0
+    table = (
+        rng.normal(0, np.sqrt(v), (paths, 1)) + rng.normal(0, 3, (1, seeds)) + rng.normal(0, np.sqrt(e), (paths, seeds))
+    )
+    assert alpha(table) == pytest.approx(v / (v + e / seeds), abs=0.02)
+    assert alpha(np.ones((5, 3))) == 0.0
+
+
+def test_reliability_says_how_many_seeds_would_do(trees):
+    found = reliability(trees)
+    assert found.seeds == len(trees)
+    one, k = found.of_one_seed, found.seeds_needed
+    if k is not None:
+        assert k * one / (1 + (k - 1) * one) >= 0.8
+        assert k == 1 or (k - 1) * one / (1 + (k - 2) * one) < 0.8
+
+
+def test_agreement_counts_resolved_pairs_alone():
+    real = {"a": {1: 0.5, 2: 0.52}, "b": {1: 0.1, 2: 0.12}, "c": {1: 0.2, 2: 0.9}}
+    atlas = {"a": {7: 0.4}, "b": {7: 0.3}, "c": {7: 0.9}}
+    found = agreement(atlas, real)
+    assert (found.pairs, found.resolved, found.agree) == (3, 1, 1.0)
+    assert agreement({**atlas, "b": {7: 0.6}}, real).agree == 0.0
+    assert agreement({**atlas, "b": {7: 0.4}}, real).agree == 0.5
+
+
+def test_distances_are_between_draws_and_not_between_knobs(spec, distances):
+    first = spec.run.stages[0].config
+    unused = type(first).model_validate(
+        first.model_dump() | {"slices": {**first.model_dump()["slices"], 5: {"share": 0.0, "hole_ratio": 0.9}}}
+    )
+    assert distances.between(first, unused) < 0.02
+    entries = spec.entries(1, ())
+    assert distances.nearest(first, entries) == ("easy", 0.0)
+    for one, other in product(entries.values(), repeat=2):
+        assert distances.between(one, other) == pytest.approx(distances.between(other, one))
+        for third in entries.values():
+            assert (
+                distances.between(one, third) <= distances.between(one, other) + distances.between(other, third) + 1e-9
+            )
+
+
+def test_a_walk_is_repeatable(trees, distances):
+    assert walk(trees[0], player_of("random", "free", distances)) == walk(
+        trees[0], player_of("random", "free", distances)
+    )
