@@ -2,16 +2,20 @@
 
 Each mutant changes one place of one line (a comparison, a number, a branch, an operand left out) in a module of ``envtuning`` or
 ``engineers``; then the test files of that module run. A mutant that they pass is a *survivor*: either it changes nothing that
-anybody could see (an equivalent one, which only a reader can tell), or a rule that no test states. Minutes to hours::
+anybody could see (an equivalent one: ``equivalent_mutants.json`` lists those that a reader found, with the reason), or a rule
+that no test states. Minutes to hours::
 
     python tests/tools/mutants.py --count 60 --seed 0
     python tests/tools/mutants.py --only envtuning/loop/ask.py --count 20
+    python tests/tools/mutants.py --seed 1 --keep verdicts.json   # interrupted: the same goes on; survivors are tried again
+    python tests/tools/mutants.py --seed 1 --keep verdicts.json --record   # to benchmarks/results
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import random
 import shutil
@@ -22,10 +26,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("engineers", "envtuning")
-TIMEOUT = 420  # seconds; a mutant that hangs its tests is killed by them
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
+TIMEOUT = 3600  # seconds; a mutant that hangs a test is killed by that test's own limit long before
 
 # The tests of a module, by the longest prefix of its path; cheap files first, because the first failure ends the question.
 TESTS: dict[str, tuple[str, ...]] = {
@@ -200,20 +206,18 @@ def tests_of(path: str) -> tuple[str, ...]:
     return tuple(test for test in TESTS[prefix] if (ROOT / test.split()[0]).exists())
 
 
-def outcome(copy: Path, path: str) -> tuple[bool, float]:
-    """Whether the module's tests fail on the copy, and after how many seconds."""
+def outcome(copy: Path, path: str) -> tuple[str | None, float]:
+    """The test of the module that fails on the copy, None where all pass, and after how many seconds."""
     arguments = [word for test in tests_of(path) for word in test.split()]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", *arguments]
     environment = os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     begin = time.monotonic()
-    try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT)
-        if done.returncode not in (0, 1, 2, 3):  # 2: a test file cannot be imported any more
-            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stdout[-2000:].decode()}")
-        failed = done.returncode != 0
-    except subprocess.TimeoutExpired:
-        failed = True
-    return failed, time.monotonic() - begin
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode not in (0, 1, 2, 3):  # 2: a test file cannot be imported any more
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stdout[-2000:]}")
+    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    killer = None if done.returncode == 0 else failed[0] if failed else "pytest itself"
+    return killer, time.monotonic() - begin
 
 
 def _not_copied(folder: str, names: list[str]) -> set[str]:
@@ -222,41 +226,112 @@ def _not_copied(folder: str, names: list[str]) -> set[str]:
     return {name for name in names if name == "__pycache__" or (top and (name.startswith(".") or name == "runs"))}
 
 
+def drawn(only: str, count: int, seed: int) -> list[Mutant]:
+    """So many mutants of the modules whose path begins like ``only``: the same for the same code and seed."""
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    modules = [path for file in files if (path := str(file.relative_to(ROOT))).startswith(only)]
+    every = [mutant for path in modules for mutant in mutants_of(path, (ROOT / path).read_text(encoding="utf-8"))]
+    print(f"{min(count, len(every))} of {len(every):,} mutants in {len(modules)} modules, seed {seed}", flush=True)
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def described(mutant: Mutant) -> dict[str, Any]:
+    """A mutant by its line before and after, which other lines of the file cannot shift."""
+    original = (ROOT / mutant.path).read_text(encoding="utf-8")
+    before, after = (text.splitlines()[mutant.line - 1].strip() for text in (original, mutant.apply(original)))
+    return {"path": mutant.path, "before": before, "after": after}
+
+
+def reason_of(description: dict[str, Any]) -> str | None:
+    """Why nobody could see this mutant, where a reader has said so."""
+    listed = json.loads(EQUIVALENT.read_text(encoding="utf-8")) if EQUIVALENT.exists() else []
+    return next((one["why"] for one in listed if {key: one[key] for key in description} == description), None)
+
+
+def run(mutants: list[Mutant], keep: Path | None) -> list[dict[str, Any]]:
+    """Each mutant's verdict; those that ``keep`` has as killed are not run again."""
+    known = json.loads(keep.read_text(encoding="utf-8")) if keep is not None and keep.exists() else []
+    verdicts = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=_not_copied)
+        for number, mutant in enumerate(mutants):
+            description = described(mutant)
+            kept = next((one for one in known if {key: one[key] for key in description} == description), None)
+            verdicts.append(kept if kept is not None and kept["killed_by"] else description | verdict(copy, mutant))
+            print(f"{number:3} {told(verdicts[-1])}", flush=True)
+            if keep is not None:
+                keep.write_text(json.dumps(verdicts + known, indent=1) + "\n", encoding="utf-8")
+    return verdicts
+
+
+def verdict(copy: Path, mutant: Mutant) -> dict[str, Any]:
+    """Whether the tests of the mutant's module find it. One that is known to change nothing is not run."""
+    if why := reason_of(described(mutant)):
+        return {"killed_by": None, "equivalent": why, "seconds": 0.0}
+    file = copy / mutant.path
+    original = file.read_text(encoding="utf-8")
+    file.write_text(mutant.apply(original), encoding="utf-8")
+    try:
+        killer, seconds = outcome(copy, mutant.path)
+    finally:
+        file.write_text(original, encoding="utf-8")
+    return {"killed_by": killer, "equivalent": None, "seconds": round(seconds, 1)}
+
+
+def told(one: dict[str, Any]) -> str:
+    said = "killed" if one["killed_by"] else "equivalent" if one["equivalent"] else "SURVIVED"
+    lines = f"\n      - {one['before']}\n      + {one['after']}"
+    return f"{said:10} {one['seconds']:5.0f} s  {one['path']}{'' if one['killed_by'] else lines}"
+
+
+def figures(verdicts: list[dict[str, Any]], seed: int) -> dict[str, Any]:
+    killed = [one for one in verdicts if one["killed_by"]]
+    equivalent = [one for one in verdicts if one["equivalent"]]
+    return {
+        "seed": seed,
+        "mutants": len(verdicts),
+        "killed": len(killed),
+        "equivalent": equivalent,
+        "survived": [one for one in verdicts if one not in killed and one not in equivalent],
+        "killed_of_those_that_are_not_equivalent": round(len(killed) / max(1, len(verdicts) - len(equivalent)), 4),
+        "killed_by": killed,
+    }
+
+
+def store(found: dict[str, Any]) -> None:
+    """``benchmarks/results/mutants.json``."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import readme
+    from benchmarks._record import RESULTS, conditions
+
+    command = {"command": f"make mutants COUNT={found['mutants']} SEED={found['seed']}"}
+    text = json.dumps(conditions() | command | {"figures": found}, indent=1)
+    (RESULTS / "mutants.json").write_text(text + "\n", encoding="utf-8")
+    readme.main()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="modules whose path begins like this")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    parser.add_argument("--keep", type=Path, help="a file for the verdicts, from which the same command goes on")
+    parser.add_argument("--record", action="store_true", help="store the figures in benchmarks/results")
     given = parser.parse_args()
-    modules = [
-        str(file.relative_to(ROOT)) for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))
-        if str(file.relative_to(ROOT)).startswith(given.only)
-    ]  # fmt: skip
-    every = [mutant for path in modules for mutant in mutants_of(path, (ROOT / path).read_text(encoding="utf-8"))]
-    chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))
-    print(f"{len(chosen)} of {len(every):,} mutants in {len(modules)} modules, seed {given.seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy"
-        shutil.copytree(ROOT, copy, ignore=_not_copied)
-        survivors = 0
-        for number, mutant in enumerate(chosen):
-            file = copy / mutant.path
-            original = file.read_text(encoding="utf-8")
-            changed = mutant.apply(original)
-            before, after = (text.splitlines()[mutant.line - 1].strip() for text in (original, changed))
-            failed, seconds = (True, 0.0) if given.list else (None, 0.0)
-            if not given.list:
-                file.write_text(changed, encoding="utf-8")
-                failed, seconds = outcome(copy, mutant.path)
-                file.write_text(original, encoding="utf-8")
-            survivors += not failed
-            verdict = "listed" if given.list else "killed" if failed else "SURVIVED"
-            print(f"{number:3} {verdict:8} {seconds:5.0f} s  {mutant.path}:{mutant.line}", flush=True)
-            if given.list or not failed:
-                print(f"      - {before}\n      + {after}", flush=True)
-    if not given.list:
-        print(f"{len(chosen) - survivors} of {len(chosen)} killed", flush=True)
+    mutants = drawn(given.only, given.count, given.seed)
+    if given.list:
+        for one in map(described, mutants):
+            print(f"{one['path']}\n      - {one['before']}\n      + {one['after']}")
+        return
+    found = figures(run(mutants, given.keep), given.seed)
+    equivalent = len(found["equivalent"])
+    print(
+        f"{found['killed']} of {found['mutants']} killed, {equivalent} change nothing, {len(found['survived'])} survived"
+    )
+    if given.record:
+        store(found)
 
 
 if __name__ == "__main__":
