@@ -7,7 +7,8 @@ that no test states. Minutes to hours::
 
     python tests/tools/mutants.py --count 60 --seed 0
     python tests/tools/mutants.py --only envtuning/loop/ask.py --count 20
-    python tests/tools/mutants.py --seed 1 --keep verdicts.json   # interrupted: the same goes on; survivors are tried again
+    python tests/tools/mutants.py --seed 1 --keep verdicts.json   # interrupted: the same goes on
+    python tests/tools/mutants.py --seed 1 --keep verdicts.json --again   # survivors meet the tests that were written since
     python tests/tools/mutants.py --seed 1 --keep verdicts.json --record   # to benchmarks/results
 """
 
@@ -248,8 +249,8 @@ def reason_of(description: dict[str, Any]) -> str | None:
     return next((one["why"] for one in listed if {key: one[key] for key in description} == description), None)
 
 
-def run(mutants: list[Mutant], keep: Path | None) -> list[dict[str, Any]]:
-    """Each mutant's verdict; those that ``keep`` has as killed are not run again."""
+def run(mutants: list[Mutant], keep: Path | None, again: bool) -> list[dict[str, Any]]:
+    """Each mutant's verdict; those that ``keep`` has are not run again, survivors only if they are to be."""
     known = json.loads(keep.read_text(encoding="utf-8")) if keep is not None and keep.exists() else []
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
@@ -258,7 +259,9 @@ def run(mutants: list[Mutant], keep: Path | None) -> list[dict[str, Any]]:
         for number, mutant in enumerate(mutants):
             description = described(mutant)
             kept = next((one for one in known if {key: one[key] for key in description} == description), None)
-            verdicts.append(kept if kept is not None and kept["killed_by"] else description | verdict(copy, mutant))
+            verdicts.append(
+                kept if kept is not None and (kept["killed_by"] or not again) else description | verdict(copy, mutant)
+            )
             print(f"{number:3} {told(verdicts[-1])}", flush=True)
             if keep is not None:
                 keep.write_text(json.dumps(verdicts + known, indent=1) + "\n", encoding="utf-8")
@@ -318,6 +321,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="modules whose path begins like this")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--keep", type=Path, help="a file for the verdicts, from which the same command goes on")
+    parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--record", action="store_true", help="store the figures in benchmarks/results")
     given = parser.parse_args()
     mutants = drawn(given.only, given.count, given.seed)
@@ -325,7 +329,7 @@ def main() -> None:
         for one in map(described, mutants):
             print(f"{one['path']}\n      - {one['before']}\n      + {one['after']}")
         return
-    found = figures(run(mutants, given.keep), given.seed)
+    found = figures(run(mutants, given.keep, given.again), given.seed)
     equivalent = len(found["equivalent"])
     print(
         f"{found['killed']} of {found['mutants']} killed, {equivalent} change nothing, {len(found['survived'])} survived"
