@@ -1,18 +1,36 @@
 """Engineers read a report of what a trainee did and propose the next environment config."""
 
-from engineers.guard import Guard, check
-from engineers.model.chat import Chat, ChatError, Completion, Message
-from engineers.model.context import CONTEXTS, Context
-from engineers.model.engineer import ModelEngineer
-from engineers.model.meter import BudgetExceeded, Meter, Price
-from engineers.model.replies import ReplyError
-from engineers.model.wire import WireForm
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from engineers.moved import announce
-from engineers.proposal import Change, Engineer, Proposal, Usage
-from engineers.registry import UnknownEngineer, available, make
-from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
+
+if TYPE_CHECKING:
+    from engineers.guard import Guard, check
+    from engineers.model.chat import Chat, ChatError, Completion, Message
+    from engineers.model.context import CONTEXTS, Context
+    from engineers.model.engineer import ModelEngineer
+    from engineers.model.meter import BudgetExceeded, Meter, Price
+    from engineers.model.replies import ReplyError
+    from engineers.model.wire import WireForm
+    from engineers.proposal import Change, Engineer, Proposal, Usage
+    from engineers.registry import UnknownEngineer, available, make
+    from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
 
 announce({"engineers.chat": "engineers.model.chat", "engineers.prompt": "engineers.model.prompt"})
+
+_HOMES = {
+    "engineers.guard": ("Guard", "check"),
+    "engineers.model.chat": ("Chat", "ChatError", "Completion", "Message"),
+    "engineers.model.context": ("CONTEXTS", "Context"),
+    "engineers.model.engineer": ("ModelEngineer",),
+    "engineers.model.meter": ("BudgetExceeded", "Meter", "Price"),
+    "engineers.model.replies": ("ReplyError",),
+    "engineers.model.wire": ("WireForm",),
+    "engineers.proposal": ("Change", "Engineer", "Proposal", "Usage"),
+    "engineers.registry": ("UnknownEngineer", "available", "make"),
+    "engineers.report": ("FailureCase", "Incident", "SliceResult", "StageRecord", "StageReport"),
+}
 
 __all__ = [
     "CONTEXTS",
@@ -42,3 +60,11 @@ __all__ = [
     "check",
     "make",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when asked for, so that a command hears Ctrl-C before anything that takes long is imported."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'engineers' has no attribute {name!r}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from engineers.ending import ends_when_asked
 from engineers.extras import require
 
 if __name__ == "__main__":
-    try:
-        require("typer", "rich", extra="prompt")
-    except ImportError as error:
-        sys.exit(f"error: {error}")
-    from engineers.cli import main
+    with ends_when_asked("interrupted"):
+        try:
+            require("typer", "rich", extra="prompt")
+        except ImportError as error:
+            sys.exit(f"error: {error}")
+        from engineers.cli import main
 
-    main()
+        main()

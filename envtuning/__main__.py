@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
+from engineers.ending import ends_when_asked
 from envtuning.extras import needs
 
 
 def main() -> None:
-    signal.signal(
-        signal.SIGTERM, _interrupted
-    )  # asked to end by a scheduler, as by Ctrl-C: what runs is left as it should be
-    try:
+    with ends_when_asked("interrupted: `envtuning resume` goes on with a run where it was"):
         _main()
-    except KeyboardInterrupt:  # also while modules are imported
-        print("interrupted: `envtuning resume` goes on with a run where it was", file=sys.stderr, flush=True)
-        sys.exit(130)
-
-
-def _interrupted(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _main() -> None:

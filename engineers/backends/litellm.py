@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cache, wraps
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import NetworkChat, error_for_status
+from engineers.backends.network import NetworkChat, error_for_status, limit_body
 from engineers.backends.openai import read_chat_completion, strict_format
 from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
+
+_most_bytes: ContextVar[int | None] = ContextVar(
+    "bytes of a reply to one of our questions; None: somebody else's", default=None
+)
 
 
 @dataclass
@@ -25,6 +32,7 @@ class LiteLLMChat(NetworkChat):
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
+        _most_bytes.set(self.max_bytes)  # in this question's own thread
         reply = litellm.completion(
             model=self.model_id,
             messages=list(messages),
@@ -64,7 +72,39 @@ def _litellm() -> Any:
     import litellm
 
     litellm.suppress_debug_info = True
+    for name in ("httpx", "httpx2"):
+        if name in sys.modules:
+            _bound(sys.modules[name].Client)
     return litellm
+
+
+@cache
+def _bound(client_type: Any) -> None:
+    """Questions of ours follow no redirect and read no more than their limit, whichever client litellm makes for a provider.
+
+    It makes them where nobody can give them our hooks, so the one method through which they all send is wrapped. Whoever else
+    sends by it is left alone.
+    """
+    send = client_type.send
+
+    @wraps(send)
+    def bounded(client: Any, request: Any, *, stream: bool = False, **options: Any) -> Any:
+        most = _most_bytes.get()
+        if most is None:
+            return send(client, request, stream=stream, **options)
+        response = send(client, request, stream=True, **options | {"follow_redirects": False})
+        try:
+            if response.is_redirect:
+                raise error_for_status(response.status_code, "a redirect")
+            limit_body(most)(response)
+            if not stream:
+                response.read()
+        except BaseException:
+            response.close()
+            raise
+        return response
+
+    client_type.send = bounded
 
 
 def _cost(reply: Any) -> float | None:

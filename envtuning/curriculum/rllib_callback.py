@@ -52,13 +52,18 @@ class RLlibCurriculumCallback(RLlibCallback):
         )
 
     @classmethod
-    def swap(cls, algorithm: Algorithm, config: Config) -> None:
-        """Every environment of every runner takes ``config`` at its next reset. Returns when all runners have it."""
+    def swap(cls, algorithm: Algorithm, config: Config, *, timeout_seconds: float | None = None) -> None:
+        """Every environment of every runner takes ``config`` at its next reset. Returns when all runners have it.
+
+        A runner that is lost with its node may wait for a place for ever; with ``timeout_seconds`` nobody waits for it longer.
+        """
         callback = cls.of(algorithm)
         callback.config = config
         for group in (algorithm.env_runner_group, algorithm.eval_env_runner_group):
             if group is not None:
-                group.foreach_env_runner(partial(_apply_to_runner, config=config, apply=callback._apply))
+                group.foreach_env_runner(
+                    partial(_apply_to_runner, config=config, apply=callback._apply), timeout_seconds=timeout_seconds
+                )
 
     def on_train_result(self, *, algorithm: Algorithm, result: dict[str, Any], **_: Any) -> None:
         if self._curriculum is not None and (config := self._curriculum(result)) is not None:

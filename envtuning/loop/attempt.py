@@ -158,7 +158,7 @@ class Attempt:
                 )
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         if lost := int(finite.get("workers_lost", 0)):
-            runner.record("worker_lost", f"{lost} worker(s) died and were replaced")
+            runner.record("worker_lost", f"{lost} worker(s) were lost; they are replaced where there is room")
         self.history.iterations.append(finite)
         collapse = getattr(self.trainee, "collapse", None)
         if collapse is not None and "collapsed" not in self.said and (why := collapse(self.history.iterations)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any, get_args
 
 from envtuning.runs.atomic import StorageError
 from envtuning.runs.spec import Unit
-from envtuning.trainees.base import Metrics, TrainingDiverged, WorkerLost
+from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import Amounts
 from envtuning.worlds.world import InfeasibleConfig
 
 UNITS: tuple[str, ...] = get_args(Unit)
 MOST = 10**15  # of anything that one call may report as spent
+CLOSING = 60.0  # seconds
 
 
 class TraineeFailed(RuntimeError):
@@ -34,6 +36,28 @@ def held_to(method: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise TraineeFailed(f"{method} raised {type(error).__name__}: {error}") from error
+
+
+def close(trainee: Trainee) -> None:
+    """Give its processes back, within ``CLOSING`` seconds. Raises ``TraineeFailed``.
+
+    One whose worker has died may wait for its answer for ever (Gymnasium's ``AsyncVectorEnv`` does): it is left to itself then.
+    """
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            trainee.close()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="closing", daemon=True)
+    thread.start()
+    thread.join(CLOSING)
+    if thread.is_alive():
+        raise TraineeFailed(f"close had not ended after {CLOSING:g} s: the trainee is left as it is")
+    if raised:
+        raise TraineeFailed(f"close raised {type(raised[0]).__name__}: {raised[0]}") from raised[0]
 
 
 def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:

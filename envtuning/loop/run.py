@@ -11,6 +11,7 @@ from typing import Any
 
 from engineers.knobs import KnobError, find_knobs
 from engineers.report import Incident
+from envtuning.loop import contract
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
 from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
 from envtuning.loop.fading import raise_unless_fades
@@ -32,7 +33,7 @@ from envtuning.runs.folder import (
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.trainees import make_trainee, raise_unless_makeable, reported_by, unit_for
-from envtuning.trainees.base import Trainee
+from envtuning.trainees.base import Trainee, WorkerLost
 from envtuning.worlds.episodes import slice_results
 
 
@@ -136,8 +137,7 @@ class _Loop:
         if trainee is None:
             return
         try:
-            with held_to("close"):
-                trainee.close()
+            contract.close(trainee)
         except TraineeFailed as error:
             self.record("trainee_failed", str(error))
 
@@ -228,12 +228,12 @@ class _Loop:
         self.slim(len(self.run.done_stages) - 1)
         tables = {}
         for name, number in (("first", 1), ("last", len(self.run.done_stages))):
-            trainee = self.trainee_before(number)
             try:
+                trainee = self.trainee_before(number)
                 with held_to("policy"):
                     seed = derive(self.spec.suites.seed, "play the test")
                     episodes = self.world.play(trainee.policy(), suite, self.spec.target, seed=seed)
-            except TraineeFailed as error:
+            except (TraineeFailed, WorkerLost) as error:
                 raise RunStopped(f"the test of {self.run.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)
         checked.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")

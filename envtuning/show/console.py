@@ -9,7 +9,6 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -89,12 +88,14 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def bar(stage: StageFolder, budget: int) -> RenderableType:
+def bar(stage: StageFolder, budget: int) -> Text:
     """How far an unfinished stage has come, from its metrics file."""
     lines = [line for line in stage.metrics() if "spent" in line]
     spent = int(lines[-1]["spent"]) if lines else 0
-    count = Text(f"{spent:,} / {budget:,}", justify="right", no_wrap=True, overflow="ignore")
-    return Group(ProgressBar(total=budget, completed=min(spent, budget), width=BAR_WIDTH), count)
+    count = f"{spent:,} / {budget:,}"
+    filled = round(BAR_WIDTH * min(1.0, spent / budget))
+    drawn = ("━" * filled, "bar.complete"), ("─" * (BAR_WIDTH - filled), "bar.back")
+    return Text.assemble(*drawn, f"\n{count}", justify="right", no_wrap=True, overflow="ignore")
 
 
 def data_summary(run: RunFolder, stage: StageFolder) -> list[str]:

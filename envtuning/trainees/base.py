@@ -43,7 +43,7 @@ class Trainee(Protocol):
         The unit is the run's: env steps unless it says otherwise; an env step moves all agents of one environment once.
         Called several times in a stage, each with its seed. ``on_iteration`` gets each iteration's metrics as it ends: what
         it spent by unit (``env_steps``, ``episodes``, ``samples``, ``tokens``), ``success_rate``, ``grad_norm`` and whatever
-        else there is; ``workers_lost`` where workers died and were replaced.
+        else there is; ``workers_lost``, how many workers were lost since the iteration before, each told once.
         Returns the call's metrics, with all that it spent. A trainee may leave out ``on_iteration``: what ``train`` returns
         counts. Raises ``TrainingDiverged`` when the numbers stop being finite, ``WorkerLost`` when it cannot go on.
         """

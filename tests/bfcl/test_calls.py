@@ -72,6 +72,12 @@ def test_what_is_meant_as_calls_and_cannot_be_read_says_why(text, reason):
     assert reason in action.reason
 
 
+def test_as_many_calls_and_digits_as_are_allowed_are_read():
+    assert len(read_action("[ls()" + ", ls()" * (MAX_CALLS - 1) + "]").calls) == MAX_CALLS
+    assert read_action("[add(a=" + "9" * 4_000 + ")]").calls[0].named == {"a": 10**4_000 - 1}
+    assert isinstance(read_action("[add(a=" + str(10**4_010) + ")]"), Unreadable)
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_read_without_raising_or_warning(text):
     with warnings.catch_warnings():

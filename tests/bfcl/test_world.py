@@ -18,6 +18,7 @@ from envtuning.worlds.bfcl.package import SPLITS
 from envtuning.worlds.bfcl.pool import TaskPool
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
+from envtuning.worlds.bfcl.transcript import transcript
 from envtuning.worlds.episodes import rates
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
@@ -89,6 +90,17 @@ def test_silence_fails_and_is_told_readably(world):
     assert case.picture.startswith("User")
     assert "no call was made" in case.explanation
     assert json.dumps([episode.to_json() for episode in episodes])
+
+
+def test_a_failed_case_is_told_by_the_first_turn_that_went_wrong(v4):
+    task = find_task(v4, "multi_turn_base_0")
+    assert task.turns > 1
+    later = [reply for calls in task.ground_truth[1:] for reply in (as_reply(calls), DONE)]
+    said, why = transcript(v4, task, [DONE, *later], None)
+    assert said.startswith(f"User: {Conversation(v4, task, tool_style='none').said}")
+    assert "(turn 2)" not in said  # what came after the silence
+    assert said.count("Agent:") == 1
+    assert why.startswith(f"Turn 1 of {task.turns}: no call was made.")
 
 
 def test_failure_cases_and_prompts_keep_the_paths_that_they_are_about(world, v4):

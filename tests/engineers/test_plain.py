@@ -36,6 +36,12 @@ def test_a_proposal_is_a_function_of_its_arguments(name, case):
 
 
 @pytest.mark.parametrize("name", PLAIN)
+def test_an_engineer_without_a_model_uses_nothing(name, case):
+    usage = engineers.make(name).propose(*case).usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.cost) == (0, 0, 0.0)
+
+
+@pytest.mark.parametrize("name", PLAIN)
 def test_a_proposal_passes_the_guard_and_says_why(name, case):
     report, config = case
     proposal = engineers.make(name, seed=1).propose(report, config)

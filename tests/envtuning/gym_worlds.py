@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from pydantic import BaseModel, Field
 
+from envtuning.loop import contract
 from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import About
 
@@ -144,3 +148,38 @@ class WalkerTrainee:
 
     def close(self) -> None:
         self.env.close()
+
+
+class AsyncWalkerTrainee(WalkerTrainee):
+    """The same on two copies in processes of their own; one is killed in the second call of ``train``, once in a run.
+
+    ``kill_once`` is a file that is made when it was; without a name nobody is killed.
+    """
+
+    calls: ClassVar[int] = 0  # of train, by all trainees so far
+
+    def __init__(self, *, world: Any, room: Any, exclude: Any = (), seed: int = 0, kill_once: str = "") -> None:
+        self.kill_once = Path(kill_once) if kill_once else None
+        contract.CLOSING = 1.0  # a copy that is dead is waited for in vain
+        make = partial(world.make_env, room["config"], exclude=exclude, room=room)
+        self.envs = gym.vector.AsyncVectorEnv([partial(make, seed=seed), partial(make, seed=seed + 1)])
+        self.sense = -0.1
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        self.envs.call("set_config", config)
+        rng = np.random.default_rng(seed)
+        observations, _ = self.envs.reset(seed=seed)
+        steps = 0
+        while steps < budget:
+            actions = ((self.sense + rng.normal(size=2)) * observations[:, 1] > 0).astype(int)
+            if self.kill_once and type(self).calls == 1 and steps >= budget // 2 and not self.kill_once.exists():
+                self.kill_once.touch()
+                os.kill(self.envs.processes[1].pid, signal.SIGKILL)
+            observations, rewards, *_ = self.envs.step(actions)
+            self.sense += 0.01 * float(rewards.sum())
+            steps += 2
+        type(self).calls += 1
+        return {"env_steps": float(steps), "success_rate": 0.0}
+
+    def close(self) -> None:
+        self.envs.close()

@@ -24,6 +24,7 @@ from engineers.proposal import Change
 from engineers.report import Incident
 from envtuning.cli import app, parse_seeds, run_name
 from envtuning.loop import run as loop
+from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
@@ -286,6 +287,25 @@ def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, t
     assert code == 0
     assert "3 rules" in output
     assert "stopped" not in output
+
+
+def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
+    class Impatient(Observer):
+        def progressed(self, progress):
+            raise KeyboardInterrupt
+
+    long = load_spec("scripted").with_rounds(1)
+    stage = long.stages[0].model_copy(update={"budget": 2_000_000, "advance_when": None})
+    run = RunFolder.create(tmp_path / "run", long.model_copy(update={"stages": (stage,)}))
+    with pytest.raises(KeyboardInterrupt):
+        loop.go(run, Impatient())
+    line = {"kind": "iteration", "spent": 1_234_567}
+    with run.stage(0).metrics_file.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    code, output = envtuning("show", run.path)
+    assert code == 0
+    assert "1,234,567 / 2,000,000" in output
+    assert "━" * 12 + "─" * 8 in output
 
 
 def test_an_interrupted_run_is_shown_with_how_far_it_is_and_how_to_go_on(file, tmp_path):

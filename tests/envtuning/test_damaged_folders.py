@@ -4,6 +4,7 @@ other results that nobody was told of. A hundred corruptions of a scripted run h
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -221,6 +222,21 @@ def test_what_used_to_be_accepted_is_told_with_the_files_name(half, tmp_path, fi
     assert code == 1
     assert says in said
     assert "a copy" in said  # the remedy
+
+
+def test_a_file_that_may_not_be_read_is_told_with_its_name(half, monkeypatch):
+    real = Path.read_bytes
+
+    def forbidden(path: Path) -> bytes:
+        if path.name == "report.json":  # whoever runs the tests as root may read everything
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    for command in ("show", "report", "resume"):
+        code, said = told([command, str(half)])
+        assert code == 1
+        assert "report.json cannot be read (Permission denied): mend that" in said
 
 
 def test_a_run_of_an_earlier_version_warns_and_goes_on(whole, half, tmp_path):

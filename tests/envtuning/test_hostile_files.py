@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -267,27 +264,3 @@ def test_a_console_prints_hostile_text_as_text(capsys):
     for steering in ("\x1b]", "\x1b[2J", "\x00", "\x07", "\x9b", "\u202e", "\u2066", "\r"):
         assert steering not in said
     assert "\x1b[1m" in said  # its own colours pass
-
-
-# Ends
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_command_that_is_asked_to_end_does_so_at_once_and_without_a_traceback(tmp_path, number):
-    command = [sys.executable, "-m", "envtuning", "run", "scripted", "--seeds", "1000", "--out", str(tmp_path / "runs")]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell's children ignore Ctrl-C
-    )
-    time.sleep(6.0)  # into its imports on a busy machine, into its runs on another
-    process.send_signal(number)
-    begin = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 20
-    assert "Traceback" not in said
-    assert process.returncode in (130, -signal.SIGTERM, -signal.SIGINT)  # the latter before Python was up

@@ -87,6 +87,11 @@ def test_a_wrong_option_is_found_before_there_is_a_run():
         raise_unless_makeable("ppo", {"minibatch": 0}, make_world("lakes"), EASY)
 
 
+def test_options_cannot_be_changed_under_a_trainee():
+    with pytest.raises(ValueError, match="frozen"):
+        LakeOptions().lr = 1.0
+
+
 def test_the_update_is_the_gradient_of_the_clipped_surrogate():
     """One step of plain gradient descent against finite differences of the loss as written down in the paper."""
     options = LakeOptions(hidden=(8,), epochs=1, minibatch=10_000, grad_clip=1e9, entropy=0.02)

@@ -1,9 +1,11 @@
 """A run has a Ray of its own, whatever else of Ray there is or was on the machine."""
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
+ray = pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
+
+from envtuning.trainees.rllib.ray_session import start_ray
 
 START = """
 import ray
@@ -19,6 +23,43 @@ from envtuning.trainees.rllib.ray_session import start_ray
 start_ray()
 print(ray.get_runtime_context().gcs_address if hasattr(ray.get_runtime_context(), "gcs_address") else "up")
 """
+
+
+@pytest.fixture
+def no_ray_here(monkeypatch):
+    """As in a process that has no Ray, whatever else this test session has."""
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    asked: list[dict] = []
+    monkeypatch.setattr(ray, "init", lambda **options: asked.append(options))
+    return asked
+
+
+def test_a_named_cluster_that_does_not_answer_is_told_by_its_address(monkeypatch, no_ray_here):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+
+    def nobody(**options):
+        raise ConnectionError("Could not read from 127.0.0.1:1")
+
+    monkeypatch.setattr(ray, "init", nobody)
+    with pytest.raises(ConnectionError, match=r"RAY_ADDRESS=127\.0\.0\.1:1: no Ray answers there .*unset RAY_ADDRESS"):
+        start_ray()
+
+
+def test_a_named_cluster_keeps_its_own_object_store_and_an_unnamed_one_is_nobody_elses(monkeypatch, no_ray_here):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
+    start_ray()
+    assert not {"object_store_memory", "address"} & no_ray_here.pop().keys()
+    monkeypatch.delenv("RAY_ADDRESS")
+    start_ray()
+    assert no_ray_here.pop()["address"] == "local"
+
+
+def test_rays_handler_of_sigterm_does_not_stay(monkeypatch, no_ray_here):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(ray, "init", lambda **_: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+    start_ray()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.ray

@@ -131,11 +131,14 @@ def test_killed_runner_comes_back_on_the_current_config(remote):
     group = remote.algorithm.env_runner_group
     ray.kill(group._worker_manager.actors()[1], no_restart=False)
     lost: list[float] = []
+    workers: list[float] = []
     deadline = time.monotonic() + 240  # a new runner imports Ray and torch first, slowly on a busy machine
-    while time.monotonic() < deadline and not (sum(lost) > 0 and lost[-1] == 0):
-        lost.append(remote._once().get("workers_lost", 0))
-    assert sum(lost) > 0, "the death was not noticed"
-    assert lost[-1] == 0, "the runner was not replaced"
+    while time.monotonic() < deadline and not (sum(lost) > 0 and workers[-1] == 2):
+        metrics = remote._once()
+        lost.append(metrics.get("workers_lost", 0))
+        workers.append(metrics["workers"])
+    assert sum(lost) == 1, "the death was not noticed, or more than once"
+    assert workers[-1] == 2, "the runner was not replaced"
     assert runner_configs(remote) == [None, HARD, HARD]
     learned = dict(leaves(remote.algorithm.learner_group.get_weights()[DEFAULT_MODULE_ID]))
     for weights in runner_weights(remote):
@@ -147,6 +150,13 @@ def test_nobody_answers(make, monkeypatch):
     monkeypatch.setattr(trainee.algorithm.env_runner_group, "foreach_env_runner", lambda *_, **__: [])
     with pytest.raises(WorkerLost, match="make a new trainee"):
         trainee.train(EASY, 100, seed=0)
+
+
+def test_a_runner_for_which_there_is_no_place_is_told_in_a_sentence(make):
+    wanted = {"num_env_runners": 1, "cpus_per_env_runner": 5, "build_timeout": 0.5}
+    said = r"0 of num_env_runners=1 were up within build_timeout=0\.5 s, each on cpus_per_env_runner=5, and Ray has 4 CPUs, .* free"
+    with pytest.raises(WorkerLost, match=said):
+        make(**SMALL | wanted)
 
 
 def test_restored_remote_runners_sample_with_the_restored_weights(make, remote, tmp_path):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from envtuning.cli import app
 from envtuning.loop import run as loop
-from envtuning.runs import checked
+from envtuning.runs import checked, sections
 from envtuning.runs.atomic import RunLocked, StorageError, locked
 from envtuning.runs.folder import RunError, RunFolder, next_task
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
@@ -121,6 +121,20 @@ def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):
         loop.start(spec.model_copy(update={"seed": 9}), run.path)
     with pytest.raises(RunError, match=r"no run\.json"):
         RunFolder(tmp_path / "thesis")
+
+
+def test_every_key_of_a_runs_file_says_what_it_is():
+    read = [
+        model for model in vars(sections).values() if isinstance(model, type) and issubclass(model, sections.Frozen)
+    ]
+    assert len(read) > 6
+    unsaid = {
+        f"{model.__name__}.{name}"
+        for model in read
+        for name, field in model.model_fields.items()
+        if not field.description
+    }
+    assert unsaid == {"Stage.name"}
 
 
 def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):

@@ -19,8 +19,9 @@ from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
-from envtuning.trainees.scripted import ScriptedTrainee
+from envtuning.trainees.scripted import ScriptedTrainee, difficulty, solve_chance
 from envtuning.worlds.lakes.world import LakeWorld
+from mapf_frozenlake import LakeConfig
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
 
@@ -194,6 +195,15 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
     assert [stage.config for stage in short.stages] == [stage.config for stage in expected.stages]
     assert [stage.answer for stage in short.stages] == [stage.answer for stage in expected.stages]
     assert [stage.report for stage in short.stages] == [stage.report for stage in expected.stages]
+
+
+def test_the_scripted_learners_gradient_wavers_around_what_there_is_to_learn():
+    """The share-weighted 4p(1 − p) of its chances, by two fifths at most either way."""
+    config = LakeConfig.single(3, num_agents=2, hole_ratio=0.1, wait_ratio=0.0)
+    chance = solve_chance(0.0, difficulty(3, 0.1, 0.0, 2))
+    signal = 4 * chance * (1 - chance)
+    norms = [ScriptedTrainee(room={"max_size": 3}).train(config, 1, seed=seed)["grad_norm"] for seed in range(200)]
+    assert (min(norms), max(norms)) == pytest.approx((0.6 * signal, 1.4 * signal))
 
 
 def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():

@@ -219,6 +219,16 @@ def test_an_engineer_that_fails_or_is_refused_leaves_the_current_config(spec, en
     assert "current config goes on" in told[0].message
 
 
+def test_where_an_engineer_failed_is_kept_beside_the_incident_without_what_is_secret(spec, engineer, tmp_path):
+    engineer(raising)
+    run = loop.start(spec, tmp_path / "run")
+    kept = (run.stage(0).path / "engineer_failed.txt").read_text()
+    assert kept.startswith("Traceback")
+    assert "in raising" in kept
+    assert "sk-planted" not in kept
+    assert "(engineer_failed.txt says where)" in run.incidents()[0].message
+
+
 def test_dropping_a_working_slice_at_once_is_refused_unless_the_limit_is_off(spec, engineer, tmp_path):
     def drop(report, current):
         slices = {size: piece.model_copy(update={"share": float(size == 5)}) for size, piece in current.slices.items()}

@@ -21,6 +21,11 @@ NONE = np.empty(0, np.uint64)
 MOMENT = Pretraining(samples=64, batch=16, width=32, layers=1, heads=2)
 
 
+def test_the_learning_rate_rises_for_a_twentieth_and_falls_to_a_fiftieth():
+    shares = [pretraining.warmed_cosine(done) for done in (0.0, 0.025, 0.05, 0.525, 1.0)]
+    assert shares == pytest.approx([0.02, 0.52, 1.0, 0.51, 0.02])
+
+
 def test_the_folder_is_an_ordinary_one(tiny):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -8,6 +8,7 @@ import pytest
 
 from envtuning.loop import run as loop
 from envtuning.runs.spec import load_spec
+from envtuning.trainees.language.options import LanguageOptions
 
 pytest.importorskip("trl")
 pytest.importorskip("peft")
@@ -42,6 +43,17 @@ def test_two_steps_of_the_settings(foreign, tmp_path):
     assert len(iterations) == 2  # optimiser steps of one batch of 128 replies
     assert run.stage(0).done.trained["samples"] == 128
     assert (run.stage(0).checkpoint / "adapter_model.safetensors").exists()
+
+
+@pytest.mark.parametrize(("processes", "whole"), [(1, False), (2, True)])
+def test_a_batch_is_counted_over_all_processes(foreign, processes, whole):
+    grpo = {"per_device_train_batch_size": 1, "steps_per_generation": 4, "gradient_accumulation_steps": 1}
+    given = {"model": str(foreign), "processes": processes, "grpo": grpo | {"num_generations": 8}}
+    if whole:
+        assert LanguageOptions(**given).processes == 2
+    else:
+        with pytest.raises(ValueError, match="a batch of 4 replies"):
+            LanguageOptions(**given)
 
 
 @pytest.mark.prove

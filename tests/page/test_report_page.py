@@ -147,6 +147,16 @@ def test_a_chart_of_nothing_says_so():
     assert "nothing measured" in draw(Chart([Series("s", [0.0], [float("nan")])], "x", "y"))
 
 
+def test_a_chart_leaves_out_what_is_not_finite_and_has_a_band_only_between_two_edges():
+    gaps = Series("s", [0.0, 1.0, float("inf"), 3.0], [0.1, float("nan"), 0.3, 0.4])
+    drawn = draw(Chart([gaps], "x", "y"))
+    assert drawn.count("<circle") == 2
+    assert "nan" not in drawn
+    assert "inf" not in drawn
+    for low, high, bands in (([0.0, 0.0], [1.0, 1.0], 1), ([0.0, 0.0], None, 0), (None, [1.0, 1.0], 0)):
+        assert draw(Chart([Series("s", [0, 1], [0.5, 0.5], low, high)], "x", "y")).count("<polygon") == bands
+
+
 @pytest.mark.parametrize("values", [[0.5], [3.0, 3.0], [0.0, 1e7], [-2.0, 1e-9]])
 def test_a_chart_keeps_its_points_inside(values):
     drawn = draw(Chart([Series("s", list(range(len(values))), values)], "x", "y"))

@@ -144,6 +144,27 @@ def test_a_target_that_slips_is_for_policies_that_act():
             LakeWorld().check_target(slippery, form)
 
 
+def test_what_is_said_of_the_boards_of_a_size_is_counted_on_them(boards):
+    said = LakeWorld().drawn(TARGET, boards)
+    for size in (3, 4):
+        of_size = [board for board in boards if board.height == size]
+        assert said[str(size)]["share"] == pytest.approx(len(of_size) / len(boards))
+        ratios = [board.holes.sum() / (size * size - 4) for board in of_size]
+        assert said[str(size)]["hole_ratio"] == pytest.approx(np.mean(ratios), abs=1e-3)
+        ways = [np.abs(board.starts.astype(int) - board.goals).sum(axis=1).mean() for board in of_size]
+        assert said[str(size)]["distance"] == pytest.approx(np.mean(ways), abs=1e-3)
+
+
+def test_an_environment_for_training_begins_where_its_seed_says():
+    room = {"max_size": 4, "max_agents": 2}
+
+    def boards_of(seed):
+        env = LakeWorld().make_env(TARGET, exclude=(), room=room, seed=seed)
+        return [env.reset()[0].tobytes() for _ in range(3)]
+
+    assert boards_of(1) == boards_of(1) != boards_of(2)
+
+
 def test_worlds_are_made_by_name_or_place():
     assert isinstance(make_world("envtuning.worlds.lakes.world:LakeWorld", mode="turns"), LakeWorld)
     for name, options, says in [
@@ -167,6 +188,19 @@ def test_a_reply_without_a_plan_has_a_film_in_which_nobody_moves(boards):
     assert episode.failure == "truncated"
     assert len(film.frames) == 1
     assert film.svg.startswith("<svg")
+
+
+def test_a_turn_that_nobody_can_read_is_told_apart_from_one_that_was_cut_off(boards):
+    class Mumbling:
+        def __init__(self, truncated):
+            self.truncated = truncated
+
+        def reply(self, conversations, *, seed):
+            return [Reply("I would rather", truncated=self.truncated) for _ in conversations]
+
+    for truncated, failure in ((True, "truncated"), (False, "parse_error")):
+        episodes = LakeWorld(mode="turns").play(Mumbling(truncated), boards, TARGET, seed=0)
+        assert {episode.failure for episode in episodes} == {failure}
 
 
 def test_what_a_failed_case_is_explained_by_is_its_note_where_it_has_one(boards):

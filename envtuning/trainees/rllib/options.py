@@ -23,6 +23,8 @@ from mapf_frozenlake.world.layout import EgoLayout
 if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
 
+LOOK_FOR_LOST = 2.0  # seconds of each iteration while a runner is lost: one that is back answers at once
+
 
 class RLlibOptions(LakeOptions):
     """How the network is built and where it is trained, beside all of ``LakeOptions``.
@@ -51,6 +53,7 @@ class RLlibOptions(LakeOptions):
     cpus_per_learner: float = Field(1, ge=0, description="What Ray reserves for each remote Learner.")
     gpus_per_learner: float = Field(0, ge=0, description="GPUs for each Learner.")
     sample_timeout: float = Field(120.0, gt=0, description="Seconds after which a remote EnvRunner counts as lost.")
+    build_timeout: float = Field(300.0, gt=0, description="Seconds within which all remote EnvRunners are to be up.")
 
 
 def algorithm_config(
@@ -74,6 +77,7 @@ def algorithm_config(
             num_cpus_per_env_runner=options.cpus_per_env_runner,
             rollout_fragment_length=options.rollout,
             sample_timeout_s=options.sample_timeout,
+            validate_env_runners_after_construction=False,  # which waits for ever; the trainee looks after it
         )
         .learners(
             num_learners=options.num_learners,
@@ -99,7 +103,7 @@ def algorithm_config(
             num_epochs=options.epochs,
         )
         .callbacks(RLlibCurriculumCallback)
-        .fault_tolerance(restart_failed_env_runners=True)
+        .fault_tolerance(restart_failed_env_runners=True, env_runner_health_probe_timeout_s=LOOK_FOR_LOST)
         .reporting(min_time_s_per_iteration=None, min_sample_timesteps_per_iteration=0)
         .debugging(seed=seed, log_level="ERROR")
     )

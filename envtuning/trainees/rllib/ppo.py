@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ray.rllib.algorithms.ppo import PPO
@@ -23,7 +25,9 @@ from ray.rllib.utils.metrics import (
 class LakePPO(PPO):
     """RLlib's PPO whose EnvRunners return experience ready to learn from (see ``LakeEnvRunner``)."""
 
-    outcomes: dict[str, float]  # of the last iteration, summed over the runners: env_steps, episodes, …, workers_lost
+    outcomes: dict[
+        str, float
+    ]  # of the last iteration, summed over the runners: env_steps, episodes, …; remote: workers, workers_lost
 
     def training_step(self) -> None:
         """Sample on every runner, learn, hand the new weights out. Without any sample: leave it to the next iteration."""
@@ -38,13 +42,29 @@ class LakePPO(PPO):
                 from_worker_or_learner_group=self.learner_group, policies=[DEFAULT_MODULE_ID], inference_only=True
             )
 
+    def ask_runners(self, do: Callable[[Any], Any], timeout: float) -> list[Any]:
+        """What ``do`` returns on the local runner and on each remote one that is in service.
+
+        Who is dead, or silent for ``timeout`` seconds (one that waits for a place to start again), is out of service until RLlib
+        has heard of it again and brought it up to date: it is neither waited for nor counted once more.
+        """
+        group = self.env_runner_group
+        asked = set(group.healthy_env_runner_ids())
+        answers = group.foreach_env_runner(partial(_with_index, do=do), timeout_seconds=timeout if asked else None)
+        for silent in asked - {index for index, _ in answers}:
+            group._worker_manager.set_actor_state(silent, healthy=False)
+        return [answer for _, answer in answers]
+
     def _sample(self) -> list[SampleBatch]:
         """One rollout of every runner that answers in time."""
         group = self.env_runner_group
         remote = group.num_remote_env_runners()
-        timeout = self.config.sample_timeout_s if remote else None
-        answers = group.foreach_env_runner(_sample_once, local_env_runner=remote == 0, timeout_seconds=timeout)
-        self.outcomes = defaultdict(float, workers_lost=max(remote, 1) - len(answers))
+        asked = len(group.healthy_env_runner_ids())
+        answers = self.ask_runners(_sample_once, self.config.sample_timeout_s)
+        answers = [answer for answer in answers if answer is not None]
+        self.outcomes = defaultdict(float)
+        if remote:
+            self.outcomes |= {"workers": len(answers), "workers_lost": asked - len(answers)}
         for _, outcomes, _ in answers:
             for name, count in outcomes.items():
                 self.outcomes[name] += count
@@ -69,7 +89,14 @@ class LakePPO(PPO):
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
 
 
-def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any]:
+def _with_index(env_runner: Any, *, do: Callable[[Any], Any]) -> tuple[int, Any]:
+    return env_runner.worker_index, do(env_runner)
+
+
+def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any] | None:
+    """None from the local runner where remote ones sample."""
+    if env_runner.env is None:
+        return None
     return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ray
 import torch
 import tree  # dm-tree, which RLlib brings
+from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_OPTIMIZER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.utils.metrics import LEARNER_RESULTS
 
@@ -51,12 +54,56 @@ class RLlibTrainee(LakeTrainee):
         super().__init__(room=room, world=world, options=options)
         start_ray()
         with process_state(seed, self.options.torch_threads):
-            self.algorithm = LakePPO(algorithm_config(self.options, self.env_kwargs, list(exclude), seed))
+            settings = algorithm_config(self.options, self.env_kwargs, list(exclude), seed)
+            self.algorithm = self._built(settings) if self.options.num_env_runners else LakePPO(settings)
+
+    def _built(self, settings: PPOConfig) -> LakePPO:
+        """The Algorithm with all its remote EnvRunners up. Raises ``WorkerLost`` where they are not within ``build_timeout``.
+
+        RLlib's constructor waits for its first runner, for ever where there is no place for it or its node is gone: it runs in a
+        thread here, which ends when the runners that it waits for are killed.
+        """
+        algorithm = LakePPO.__new__(LakePPO)
+        raised: list[Exception] = []
+
+        def build() -> None:
+            try:
+                algorithm.__init__(settings)  # type: ignore[misc]
+            except Exception as error:
+                raised.append(error)
+
+        deadline = time.monotonic() + self.options.build_timeout
+        thread = threading.Thread(target=build, name="building", daemon=True)
+        thread.start()
+        thread.join(self.options.build_timeout)
+        if raised:
+            raise raised[0]
+        if getattr(algorithm, "env_runner_group", None) is None:
+            raise WorkerLost(self._too_few(0))
+        up = len(algorithm.ask_runners(_nothing, max(1.0, deadline - time.monotonic()))) - 1  # without the local one
+        if up == self.options.num_env_runners and not thread.is_alive():
+            return algorithm
+        said = self._too_few(up)
+        for runner in algorithm.env_runner_group._worker_manager.actors().values():
+            ray.kill(runner)
+        thread.join(self.options.build_timeout)
+        if not thread.is_alive() and not raised:
+            _stop(algorithm)
+        raise WorkerLost(said)
+
+    def _too_few(self, up: int) -> str:
+        options, cpus = self.options, ray.cluster_resources().get("CPU", 0)
+        return (
+            f"{up} of num_env_runners={options.num_env_runners} were up within build_timeout={options.build_timeout:g} s, each on "
+            f"cpus_per_env_runner={options.cpus_per_env_runner:g}, and Ray has {cpus:g} CPUs, "
+            f"{ray.available_resources().get('CPU', 0):g} of them free: bring a lost node back, ask for fewer runners, or raise "
+            "build_timeout"
+        )
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        RLlibCurriculumCallback.swap(self.algorithm, config)
+        RLlibCurriculumCallback.swap(self.algorithm, config, timeout_seconds=self.options.sample_timeout)
         with _infeasible():
-            self.algorithm.env_runner_group.foreach_env_runner(partial(_begin, seed=seed))
+            self.algorithm.ask_runners(partial(_begin, seed=seed), self.options.sample_timeout)
         with process_state(seed, self.options.torch_threads):
             self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
             return self.iterate(self._once, budget, on_iteration)
@@ -78,6 +125,8 @@ class RLlibTrainee(LakeTrainee):
                 )
             time.sleep(1)  # RLlib brings lost runners back, as soon as Ray has restarted them
         metrics = as_metrics(outcomes) | _learnt(results[LEARNER_RESULTS][DEFAULT_MODULE_ID])
+        if "workers" in outcomes:
+            metrics["workers"] = outcomes["workers"]
         if lost:
             metrics["workers_lost"] = lost
         return metrics
@@ -105,12 +154,18 @@ class RLlibTrainee(LakeTrainee):
         state = torch.load(folder / "learner.pt", weights_only=True)
         self.algorithm.learner_group.foreach_learner(partial(_restore, state=state))
         weights = self.algorithm.learner_group.get_weights()
-        self.algorithm.env_runner_group.foreach_env_runner(partial(_restore, state={COMPONENT_RL_MODULE: weights}))
+        self.algorithm.ask_runners(partial(_restore, state={COMPONENT_RL_MODULE: weights}), self.options.sample_timeout)
 
     def close(self) -> None:
-        self.algorithm.stop()
-        with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays where somebody wrote into it
-            Path(self.algorithm.logdir).rmdir()
+        _stop(self.algorithm)
+
+
+def _stop(algorithm: LakePPO) -> None:
+    """Give its processes back. Runners end with their handles; RLlib would ask each to stop, and wait for lost ones."""
+    algorithm.env_runner_group._worker_manager.clear()
+    algorithm.stop()
+    with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays where somebody wrote into it
+        Path(algorithm.logdir).rmdir()
 
 
 @contextmanager
@@ -132,6 +187,10 @@ def _learnt(learner: dict[str, Any]) -> Metrics:
         "explained_variance": float(learner["vf_explained_var"]),
         "entropy": float(learner["entropy"]),
     }
+
+
+def _nothing(env_runner: Any) -> None:
+    """Answers when it is up."""
 
 
 def _begin(env_runner: Any, *, seed: int) -> None:

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 
+from engineers.ending import ends_when_asked
 from envtuning.worlds.bfcl import package
 
 
@@ -51,4 +52,5 @@ def print_templates(loaded: package.Package, most: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with ends_when_asked("interrupted"):
+        sys.exit(main())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from engineers.backends.network import GRACE
+from engineers.model.chat import Completion
 from engineers.model.wire import WireForm
 from engineers.proposal import Engineer, Proposal
 from engineers.report import StageReport
@@ -491,6 +493,19 @@ def test_a_key_is_sent_without_the_white_space_around_it(wire: Wire, play: Calla
     pytest.importorskip(wire.module)
     outcome = play(wire, [Say(GOOD)], api_key=f" {KEY}\n")
     assert not outcome.proposal.fallback, outcome.proposal.refusals
+
+
+def test_a_reply_that_counts_nothing_has_no_tokens() -> None:
+    from engineers.backends.gemini import read_reply
+    from engineers.backends.openai import read_chat_completion
+
+    message = SimpleNamespace(content="hello", refusal=None)
+    choice = SimpleNamespace(message=message, finish_reason="stop")
+    assert read_chat_completion(SimpleNamespace(choices=[choice], usage=None)) == Completion("hello", 0, 0)
+    content = SimpleNamespace(parts=[SimpleNamespace(text="hello", thought=None)])
+    candidate = SimpleNamespace(content=content, finish_reason=None, finish_message=None)
+    reply = SimpleNamespace(usage_metadata=None, prompt_feedback=None, candidates=[candidate])
+    assert read_reply(reply) == Completion("hello", 0, 0)
 
 
 @pytest.mark.parametrize(("key", "said"), [("ключ-4711-9090", "characters that no key has"), (" ", "no key for")])

@@ -1,0 +1,106 @@
+"""Runs on RLlib under what scripted runs bear: damaged folders, kills at any write of any stage, a full disk. `make prove`."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
+pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+
+from envtuning.loop import run as loop
+from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.spec import RunSpec
+from tests.envtuning.test_damaged_folders import attacks, outcome, told
+from tests.envtuning.test_runs_kill import KILLED, KillableRuns
+from tests.envtuning.test_runs_storage import fill, small_disk  # noqa: F401  # a fixture
+
+pytestmark = [pytest.mark.prove, pytest.mark.ray, pytest.mark.timeout(7_200)]
+
+SLICES = {3: {"hole_ratio": 0.1}, 4: {"share": 0.2}}
+SPEC = {
+    "name": "small",
+    "seed": 5,
+    "target": {"num_agents": 2, "collisions": "end", "slices": {3: {"hole_ratio": 0.1}, 4: {"hole_ratio": 0.1}}},
+    "trainee": {
+        "kind": "rllib",
+        "options": {"num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": [16], "torch_threads": 1, "pool_size": 256},
+    },
+    "engineer": {"name": "rules"},
+    "suites": {"validation_per_slice": 4, "test_per_slice": 4, "probe_per_slice": 2, "failure_cases": 1},
+    "stages": [
+        {"budget": 1500, "config": {"num_agents": 2, "collisions": "end", "reward": "shaped", "slices": SLICES}},
+        {"budget": 1500},
+        {"budget": 1500},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def spec() -> RunSpec:
+    return RunSpec.model_validate(SPEC)
+
+
+@pytest.fixture(scope="module")
+def whole(spec, ray_session, tmp_path_factory) -> Path:
+    return loop.start(spec, tmp_path_factory.mktemp("whole") / "run").path
+
+
+@pytest.fixture(scope="module")
+def half(spec, ray_session, tmp_path_factory) -> Path:
+    """Two of three stages."""
+    run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", spec)
+    loop.go(run, stages=2)
+    return run.path
+
+
+def test_sixty_corruptions(whole, half, tmp_path):
+    copy = tmp_path / "undamaged" / "run"
+    shutil.copytree(half, copy)
+    assert told(["resume", str(copy)])[0] == 0
+    assert outcome(copy) == outcome(whole)
+    ended = attacks(60, 2, whole, half, tmp_path)
+    assert ended["told"] > 35
+
+
+def test_a_full_disk_loses_nothing(half, whole, small_disk):  # noqa: F811
+    run = small_disk / "run"
+    shutil.copytree(half, run)
+    ballast = small_disk / "ballast"
+    fill(ballast)
+    code, said = told(["resume", str(run)])
+    assert code == 1
+    assert "the disk is full: free some space" in said
+    ballast.unlink()
+    assert told(["resume", str(run)])[0] == 0
+    assert outcome(run) == outcome(whole)
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[KillableRuns]:
+    server = KillableRuns("envtuning.trainees.rllib.trainee")
+    yield server
+    server.close()
+
+
+def test_kills_at_any_write_of_later_stages(runs, spec, whole, tmp_path):
+    log = tmp_path / "operations"
+    (tmp_path / "undisturbed").mkdir()
+    assert runs.run(tmp_path / "undisturbed" / "run", spec, log=str(log))["code"] == 0
+    expected = outcome(whole)
+    assert outcome(tmp_path / "undisturbed" / "run") == expected  # another process, another Ray
+    operations = log.read_text().splitlines()
+    later = [number for number, label in enumerate(operations) if "stages/01/" in label or "stages/02/" in label]
+    last = [number for number, label in enumerate(operations) if "test.json" in label]
+    draw = random.Random(0)
+    for moment in [*draw.sample(later, 4), draw.choice(last)]:
+        folder = tmp_path / f"at-{moment}" / "run"
+        folder.parent.mkdir()
+        assert runs.run(folder, spec, kill_at=moment)["code"] == KILLED, operations[moment]
+        assert runs.run(folder, spec)["code"] == 0, operations[moment]
+        assert next_task(RunFolder(folder)) is None
+        assert outcome(folder) == expected, operations[moment]
