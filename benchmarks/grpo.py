@@ -1,9 +1,11 @@
-"""What GRPO adds to a warm start: ``python -m benchmarks.grpo --pretrainings 5``.
+"""What GRPO adds to a warm start: ``python -m benchmarks.grpo``.
 
 From nothing, a model of 1.2 million parameters is taught on certified plans. From each such warm start five arms of equal
 cost, paired: nothing more, continued supervision (equal CPU time), rejection fine-tuning (as many samples, the valid ones are
 taught once), GRPO with random rewards, GRPO. Each is asked the same held-out boards: greedy, sampled once, best of 16.
-Each finished part is kept under --out, so that an interrupted benchmark goes on where it was.
+Each finished part is kept under --out, so that an interrupted benchmark goes on where it was, and several processes may share it
+(``--seeds 1,3,5`` and ``--seeds 2,4``; the last one writes the table of all). The settings were chosen on seed 0, which is not
+among them.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import torch
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
+from envtuning.cli import parse_seeds
 from envtuning.studies.intervals import t_mean
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
@@ -179,14 +182,14 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 def settings_digest(arguments: argparse.Namespace) -> str:
     told: dict[str, Any] = {
-        name: value for name, value in vars(arguments).items() if name not in ("out", "pretrainings")
+        name: value for name, value in vars(arguments).items() if name not in ("out", "seeds", "name")
     }
     return hashlib.sha256(json.dumps(told | {"grpo": SMALL}, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
 def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pretrainings", type=int, default=5, help="warm starts, one run of each arm from each")
+    parser.add_argument("--seeds", default="1,2,3,4,5", help="warm starts, one run of each arm from each")
     parser.add_argument("--samples", type=int, default=32_768, help="boards that a warm start is taught")
     parser.add_argument("--grpo-samples", type=int, default=8_192, help="replies that GRPO and rejection may sample")
     parser.add_argument("--boards", type=int, default=2_000, help="held-out boards")
@@ -198,13 +201,14 @@ def main(say: Callable[[str], None] = print) -> None:
     place = arguments.out / settings_digest(arguments)
     study = Study(place, arguments.samples, arguments.grpo_samples, arguments.boards, arguments.best_of_boards)
     runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in ARMS}
-    for seed in range(arguments.pretrainings):
+    seeds = parse_seeds(arguments.seeds)
+    for seed in seeds:
         found = {arm: study.figures(seed, arm) for arm in ("warm start", "GRPO", *ARMS[1:4])}
         for arm in ARMS:
             runs[arm].append(found[arm])
     for arm, row in (table := summary(runs)).items():
         say(f"{arm}: " + ", ".join(f"{column} {cell['mean']:.3f}" for column, cell in row.items()))
-    path = record(arguments.name, {"pretrainings": arguments.pretrainings, "table": table, "runs": runs, "grpo": SMALL})
+    path = record(arguments.name, {"seeds": list(seeds), "table": table, "runs": runs, "grpo": SMALL})
     say(f"figures: {path}")
 
 
