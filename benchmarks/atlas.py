@@ -1,21 +1,72 @@
-"""The atlas: ``python -m benchmarks.atlas build small-corridors``, then ``score --engineer rules``, in seconds.
+"""The atlas: ``python -m benchmarks.atlas --engineer rules`` scores an engineer in seconds, on stages that were trained once.
 
-Trees are written down in ``benchmarks/atlases``, beside what was built of them. ``build`` trains what is not stored yet; it may be
-killed at any time, and goes on where it was.
+``build`` trains what is not stored yet and goes on where it was killed; ``real`` does the same choices' real runs, for how far the
+atlas orders engineers as those do. Trees are written down in ``benchmarks/atlases``, beside what was built of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+from rich.table import Table
+
+from benchmarks._record import RESULTS, record
+from benchmarks.atlas_figure import draw
+from benchmarks.causes import falsified, report_of
+from engineers.model.meter import Meter
+from engineers.registry import COMMON_OPTIONS, NEEDS_MODEL
 from envtuning.atlas.build import build
+from envtuning.atlas.distance import Distances
+from envtuning.atlas.evidence import Altered, Planted, altered, diagnosis_of, gains, planted
+from envtuning.atlas.score import Agreement, Row, agreement, references, reliability, row_of, taken
 from envtuning.atlas.spec import AtlasSpec, load_atlas
+from envtuning.atlas.store import Tree, read_trees, stored_seeds
+from envtuning.atlas.walk import Chooser, player_of
 from envtuning.cli import parse_seeds
-from envtuning.show.console import make_console
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder
+from envtuning.runs.sections import EngineerSpec
+from envtuning.show.console import make_console, percent, plain_table
+from envtuning.studies.study import Arms, execute, folder_name
+from envtuning.worlds.episodes import pooled
 
 HERE = Path(__file__).parent / "atlases"
+
+# Engineers without a model, thresholds varied: by the name in the tables the engineer and its options.
+ROSTER: dict[str, tuple[str, dict[str, Any]]] = {
+    "fixed": ("fixed", {}),
+    "uniform": ("uniform", {}),
+    "random": ("random", {}),
+    "rules": ("rules", {}),
+    "rules, bold": ("rules", {"thresholds": {"frontier": 0.2, "alive": 0.05}}),
+    "rules, timid": ("rules", {"thresholds": {"frontier": 0.8, "alive": 0.6, "settled": 0.0}}),
+    "learnability": ("learnability", {}),
+    "bandit": ("bandit", {}),
+    "ladder": ("schedule", {"parts": [0.4, 0.7]}),
+    "ladder, late": ("schedule", {"parts": [0.0, 0.5]}),
+    "ladder, short of it": ("schedule", {"parts": [0.2, 0.4, 0.6]}),
+    "straight to the target": ("schedule", {"parts": [1.0]}),
+    "half way and no further": ("schedule", {"parts": [0.5, 0.5, 0.5]}),
+}
+
+
+def main() -> None:
+    given = sys.argv[1:]
+    if not given or (given[0].startswith("--") and given[0] != "--help"):
+        given = ["score", *given]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_build(commands)
+    _add_score(commands)
+    _add_real(commands)
+    _add_evidence(commands)
+    arguments = parser.parse_args(given)
+    arguments.do(arguments)
 
 
 def spec_named(name: str) -> AtlasSpec:
@@ -28,32 +79,318 @@ def names() -> list[str]:
     return sorted(path.stem for path in HERE.glob("*.yaml"))
 
 
-def main() -> None:
-    given = sys.argv[1:]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    building = commands.add_parser("build", help="train and store the seeds that are not stored yet")
-    building.add_argument("atlas", help=f"one of {', '.join(names())}, or a file")
-    building.add_argument("--seeds", help="only these seeds: a list such as 7000,7001")
-    building.add_argument("--jobs", type=int, default=1, help="how many seeds at a time")
-    building.add_argument("--out", type=Path, default=HERE, help="folder of all trees: OUT/NAME/seedN.reports.json.xz")
-    building.add_argument("--work", type=Path, default=Path("runs/atlas"), help="folder for what is unfinished")
-    arguments = parser.parse_args(given)
-    if arguments.command == "build":
-        build_atlas(arguments)
+def built(folder: Path, *, weak: bool = False) -> list[str]:
+    """The trees of which a seed is stored, those that are held out last; or those of weak policies."""
+    specs = [spec for spec in map(spec_named, names()) if (spec.diagnosis is not None) == weak]
+    found = [spec for spec in specs if stored_seeds(folder / spec.name, spec)]
+    return [spec.name for spec in sorted(found, key=lambda spec: spec.held_out)]
 
 
-def build_atlas(arguments: argparse.Namespace) -> None:
+# Building
+
+
+def _add_build(commands: Any) -> None:
+    parser = commands.add_parser("build", help="train and store the seeds that are not stored yet")
+    parser.add_argument("atlas", help=f"one of {', '.join(names())}, or a file")
+    parser.add_argument("--seeds", help="only these seeds: a list such as 7000,7001")
+    parser.add_argument("--jobs", type=int, default=1, help="how many seeds at a time")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of all trees: OUT/NAME/seedN.reports.json.xz")
+    parser.add_argument("--work", type=Path, default=Path("runs/atlas"), help="folder for what is unfinished")
+    parser.set_defaults(do=do_build)
+
+
+def do_build(arguments: argparse.Namespace) -> None:
     console, spec = make_console(), spec_named(arguments.atlas)
     seeds = parse_seeds(arguments.seeds + ",") if arguments.seeds else None
-    build(
-        spec,
-        arguments.out / spec.name,
-        arguments.work,
-        seeds=seeds,
-        jobs=arguments.jobs,
-        ended=lambda line: console.print(line, highlight=False),
+    ended = lambda line: console.print(line, highlight=False)  # noqa: E731
+    build(spec, arguments.out / spec.name, arguments.work, seeds=seeds, jobs=arguments.jobs, ended=ended)
+
+
+# Scoring
+
+
+def _add_score(commands: Any) -> None:
+    parser = commands.add_parser("score", help="how far engineers come, beside what could be reached")
+    _add_engineer(parser)
+    parser.add_argument("--mode", choices=("menu", "free"), default="menu", help="choose an entry, or write any config")
+    parser.add_argument("--context", help="what a language model is told: V1 to V6, informed, full")
+    parser.add_argument("--record", action="store_true", help="store the table and the figure in benchmarks/results")
+    parser.set_defaults(do=do_score)
+
+
+def _add_engineer(parser: Any) -> None:
+    """What every command has that asks an engineer."""
+    parser.add_argument("--atlas", action="append", help="a tree; default: all that are built")
+    parser.add_argument("--engineer", action="append", help="as engineers.make takes it; default: all without a model")
+    parser.add_argument("--max-cost", type=float, help="US dollars that all questions together may cost")
+    parser.add_argument("--max-total-tokens", type=int, help="tokens that they may take")
+    parser.add_argument(
+        "--transcripts",
+        type=Path,
+        default=Path("runs/atlas-transcripts"),
+        help="folder for models' exchanges; --engineer replay/FOLDER reads one",
     )
+    parser.add_argument("--trees", type=Path, default=HERE, help="folder of all trees")
+
+
+def do_score(arguments: argparse.Namespace) -> None:
+    console = make_console()
+    options = model_options(arguments)
+    for name in arguments.atlas or built(arguments.trees):
+        trees = read_trees(arguments.trees / spec_named(name).name, spec_named(name))
+        rows = scored(trees, wanted(arguments.engineer), arguments.mode, options, arguments.transcripts)
+        console.print(table(trees, rows))
+        real = RESULTS / f"atlas_{name}_real.json"
+        agree = agreed(rows, atomic.read_json(real)["figures"]) if real.exists() else None
+        console.print("\n".join(notes(trees, rows, agree)), highlight=False)
+        if arguments.record:
+            store(trees, rows, agree)
+
+
+def wanted(named: list[str] | None) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The engineers to ask, by the name in the table: of the roster, or as ``engineers.make`` takes them."""
+    return ROSTER if named is None else {name: ROSTER.get(name, (name, {})) for name in named}
+
+
+def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What language models are made with: one meter for all questions, so that the caps hold for all together."""
+    meter = Meter(max_total_tokens=arguments.max_total_tokens, max_cost=arguments.max_cost)
+    context = getattr(arguments, "context", None)
+    return {"meter": meter} | ({"context": context} if context is not None else {})
+
+
+def scored(
+    trees: list[Tree],
+    asked: Mapping[str, tuple[str, dict[str, Any]]],
+    mode: str,
+    options: Mapping[str, Any],
+    transcripts: Path | None,
+) -> list[Row]:
+    """Reference rows, then the engineers', the best first."""
+    distances = Distances(trees[0].spec.run.world.made)
+    rows = []
+    for label, (engineer, own) in asked.items():
+        given = own | for_models(engineer, options)
+        rows.append(row_of(label, trees, player_of(engineer, mode, distances, transcripts=transcripts, **given)))
+    return [*references(trees), *sorted(rows, key=lambda row: -row.success.mean)]
+
+
+def for_models(engineer: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A replay has its own context and asks nobody; engineers without a model have no use for either."""
+    backend = engineer.partition("/")[0]
+    return dict(options) if backend in NEEDS_MODEL and backend != "replay" else {}
+
+
+def table(trees: list[Tree], rows: list[Row]) -> Table:
+    spec = trees[0].spec
+    found = plain_table(
+        f"{spec.name}: {len(trees)} seeds, {spec.depth} stages from a menu of {len(spec.menu)}, % of the test at the leaf",
+        "means over seeds, Student's t intervals; taken: of the way from the mean path to the best path",
+    )
+    for heading in ("who chooses", "success", "taken", "distance", "fallbacks", "tokens", "cost"):
+        found.add_column(heading, justify="left" if heading == "who chooses" else "right", no_wrap=True)
+    for row in rows:
+        found.add_row(*cells(row, rows))
+    return found
+
+
+def cells(row: Row, rows: list[Row]) -> list[str]:
+    part = taken(row, rows)
+    near = row.nearness
+    return [
+        row.name,
+        row.success.percent() if row.counts else "no score",
+        "" if part is None or not row.counts else percent(part),
+        "" if near is None else f"{near.median:.2f} (bound {near.bound:.2f})",
+        str(row.fallbacks or ""),
+        f"{row.tokens:,}" if row.tokens else "",
+        "unknown" if row.cost is None else f"${row.cost:.4f}" if row.cost else "",
+    ]
+
+
+def notes(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> list[str]:
+    said = []
+    if len(trees) > 1:
+        found = reliability(trees)
+        more = "" if found.ships else f"; {found.seeds_needed} seeds would make .8"
+        said.append(
+            f"Reliability of paths across seeds: {found.of_the_mean:.2f} of the mean of {found.seeds} seeds ({found.of_one_seed:.2f} "
+            f"of one, {found.upper_half:.2f} among the better half of the paths){more}."
+        )
+    if agree is not None:
+        said.append(
+            f"Real runs tell {agree.resolved} of {agree.pairs} pairs of engineers apart; the atlas orders {agree.agree:g} of "
+            "these alike."
+        )
+    return said
+
+
+def agreed(rows: list[Row], real: Mapping[str, Any]) -> Agreement:
+    truth = {name: {int(seed): value for seed, value in by_seed.items()} for name, by_seed in real["success"].items()}
+    return agreement({row.name: row.values for row in rows if row.counts}, truth)
+
+
+def store(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> None:
+    spec = trees[0].spec
+    draw(trees, rows, RESULTS / f"atlas_{spec.name}.png")
+    figures: dict[str, Any] = {
+        "seeds": [tree.seed for tree in trees],
+        "held_out": spec.held_out,
+        "rows": [as_json(row, rows) for row in rows],
+        "reliability": asdict(reliability(trees)) if len(trees) > 1 else None,
+        "agreement": None if agree is None else asdict(agree),
+    }
+    (RESULTS / f"atlas_{spec.name}.md").write_text(markdown(trees, rows, agree), encoding="utf-8")
+    record(f"atlas_{spec.name}", figures)
+
+
+def markdown(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> str:
+    """The table for a page."""
+    lines = [["who chooses", "% of the test", "taken", "distance"], ["---", "---:", "---:", "---:"]]
+    lines += [cells(row, rows)[:4] for row in rows]
+    written = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    said = f"{len(trees)} seeds, means and 95 % intervals; taken: of the way from the mean path to the best path."
+    return "\n\n".join([written, " ".join([said, *notes(trees, rows, agree)])]) + "\n"
+
+
+def as_json(row: Row, rows: list[Row]) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "success": asdict(row.success),
+        "taken": taken(row, rows),
+        "by_seed": row.values,
+        "paths": {seed: list(path) for seed, path in row.paths.items()},
+        "median_distance": None if row.nearness is None else row.nearness.median,
+        "bound": None if row.nearness is None else row.nearness.bound,
+        "counts": row.counts,
+    }
+
+
+# Evidence
+
+
+def _add_evidence(commands: Any) -> None:
+    parser = commands.add_parser("evidence", help="whether engineers read what they are told")
+    _add_engineer(parser)
+    parser.add_argument("--context", help="what a language model is told: V1 to V6, informed, full")
+    parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
+    parser.set_defaults(do=do_evidence)
+
+
+def do_evidence(arguments: argparse.Namespace) -> None:
+    console, options = make_console(), model_options(arguments)
+    trees = [
+        tree
+        for name in arguments.atlas or built(arguments.trees, weak=True)
+        for tree in read_trees(arguments.trees / spec_named(name).name, spec_named(name))
+    ]
+    if not trees:
+        raise SystemExit(
+            "no tree of a weak policy is built: python -m benchmarks.atlas build weak-waits, and the others"
+        )
+    distances = Distances(trees[0].spec.run.world.made)
+    found = {
+        label: read_by(trees, engineer, own | for_models(engineer, options), distances, arguments.transcripts)
+        for label, (engineer, own) in wanted(arguments.engineer).items()
+    }
+    console.print(gains_table(trees))
+    console.print(evidence_table(found))
+    if arguments.record:
+        brings = {weak: {entry: asdict(one) for entry, one in row.items()} for weak, row in gains(trees).items()}
+        answers = {name: {"planted": asdict(one), "altered": asdict(two)} for name, (one, two) in found.items()}
+        record("atlas_evidence", {"gains": brings, "engineers": answers})
+
+
+def gains_table(trees: list[Tree]) -> Table:
+    found = gains(trees)
+    drawn = plain_table(
+        "what one stage on an entry brings a policy that lacks one thing, over keeping its config, in points"
+    )
+    drawn.add_column("lacks")
+    for entry in trees[0].spec.menu:
+        drawn.add_column(entry, justify="right")
+    for weak, row in found.items():
+        drawn.add_row(weak, *(one.percent(signed=True) for one in row.values()))
+    return drawn
+
+
+def read_by(
+    trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
+) -> tuple[Planted, Altered]:
+    player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
+    renamed = replace(player, deal_of="other letters", knob="variant") if isinstance(player, Chooser) else None
+    names = list(dict.fromkeys(diagnosis_of(tree) for tree in trees))
+    causes = lambda tree: {cause: report_of(cause, tree.report(())) for cause in names}  # noqa: E731
+    one_each = list({diagnosis_of(tree): tree for tree in trees}.values())
+    return planted(trees, player), altered(one_each, causes, falsified, player, renamed)
+
+
+def evidence_table(found: Mapping[str, tuple[Planted, Altered]]) -> Table:
+    first = next(iter(found.values()))[0]
+    drawn = plain_table(
+        f"{first.asked} policies with a known weakness; following the diagnosis gains {first.followed.percent(signed=True)}, choosing "
+        f"evenly {first.at_random.percent(signed=True)}, the best entry {first.best.percent(signed=True)}",
+        "right: names what the policy lacks; same totals: right where totals say nothing; kept: the answer stays where one "
+        "number is a lie, and where names and letters change",
+    )
+    for heading in ("engineer", "right", "gain", "same totals", "kept, a lie", "kept, renamed"):
+        drawn.add_column(heading, justify="left" if heading == "engineer" else "right")
+    for name, (one, two) in found.items():
+        kept = "" if two.renamed is None else percent(two.renamed)
+        row = (
+            percent(one.right),
+            one.gain.percent(signed=True),
+            percent(two.same_totals),
+            percent(two.falsified),
+            kept,
+        )
+        drawn.add_row(name, *row)
+    return drawn
+
+
+# Real runs
+
+
+def _add_real(commands: Any) -> None:
+    parser = commands.add_parser("real", help="the same engineers in real runs of the same root, depth and budgets")
+    parser.add_argument("atlas", help=f"one of {', '.join(names())}, or a file")
+    parser.add_argument("--engineers", help="only these of the roster, separated by semicolons")
+    parser.add_argument("--seeds", help="only these seeds")
+    parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")
+    parser.add_argument("--out", type=Path, default=Path("runs/atlas-real"), help="folder of the runs")
+    parser.set_defaults(do=do_real)
+
+
+def do_real(arguments: argparse.Namespace) -> None:
+    console, spec = make_console(), spec_named(arguments.atlas)
+    chosen = arguments.engineers.split(";") if arguments.engineers else list(ROSTER)
+    arms, out = real_arms(spec, chosen), arguments.out / spec.name
+    seeds = parse_seeds(arguments.seeds + ",") if arguments.seeds else list(spec.seeds)
+    execute(arms, seeds, out, jobs=arguments.jobs, ended=lambda job: console.print(f"finished {job.folder}"))
+    record(f"atlas_{spec.name}_real", {"success": real_success(arms, list(spec.seeds), out)})
+
+
+def real_arms(spec: AtlasSpec, chosen: list[str]) -> Arms:
+    """The run of the tree, once for each engineer."""
+    run = spec.run
+    common = {name: value for name, value in run.engineer.options.items() if name in COMMON_OPTIONS}
+    return {
+        name: run.model_copy(update={"engineer": EngineerSpec(name=ROSTER[name][0], options=common | ROSTER[name][1])})
+        for name in chosen
+    }
+
+
+def real_success(arms: Arms, seeds: list[int], out: Path) -> dict[str, dict[int, float]]:
+    """Success on the test after the last stage, by engineer and seed, of what is finished."""
+    found: dict[str, dict[int, float]] = {}
+    for name in arms:
+        for seed in seeds:
+            folder = out / folder_name(name) / f"seed{seed}"
+            if (folder / "test.json").exists():
+                run = RunFolder(folder)
+                assert run.test is not None
+                found.setdefault(name, {})[seed] = pooled(run.test.last, run.world.about.objective)
+    return found
 
 
 if __name__ == "__main__":

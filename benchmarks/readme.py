@@ -26,7 +26,11 @@ def page() -> str:
         f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![every arm over the budget, and every seed on the test](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("study_*.md"))
     ]
-    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies])
+    trees = [
+        f"## Atlas: {path.stem.removeprefix('atlas_').replace('-', ' ')}\n\n![every stage of the tree, and the ways engineers take](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
+        for path in sorted(RESULTS.glob("atlas_*.md"))
+    ]
+    return "\n".join([HEAD + "\n".join(rows) + "\n", *studies, *trees])
 
 
 def row(path: Path) -> str:

@@ -12,7 +12,7 @@ Where nothing succeeds any more, or the target does clearly worse than it did, t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,6 +161,9 @@ def make(
     *,
     space: Space | None = None,
     guard: Guard = NO_GUARD,
-    thresholds: Thresholds | None = None,
+    thresholds: Thresholds | Mapping[str, float] | None = None,
 ) -> RulesEngineer:
+    """``thresholds`` may be those that differ from the defaults, as a run's file has them."""
+    if isinstance(thresholds, Mapping):
+        thresholds = Thresholds(**thresholds)
     return RulesEngineer(space=space, guard=guard, thresholds=thresholds)

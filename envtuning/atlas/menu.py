@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 from string import ascii_uppercase
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from engineers.knobs import dump, find_knobs
 from engineers.report import StageReport
-from envtuning.atlas.spec import FIRST, TARGET, UNIFORM, Path_
+from engineers.roles import SliceKnobs, find_slices
+from envtuning.atlas.spec import UNIFORM, Path_
 from envtuning.atlas.store import Tree
 from envtuning.worlds.world import summary_of
 
@@ -52,9 +55,33 @@ def menu_at(tree: Tree, path: Path_, *, deal_of: str | None = None, knob: str = 
     """A node's menu. Along a way the letters stay; another ``deal_of`` deals others."""
     world = tree.spec.run.world.made
     letters = deal(list(tree.spec.menu), str(tree.seed) if deal_of is None else deal_of)
-    summaries = {name: "; ".join(summary_of(config, world.about)) for name, config in tree.entries(path).items()}
+    entries = tree.entries(path)
+    summaries = {name: "; ".join(summary_of(config, world.about)) for name, config in entries.items()}
+    for name, more in rules_of(entries).items():
+        summaries[name] = "; ".join([*more, summaries[name]])
     anew = {name: " (drawn anew for every stage)" for name, said in tree.spec.menu.items() if said == UNIFORM}
     return menu_of(letters, {name: said + anew.get(name, "") for name, said in summaries.items()}, knob)
+
+
+def rules_of(entries: dict[str, BaseModel]) -> dict[str, list[str]]:
+    """What the entries differ in besides their slices, by entry: 'num agents 3'."""
+    data = {name: dump(config) for name, config in entries.items()}
+    slices = {piece.share.path[0] for config in entries.values() for piece in shared_slices(config) if piece.share}
+    fields = [field for field in next(iter(data.values())) if field not in slices]
+    differ = [field for field in fields if any(one[field] != other[field] for one, other in pairwise(data.values()))]
+    return {
+        name: [f"{field.replace('_', ' ')} {said(values[field])}" for field in differ] for name, values in data.items()
+    }
+
+
+def shared_slices(config: BaseModel) -> list[SliceKnobs]:
+    return [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
+
+
+def said(value: Any) -> str:
+    if isinstance(value, dict):  # weights
+        return " or ".join(str(key) for key in value)
+    return str(value)
 
 
 def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB) -> Menu:
@@ -71,10 +98,12 @@ def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB
 
 def as_menu(report: StageReport, menu: Menu, tree: Tree, path: Path_) -> StageReport:
     """The report with every config told as the choice that it was."""
-    took = [tree.spec.named(FIRST), *path]
+    took = [tree.spec.first_entry, *path]
     history = [
         record.model_copy(update={"config": menu.json(entry)})
         for record, entry in zip(report.history, took, strict=False)
     ]
-    changes = {"config": menu.json(took[-1]), "target": menu.json(tree.spec.named(TARGET)), "history": history}
+    entry = tree.spec.target_entry
+    target = {} if entry is None else menu.json(entry)
+    changes = {"config": menu.json(took[-1]), "target": target, "history": history}
     return report.model_copy(update=changes)

@@ -9,7 +9,7 @@ from statistics import fmean, median
 import numpy as np
 from numpy.typing import NDArray
 
-from envtuning.atlas.spec import TARGET, Path_
+from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
 from envtuning.atlas.walk import Player, Walk, walk
 from envtuning.studies.intervals import Interval, t_mean
@@ -62,7 +62,9 @@ class Row:
 
 def references(trees: Sequence[Tree]) -> list[Row]:
     """Best path, chosen on the other seeds; the oracle of one step; the target at every step; the mean of all paths."""
-    rows = [greedy(trees), same_entry("target only", trees, trees[0].spec.named(TARGET)), mean_path(trees)]
+    target = trees[0].spec.target_entry
+    alone = [] if target is None else [same_entry("target only", trees, target)]
+    rows = [greedy(trees), *alone, mean_path(trees)]
     return [best_path(trees), *rows] if len(trees) > 1 else rows
 
 

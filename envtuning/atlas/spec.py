@@ -43,6 +43,9 @@ class AtlasSpec(Frozen):
         description="Entries by name. 'first': the preset's first config; 'target'; 'uniform': the whole space evenly, drawn "
         "anew at every node; else a config, laid over the first one with every share at 0.",
     )
+    diagnosis: str | None = Field(
+        None, description="The entry that teaches what the root cannot do, where that is known."
+    )
     held_out: bool = Field(False, description="Whether this tree's scores are kept out of all tuning.")
 
     @model_validator(mode="after")
@@ -50,16 +53,22 @@ class AtlasSpec(Frozen):
         for name in self.menu:
             if not name.isalnum():
                 raise ValueError(f"menu entry {name!r}: name it with letters and digits alone")
-        for kind in (FIRST, TARGET):
-            if list(self.menu.values()).count(kind) != 1:
-                raise ValueError(
-                    f"menu: exactly one entry is {kind!r}, there are {list(self.menu.values()).count(kind)}"
-                )
+        often = {kind: list(self.menu.values()).count(kind) for kind in (FIRST, TARGET)}
+        if often[FIRST] != 1:
+            raise ValueError(f"menu: exactly one entry is 'first', there are {often[FIRST]}")
+        if often[TARGET] > 1:
+            raise ValueError(f"menu: at most one entry is 'target', there are {often[TARGET]}")
+        if self.diagnosis is not None and self.diagnosis not in self.menu:
+            raise ValueError(f"diagnosis {self.diagnosis!r} is not on the menu: {', '.join(self.menu)}")
         return self
 
-    def named(self, kind: Named) -> str:
-        """The name of the entry of this kind."""
-        return next(name for name, said in self.menu.items() if said == kind)
+    @property
+    def first_entry(self) -> str:
+        return next(name for name, said in self.menu.items() if said == FIRST)
+
+    @property
+    def target_entry(self) -> str | None:
+        return next((name for name, said in self.menu.items() if said == TARGET), None)
 
     @cached_property
     def run(self) -> RunSpec:

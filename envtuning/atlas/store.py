@@ -28,6 +28,7 @@ class Tree:
     seed: int
     reports: Mapping[Path_, StageReport]
     folder: Path | None = None
+    label: str = ""  # of a tree whose reports were altered
 
     def report(self, path: Path_, engineer: str = "") -> StageReport:
         """What an engineer that went this way would have been told after its last stage."""

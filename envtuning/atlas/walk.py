@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -19,7 +20,7 @@ from engineers.proposal import Engineer, Proposal, Usage
 from engineers.registry import COMMON_OPTIONS, TAKES_NOTHING
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances
-from envtuning.atlas.menu import as_menu, menu_at
+from envtuning.atlas.menu import KNOB, as_menu, menu_at
 from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
 from envtuning.runs.seeds import derive
@@ -72,9 +73,11 @@ class Chooser:
 
     name: str
     make: MakeEngineer
+    deal_of: str | None = None  # other letters than the seed's own
+    knob: str = KNOB  # what the choice is called
 
     def step(self, tree: Tree, path: Path_) -> Step:
-        menu = menu_at(tree, path)
+        menu = menu_at(tree, path, deal_of=self.deal_of, knob=self.knob)
         report = as_menu(tree.report(path, self.name), menu, tree, path)
         current = menu.model.model_validate(report.config)
         proposal = self.make(tree, len(path)).propose(report, current, None)
@@ -126,18 +129,28 @@ def _step(entry: str, proposal: Proposal[Any], distance: float | None = None, sp
     )
 
 
-def by_name(name: str, *, mode: str = "free", **options: Any) -> MakeEngineer:
-    """How the engineer of this name is made for a question, seeded as it would be in a run of the tree's seed."""
+def by_name(name: str, *, mode: str = "free", transcripts: Path | None = None, **options: Any) -> MakeEngineer:
+    """How the engineer of this name is made for a question, seeded as it would be in a run of the tree's seed.
+
+    ``transcripts`` is a folder in which every seed's exchanges are kept; ``replay/FOLDER`` reads one.
+    """
 
     def make(tree: Tree, stage: int) -> Engineer:
         run = tree.spec.run
         own = run.engineer.options if mode == "free" else {}
         common = {option: value for option, value in own.items() if option in COMMON_OPTIONS}
         guard = {"guard": guard_of(tree)} if mode == "free" else {}
-        given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | options
-        return engineers.make(name, **given)
+        kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None else {}
+        given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | kept | options
+        backend, _, folder = name.partition("/")
+        return engineers.make(f"replay/{transcript_of(Path(folder), tree)}" if backend == "replay" else name, **given)
 
     return make
+
+
+def transcript_of(folder: Path, tree: Tree) -> Path:
+    """Where a walk's exchanges are kept."""
+    return folder / tree.spec.name / f"transcript-seed{tree.seed}{'-' if tree.label else ''}{tree.label}.jsonl"
 
 
 def player_of(name: str, mode: str, distances: Distances, **options: Any) -> Player:

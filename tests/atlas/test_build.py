@@ -18,9 +18,9 @@ def files(folder):
 
 
 def test_two_builds_are_identical_in_one_process_and_in_two(spec, stored, tmp_path):
-    build(spec, tmp_path / "again", tmp_path / "work", jobs=2)
-    assert files(tmp_path / "again") == files(stored)
-    assert len(files(stored)) == 2 * len(spec.seeds)
+    build(spec, tmp_path / "again", tmp_path / "work", seeds=spec.seeds[:2], jobs=2)
+    assert len(files(tmp_path / "again")) == 2 * 2
+    assert files(tmp_path / "again").items() < files(stored).items()
     assert not any((tmp_path / "work" / spec.name).iterdir())
 
 
@@ -94,7 +94,8 @@ def test_what_is_no_atlas_is_said_so(spec, tmp_path):
     ("menu", "said"),
     [
         ({"easy": "first", "hard": "target"}, "at least 3"),
-        ({"easy": "first", "b": "uniform", "c": "uniform"}, "exactly one entry is 'target'"),
+        ({"easy": "target", "b": "uniform", "c": "uniform"}, "exactly one entry is 'first'"),
+        ({"easy": "first", "b": "target", "c": "target"}, "at most one entry is 'target'"),
         ({"easy": "first", "hard": "target", "a-b": "uniform"}, "letters and digits"),
     ],
 )

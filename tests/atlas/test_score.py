@@ -84,7 +84,7 @@ def test_a_model_that_is_right_gets_the_best_and_one_at_random_the_mean(trees):
     assert row.tokens == 15 * 2 * len(trees)
     assert row.cost == pytest.approx(0.001 * 2 * len(trees))
     rng = random.Random(0)
-    means = [row_of("random", trees, model_chooser(at_random(rng))).success.mean for _ in range(60)]
+    means = [row_of("random", trees, model_chooser(at_random(rng))).success.mean for _ in range(30)]
     spread = np.std([tree.tested[path] for tree in trees for path in leaves(tree)])
     assert abs(fmean(means) - mean_path(trees).success.mean) < 4 * spread / np.sqrt(len(means) * len(trees))
     assert fmean(means) < row.success.mean

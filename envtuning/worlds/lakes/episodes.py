@@ -112,8 +112,8 @@ def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
 
 
 def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str, float]:
-    """Valid rates of one size's episodes split by what the config's knobs control: whether a wait is needed, and how far the
-    goals are. A kind that has no board is left out.
+    """Valid rates of one size's episodes split by what the config's knobs control: whether a wait is needed, how far the
+    goals are, and how many agents there are where that differs. A kind that has no board is left out.
     """
     boards = np.array([episode.case for episode in episodes])
     valid = np.array([episode.succeeded for episode in episodes])
@@ -128,6 +128,9 @@ def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str
         "valid_where_goals_are_near": distance < middle,
         "valid_where_goals_are_far": distance > middle,
     }
+    counts = np.asarray(cases.num_agents)[boards]
+    if len(found := np.unique(counts)) > 1:
+        kinds |= {f"valid_with_{count}_agents": counts == count for count in found}
     return {name: round(float(valid[kind].mean()), 3) for name, kind in kinds.items() if kind.any()}
 
 

@@ -1,0 +1,51 @@
+"""A tree as a picture: every node by stage and success, and the engineers' ways through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from envtuning.atlas.score import Row
+from envtuning.atlas.store import Tree
+
+COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#ccb974", "#64b5cd", "#8c8c8c")
+SHOWN = 8  # engineers, spread from the best to the worst
+
+
+def draw(trees: Sequence[Tree], rows: Sequence[Row], path: Path) -> None:
+    """Grey: all stages, means over seeds. Colours: the mean success of where an engineer stood after each stage."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    spec = trees[0].spec
+    figure, axes = pyplot.subplots(figsize=(8.5, 5), layout="constrained")
+    means = {node: 100 * fmean(tree.tested[node] for tree in trees) for node in trees[0].tested}
+    for node, value in means.items():
+        if node:
+            axes.plot([len(node) - 1, len(node)], [means[node[:-1]], value], color="#b0b0b0", linewidth=0.5, zorder=1)
+    walked = [row for row in rows if row.paths]
+    for row, colour in zip(spread(walked, SHOWN), COLOURS, strict=False):
+        ways = [[tree.tested[row.paths[tree.seed][:stage]] for tree in trees] for stage in range(spec.depth + 1)]
+        values = [100 * fmean(stage) for stage in ways]
+        axes.plot(range(spec.depth + 1), values, "o-", color=colour, linewidth=2.2, markersize=4, zorder=3)
+        axes.annotate(
+            f"{row.name} {values[-1]:.1f}", (spec.depth, values[-1]), (6, 0), textcoords="offset points", fontsize=8, color=colour, va="center"
+        )  # fmt: skip
+    axes.set_xticks(range(spec.depth + 1), ["root", *(f"stage {number}" for number in range(1, spec.depth + 1))])
+    axes.set_xlim(-0.1, spec.depth + 0.9)
+    axes.set_ylabel("valid plans on the test, %")
+    axes.set_title(f"{spec.name}: {len(means)} stages a seed, means over {len(trees)} seeds", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=130, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def spread(rows: Sequence[Row], count: int) -> list[Row]:
+    """At most so many, from the best to the worst."""
+    ordered = sorted(rows, key=lambda row: -row.success.mean)
+    if len(ordered) <= count:
+        return ordered
+    return [ordered[round(place * (len(ordered) - 1) / (count - 1))] for place in range(count)]

@@ -1,0 +1,78 @@
+"""The papers' ablation for cents: one language model, told more and more, on stages that were trained once.
+
+``python -m benchmarks.context --engineer openai/gpt-5-mini`` asks it in every context, V1 to V6 and ours, through every tree of the
+atlas; the caps hold for all questions together.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks._record import record
+from benchmarks.atlas import HERE, as_json, built, for_models, spec_named
+from engineers.model.context import CONTEXTS
+from engineers.model.meter import Meter
+from envtuning.atlas.distance import Distances
+from envtuning.atlas.score import Row, references, row_of
+from envtuning.atlas.store import Tree, read_trees
+from envtuning.atlas.walk import Player, player_of
+from envtuning.show.console import make_console, plain_table
+
+ASKED = ("V1", "V2", "V3", "V4", "V5", "V6", "informed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--engineer", required=True, help="a language model, as engineers.make takes it")
+    parser.add_argument("--atlas", action="append", help="a tree; default: all that are built")
+    parser.add_argument("--contexts", default=",".join(ASKED), help=f"of {', '.join(CONTEXTS)}")
+    parser.add_argument("--max-cost", type=float, help="US dollars that all questions together may cost")
+    parser.add_argument("--max-total-tokens", type=int, help="tokens that they may take")
+    parser.add_argument("--transcripts", type=Path, default=Path("runs/context"), help="folder for the exchanges")
+    parser.add_argument("--trees", type=Path, default=HERE, help="folder of all trees")
+    parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
+    arguments = parser.parse_args()
+    meter = Meter(max_total_tokens=arguments.max_total_tokens, max_cost=arguments.max_cost)
+    contexts, figures = arguments.contexts.split(","), {}
+    for name in arguments.atlas or built(arguments.trees):
+        trees = read_trees(arguments.trees / spec_named(name).name, spec_named(name))
+        rows = ablation(trees, players(arguments.engineer, contexts, meter, arguments.transcripts, trees))
+        make_console().print(table(trees, rows))
+        figures[name] = [as_json(row, rows) for row in rows]
+    if arguments.record:
+        record(f"context_{arguments.engineer.replace('/', '_')}", figures)
+
+
+def players(
+    engineer: str, contexts: list[str], meter: Meter, transcripts: Path, trees: list[Tree]
+) -> dict[str, Player]:
+    """The engineer once for each context; its exchanges are kept apart."""
+    distances = Distances(trees[0].spec.run.world.made)
+    found: dict[str, Player] = {}
+    for context in contexts:
+        options: dict[str, Any] = for_models(engineer, {"meter": meter, "context": context})
+        found[context] = player_of(engineer, "menu", distances, transcripts=transcripts / context, **options)
+    return found
+
+
+def ablation(trees: list[Tree], asked: dict[str, Player]) -> list[Row]:
+    """A row for each context, in the order given, and what could have been reached."""
+    return [*(row_of(context, trees, player) for context, player in asked.items()), *references(trees)]
+
+
+def table(trees: list[Tree], rows: list[Row]) -> Table:
+    drawn = plain_table(f"{trees[0].spec.name}: {len(trees)} seeds, % of the test at the leaf, 95 % intervals")
+    for heading in ("told", "success", "fallbacks", "tokens", "cost"):
+        drawn.add_column(heading, justify="left" if heading == "told" else "right")
+    for row in rows:
+        cost = "unknown" if row.cost is None else f"${row.cost:.4f}"
+        drawn.add_row(row.name, row.success.percent(), str(row.fallbacks), f"{row.tokens:,}", cost)
+    return drawn
+
+
+if __name__ == "__main__":
+    main()

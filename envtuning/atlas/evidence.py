@@ -1,0 +1,99 @@
+"""Does an engineer read what it is told? Asked on trees of one stage whose root cannot do one known thing.
+
+*Planted*: the reports of policies with a weakness; right is the entry that teaches what they lack, and what following it really
+brings was trained. *Altered*: the same question with other evidence, or with the same evidence in other words. An engineer that
+follows the evidence changes its answer in the first case and keeps it in the second; one that follows a habit does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from engineers.report import StageReport
+from envtuning.atlas.store import Tree
+from envtuning.atlas.walk import Player
+from envtuning.studies.intervals import Interval, t_mean
+
+
+@dataclass(frozen=True)
+class Planted:
+    """How an engineer answers known weaknesses."""
+
+    asked: int
+    right: float  # part of the answers that name the diagnosis
+    gain: Interval  # of the test's success over keeping the config, by what was chosen
+    followed: Interval  # the same by always following the diagnosis
+    at_random: Interval  # and by choosing evenly
+    best: Interval  # and by always taking the entry that turned out best
+
+
+def diagnosis_of(tree: Tree) -> str:
+    assert tree.spec.diagnosis is not None, f"{tree.spec.name} has no diagnosis"
+    return tree.spec.diagnosis
+
+
+def answer(tree: Tree, player: Player) -> str:
+    """The entry that is chosen at the root."""
+    return player.step(tree, ()).entry
+
+
+def gain(tree: Tree, entry: str) -> float:
+    """What one stage on the entry brings over one more stage on what there was."""
+    return tree.tested[(entry,)] - tree.tested[(tree.spec.first_entry,)]
+
+
+def gains(trees: Sequence[Tree]) -> dict[str, dict[str, Interval]]:
+    """By weakness and entry, what one stage brings over keeping the config: whether each diagnosis is one."""
+    found: dict[str, dict[str, Interval]] = {}
+    for name in dict.fromkeys(diagnosis_of(tree) for tree in trees):
+        weak = [tree for tree in trees if diagnosis_of(tree) == name]
+        found[name] = {entry: t_mean([gain(tree, entry) for tree in weak]) for entry in weak[0].spec.menu}
+    return found
+
+
+def planted(trees: Sequence[Tree], player: Player) -> Planted:
+    """Every weakness on every seed; intervals over all of them."""
+    chosen = [answer(tree, player) for tree in trees]
+    return Planted(
+        asked=len(trees),
+        right=fmean(entry == diagnosis_of(tree) for tree, entry in zip(trees, chosen, strict=True)),
+        gain=t_mean([gain(tree, entry) for tree, entry in zip(trees, chosen, strict=True)]),
+        followed=t_mean([gain(tree, diagnosis_of(tree)) for tree in trees]),
+        at_random=t_mean([fmean(gain(tree, entry) for entry in tree.spec.menu) for tree in trees]),
+        best=t_mean([max(gain(tree, entry) for entry in tree.spec.menu) for tree in trees]),
+    )
+
+
+def told(tree: Tree, report: StageReport, label: str) -> Tree:
+    """The tree with another report at its root."""
+    return replace(tree, reports={**tree.reports, (): report}, label=label)
+
+
+@dataclass(frozen=True)
+class Altered:
+    """How answers move with the evidence, and with what is none. Each a part of the questions; None: not asked."""
+
+    same_totals: float  # right where only the causes differ, not the totals
+    falsified: float  # kept where one number is a lie and all others say what they said
+    renamed: float | None  # kept where the knob has another name and the entries other letters
+
+
+def altered(
+    trees: Sequence[Tree],
+    causes: Callable[[Tree], Mapping[str, StageReport]],
+    falsify: Callable[[StageReport], StageReport],
+    player: Player,
+    renamed: Player | None,
+) -> Altered:
+    """``causes``: for a tree, by diagnosis, reports with equal totals."""
+    right, unmoved, same = [], [], []
+    for tree in trees:
+        for cause, report in causes(tree).items():
+            chosen = answer(told(tree, report, cause), player)
+            right.append(chosen == cause)
+            unmoved.append(answer(told(tree, falsify(report), f"{cause}-lie"), player) == chosen)
+            if renamed is not None:
+                same.append(answer(told(tree, report, f"{cause}-renamed"), renamed) == chosen)
+    return Altered(fmean(right), fmean(unmoved), fmean(same) if same else None)

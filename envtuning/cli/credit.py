@@ -1,0 +1,31 @@
+"""The command that says which change of a proposal earned its gain."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.arguments import Run, Trusted
+from envtuning.runs.folder import RunFolder, raise_unless_whole
+from envtuning.studies import credit as crediting
+
+
+@app.command()
+def credit(
+    folder: Run,
+    stage: Annotated[int, typer.Option(min=1, help="The stage that the proposal was trained in.")],
+    seeds: Annotated[int, typer.Option(min=crediting.FEWEST_SEEDS, help="Paired seeds.")] = crediting.FEWEST_SEEDS,
+    cases: Annotated[int, typer.Option(min=1, help="Cases for each slice of the target.")] = crediting.PER_SLICE,
+    trust: Trusted = None,
+) -> None:
+    """Train a stage again with each of the proposal's changes taken back: which of them earned the gain."""
+    with told(), trusting(trust):
+        run = RunFolder(folder)
+        raise_unless_whole(run)
+        found = crediting.credit(
+            run, stage, seeds=seeds, per_slice=cases, ended=lambda line: console.print(line, highlight=False)
+        )
+        console.print(crediting.table(found))
+        console.print(f"figures: {crediting.write(found, run)}", highlight=False)

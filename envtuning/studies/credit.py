@@ -1,0 +1,246 @@
+"""Credit: which change of a proposal earned its gain.
+
+From the checkpoint that the proposal was written for, the same stage is trained again on paired seeds: once on the config as it was
+(*keep*), once on the proposal, and once on the proposal with each group of knobs taken back. What a group's taking back loses is its
+credit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from engineers.knobs import KnobError, changes, find_knobs, with_values
+from envtuning.loop.validation import draw_suites
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.seeds import derive
+from envtuning.show.console import plain_table
+from envtuning.studies.intervals import Interval, t_mean
+from envtuning.trainees import make_trainee, unit_for
+from envtuning.worlds.world import InfeasibleConfig
+
+KEEP, PROPOSAL = "keep", "proposal"
+MOST_GROUPS = 8
+FEWEST_SEEDS = 5
+PER_SLICE = 200  # cases for each slice of the target, drawn for credit alone
+
+Path_ = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Knobs that are taken back together: those that mean the same in different slices."""
+
+    name: str
+    turned: dict[Path_, tuple[Any, Any]]  # what they were and what the proposal made of them, by their places
+
+
+@dataclass(frozen=True)
+class Share:
+    """One group's credit."""
+
+    name: str
+    changed: list[str]  # "slices.4.share: 0.3 → 1.0"
+    success: Interval | None  # of the proposal without it; None where that cannot be drawn
+    credit: Interval | None  # what the proposal has more, paired by seed
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What a proposal was worth, and which of its changes earned it."""
+
+    run: str
+    stage: int
+    engineer: str
+    metric: str
+    unit: str
+    amount: int  # trained in each arm
+    cases: int
+    seeds: list[int]
+    keep: Interval
+    proposal: Interval
+    gain: Interval  # of the proposal over keep, paired by seed
+    groups: list[Share]
+
+
+def groups_of(keep: Any, proposal: Any) -> list[Group]:
+    """What was changed, by kind of knob; beyond ``MOST_GROUPS`` kinds the last group holds the rest."""
+    patterns = {knob.path: knob.pattern for config in (keep, proposal) for knob in find_knobs(config, ("*",))}
+    found: dict[str, dict[Path_, tuple[Any, Any]]] = {}
+    for path, old, new in changes(keep, proposal):
+        found.setdefault(patterns.get(path, path[0]), {})[path] = (old, new)
+    if len(found) > MOST_GROUPS:
+        names = list(found)
+        rest = {path: pair for name in names[MOST_GROUPS - 1 :] for path, pair in found.pop(name).items()}
+        found["the rest"] = rest
+    return [Group(name, turned) for name, turned in found.items()]
+
+
+def without(proposal: Any, group: Group) -> Any:
+    """The proposal with the group as it was. Raises ``KnobError``."""
+    return with_values(proposal, {path: old for path, (old, _) in group.turned.items()})
+
+
+def credit(
+    run: RunFolder,
+    number: int,
+    *,
+    seeds: int = FEWEST_SEEDS,
+    per_slice: int = PER_SLICE,
+    ended: Callable[[str], None] = lambda line: None,
+) -> Credit:
+    """Of the proposal that stage ``number`` was trained on. What was trained before a kill is not trained again."""
+    keep, proposal = both(run, number)
+    if seeds < FEWEST_SEEDS:
+        raise RunError(f"{seeds} seeds say too little of a difference: give at least {FEWEST_SEEDS}")
+    arms: dict[str, Any] = {KEEP: keep, PROPOSAL: proposal}
+    groups, refused = groups_of(keep, proposal), {}
+    for group in groups:
+        try:
+            arms[group.name] = without(proposal, group)
+            run.world.check(arms[group.name])
+        except (KnobError, InfeasibleConfig) as error:
+            arms.pop(group.name, None)
+            refused[group.name] = str(error)
+    bench = _Bench(run, number, list(arms.values()), per_slice)
+    try:
+        found = {name: [bench.success(name, arms[name], seed, ended) for seed in range(seeds)] for name in arms}
+    finally:
+        bench.close()
+    return _credit(bench, found, groups, refused)
+
+
+def both(run: RunFolder, number: int) -> tuple[Any, Any]:
+    """The config that the engineer had before it, and the one that it wrote. Raises ``RunError`` where there is no such pair."""
+    if not 1 <= number < len(run.done_stages):
+        last = len(run.done_stages) - 1
+        raise RunError(f"stage {number} of {run.path} was written by no engineer and finished: give one of 1 to {last}")
+    before, chosen = run.stage(number - 1).report, run.stage(number).config
+    assert before is not None
+    assert chosen is not None
+    keep = run.world.config_type.model_validate(before.config)
+    if keep == chosen.config:
+        raise RunError(f"stage {number} of {run.path} kept the config as it was: there is no change to give credit to")
+    return keep, chosen.config
+
+
+class _Bench:
+    """Trains arms from one checkpoint, and remembers on the disk what came of them."""
+
+    def __init__(self, run: RunFolder, number: int, configs: Sequence[Any], per_slice: int) -> None:
+        spec, self.run, self.number, self.per_slice = run.spec, run, number, per_slice
+        done = run.stage(number).done
+        assert done is not None
+        self.amount = done.trained[spec.unit]
+        held_out = draw_suites(spec).held_out
+        self.cases = run.world.draw(
+            spec.target, per_slice, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out
+        )
+        self.trainee = make_trainee(
+            spec.trainee.kind,
+            world=run.world,
+            room=run.world.room([*spec.written_configs, *configs]),
+            exclude=(*held_out, self.cases),
+            seed=derive(spec.seed, "trainee"),
+            **unit_for(spec.trainee.kind, spec.unit),
+            **spec.trainee.options,
+        )
+        self.file = run.path / "credit" / f"stage{number:02d}.jsonl"
+        atomic.make_folder(self.file.parent)
+        self.known = {
+            _key(line): line["success"] for line in (atomic.read_lines(self.file) if self.file.exists() else ())
+        }
+
+    def success(self, arm: str, config: Any, seed: int, ended: Callable[[str], None]) -> float:
+        """Of this arm after the stage, on cases that nothing was trained on."""
+        line = {"arm": arm, "seed": seed, "config": config.model_dump(mode="json"), "per_slice": self.per_slice}
+        if _key(line) not in self.known:
+            self.trainee.load(self.run.stage(self.number - 1).checkpoint)
+            self.trainee.train(config, self.amount, seed=derive(self.run.spec.seed, "credit", self.number, seed))
+            spec = self.run.spec
+            episodes = self.run.world.play(
+                self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
+            )
+            objective = self.run.world.about.objective
+            value = float(np.mean([episode.metrics[objective] for episode in episodes]))
+            atomic.append_line(self.file, line | {"success": value})
+            self.known[_key(line)] = value
+            ended(f"{arm}, seed {seed}: {value:.3f}")
+        return self.known[_key(line)]
+
+    def close(self) -> None:
+        self.trainee.close()
+
+
+def _key(line: Mapping[str, Any]) -> str:
+    return repr((line["seed"], line["config"], line["per_slice"]))
+
+
+def _credit(
+    bench: _Bench, found: Mapping[str, list[float]], groups: Sequence[Group], refused: Mapping[str, str]
+) -> Credit:
+    run, chosen = bench.run, bench.run.stage(bench.number).config
+    assert chosen is not None
+    return Credit(
+        run=run.name,
+        stage=bench.number,
+        engineer=chosen.engineer,
+        metric=run.world.about.objective,
+        unit=run.spec.unit,
+        amount=bench.amount,
+        cases=len(bench.cases),
+        seeds=list(range(len(found[KEEP]))),
+        keep=t_mean(found[KEEP]),
+        proposal=t_mean(found[PROPOSAL]),
+        gain=_paired(found[PROPOSAL], found[KEEP]),
+        groups=[_share(group, found, refused.get(group.name, "")) for group in groups],
+    )
+
+
+def _share(group: Group, found: Mapping[str, list[float]], note: str) -> Share:
+    changed = [f"{'.'.join(path)}: {_said(old)} → {_said(new)}" for path, (old, new) in group.turned.items()]
+    if group.name not in found:
+        return Share(group.name, changed, None, None, f"cannot be taken back alone: {note}")
+    values = found[group.name]
+    return Share(group.name, changed, t_mean(values), _paired(found[PROPOSAL], values))
+
+
+def _paired(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    return t_mean([one - other for one, other in zip(ours, theirs, strict=True)])
+
+
+def _said(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def table(found: Credit) -> Table:
+    """What each change earned, the most first."""
+    drawn = plain_table(
+        f"stage {found.stage} of {found.run}, written by {found.engineer}: {100 * found.keep.mean:.1f} % kept as it was, "
+        f"{found.proposal.percent()} as proposed, gain {found.gain.percent(signed=True)}",
+        f"{found.metric.replace('_', ' ')} on {found.cases} cases after {found.amount:,} {found.unit.replace('_', ' ')}; "
+        f"{len(found.seeds)} paired seeds, 95 % intervals",
+    )
+    for heading in ("taken back", "without it", "its credit", "changes"):
+        drawn.add_column(heading, justify="left" if heading in ("taken back", "changes") else "right")
+    for group in sorted(found.groups, key=lambda group: -(group.credit.mean if group.credit else -1.0)):
+        success = "" if group.success is None else group.success.percent()
+        earned = group.note if group.credit is None else group.credit.percent(signed=True)
+        drawn.add_row(
+            group.name, success, earned, "; ".join(group.changed[:4]) + ("; …" if len(group.changed) > 4 else "")
+        )
+    return drawn
+
+
+def write(found: Credit, run: RunFolder) -> Path:
+    """The figures in the run's folder."""
+    path = run.path / "credit" / f"stage{found.stage:02d}.json"
+    atomic.write_json(path, asdict(found))
+    return path

@@ -1,0 +1,190 @@
+"""Fake engineers in every part: one that reads, one with a habit, one that draws lots; and the commands, end to end."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+
+import pytest
+import yaml
+
+from benchmarks import atlas, context
+from benchmarks.causes import EPISODES, KIND, falsified, report_of
+from engineers.model.chat import Completion
+from engineers.model.engineer import ModelEngineer
+from engineers.model.meter import Meter
+from envtuning.atlas.build import build
+from envtuning.atlas.evidence import altered, gains, planted
+from envtuning.atlas.spec import load_atlas
+from envtuning.atlas.store import read_trees
+from envtuning.atlas.walk import Chooser
+from tests.atlas.conftest import SMALL
+
+MENU = {
+    "keep": "first",
+    "waits": {"slices": {3: {"share": 1.0, "hole_ratio": 0.25, "wait_ratio": 1.0}}},
+    "holes": {"slices": {3: {"share": 1.0, "hole_ratio": 0.4, "wait_ratio": 0.0}}},
+    "boards": {"slices": {4: {"share": 0.5, "hole_ratio": 0.1}, 5: {"share": 0.5, "hole_ratio": 0.1}}},
+    "agents": {"num_agents": 3, "slices": {3: {"share": 1.0, "hole_ratio": 0.1, "wait_ratio": 0.0}}},
+}
+
+
+@pytest.fixture(scope="module")
+def weak(tmp_path_factory):
+    """Two trees with the closed-form learner; one is said to lack larger boards, the other waits."""
+    folder, found = tmp_path_factory.mktemp("weak"), []
+    for diagnosis in ("boards", "waits"):
+        said = SMALL | {"name": f"weak-{diagnosis}", "depth": 1, "seeds": [5, 6], "menu": MENU, "diagnosis": diagnosis}
+        file = folder / f"{diagnosis}.yaml"
+        file.write_text(yaml.safe_dump(said | {"changes": SMALL["changes"] | {"target.num_agents": {2: 0.5, 3: 0.5}}}))
+        spec = load_atlas(file)
+        build(spec, folder / spec.name, folder / "work")
+        found += read_trees(folder / spec.name, spec)
+    return found
+
+
+class Chat:
+    model = "fake"
+
+    def __init__(self, choose):
+        self.choose = choose
+
+    def complete(self, messages, schema, *, max_tokens):
+        [(knob, said)] = schema["properties"]["config"]["properties"].items()
+        letter = self.choose(messages[-1]["content"], said)
+        return Completion(json.dumps({"reasons": [], "config": {knob: letter}}), 1, 1, 0.0)
+
+
+def reads(prompt, said):
+    """Finds the cause in the report's own words, and the entry that answers it in the legend's."""
+    lies = [line for line in prompt.splitlines() if "wait is needed 0," in line]
+    lost = dict(re.findall(r"- (\d): \d+ of \d+ failed: (.*)", prompt))
+    if "hole" in " ".join(lost.values()):
+        wanted = r"hole ratio 0\.4"
+    elif "3" not in lost and "5" in lost:
+        wanted = r"5×5 50%"
+    elif lies:
+        wanted = r"wait ratio 1,"
+    else:
+        wanted = r"num agents 3"
+    return re.search(rf"(\w): [^A-E]*{wanted}", said["description"]).group(1)
+
+
+def player(choose, **more):
+    return Chooser("fake", lambda tree, stage: ModelEngineer(Chat(choose), context="informed"), **more)
+
+
+def in_all_parts(trees, choose):
+    names = list(KIND)
+    found = altered(
+        trees[:1],
+        lambda tree: {cause: report_of(cause, tree.report(())) for cause in names},
+        falsified,
+        player(choose),
+        player(choose, deal_of="others", knob="variant"),
+    )
+    return found.same_totals, found.falsified, found.renamed
+
+
+def test_who_reads_is_right_in_all_parts(weak):
+    assert in_all_parts(weak, reads) == (1.0, 1.0, 1.0)
+
+
+def test_a_habit_is_told_from_reading(weak):
+    habit = lambda prompt, said: re.search(r"(\w): [^A-E]*hole ratio 0\.4", said["description"]).group(1)  # noqa: E731
+    assert in_all_parts(weak, habit) == (1 / 4, 1.0, 1.0)
+    always_a = in_all_parts(weak, lambda prompt, said: "A")
+    assert always_a[0] <= 1 / 4
+    assert always_a[2] < 1.0  # a habit of letters is moved by other letters
+
+
+def test_lots_are_right_by_chance_and_keep_nothing(weak):
+    rng = random.Random(0)
+    found = [in_all_parts(weak, lambda prompt, said: rng.choice(said["enum"])) for _ in range(20)]
+    for part in zip(*found, strict=True):
+        assert sum(part) / len(part) == pytest.approx(1 / 5, abs=0.15)
+
+
+def test_planted_weaknesses_are_scored_by_what_following_them_brings(weak):
+    class Knows:
+        name = "knows"
+
+        def __init__(self, chosen):
+            self.chosen = chosen
+
+        def step(self, tree, path):
+            return type("Step", (), {"entry": self.chosen(tree)})
+
+    best = planted(weak, Knows(lambda tree: tree.spec.diagnosis))
+    assert best.right == 1.0
+    assert best.gain == best.followed
+    keeps = planted(weak, Knows(lambda tree: "keep"))
+    assert keeps.right == 0.0
+    assert keeps.gain.mean == 0.0
+    assert keeps.best.mean >= max(keeps.followed.mean, keeps.at_random.mean)
+    rows = gains(weak)
+    assert rows.keys() == {"boards", "waits"}
+    assert all(row["keep"].mean == 0.0 for row in rows.values())
+    assert best.followed.mean == pytest.approx((rows["boards"]["boards"].mean + rows["waits"]["waits"].mean) / 2)
+
+
+def test_causes_have_equal_totals_and_a_lie_is_one_number(weak):
+    base = weak[0].report(())
+    for cause in KIND:
+        report = report_of(cause, base)
+        assert sum(sum(result.failures.values()) for result in report.results) == 2 * EPISODES
+        lie = falsified(report)
+        before, after = (report.model_dump(), lie.model_dump())
+        assert before.pop("results")[:-1] == after.pop("results")[:-1]
+        assert before == after
+        assert (
+            sum(a != b for a, b in zip(str(report.results[-1]).split(), str(lie.results[-1]).split(), strict=True)) == 1
+        )
+
+
+def test_the_commands_end_to_end(weak, stored, spec, tmp_path, monkeypatch, capsys):
+    """Score, evidence and the ablation of contexts, with a model whose replies are recorded and replayed."""
+    trees = tmp_path / "trees"
+    trees.mkdir()
+    (trees / "small").symlink_to(stored)
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
+    shown = []
+    monkeypatch.setattr(
+        atlas, "make_console", lambda: type("C", (), {"print": lambda self, *a, **k: shown.append(a[0])})()
+    )
+    monkeypatch.setattr(context, "make_console", atlas.make_console)
+
+    def run(module, *arguments):
+        monkeypatch.setattr(sys, "argv", ["atlas", *map(str, arguments)])
+        module.main()
+
+    run(atlas, "--engineer", "rules", "--engineer", "ladder", "--atlas", tmp_path / "small.yaml", "--trees", trees)
+    assert {"rules", "ladder", "best path", "mean path"} <= set(shown[0].columns[0]._cells)
+    assert "Reliability of paths across seeds" in shown[1]
+    asked = {name: player(lambda prompt, said: "B") for name in ("V1", "informed")}
+    rows = context.ablation(read_trees(stored, spec), asked)
+    assert [row.name for row in rows[:2]] == ["V1", "informed"]
+    assert rows[0].paths == rows[1].paths
+    assert context.players("rules", ["V1"], Meter(), tmp_path, read_trees(stored, spec)).keys() == {"V1"}
+
+
+def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):
+    from envtuning.atlas.distance import Distances
+    from envtuning.atlas.score import row_of
+    from envtuning.atlas.walk import player_of, transcript_of
+
+    trees = read_trees(stored, spec)
+    rng = random.Random(1)
+
+    def recording(tree, stage):
+        return ModelEngineer(
+            Chat(lambda prompt, said: rng.choice(said["enum"])), transcript=transcript_of(tmp_path, tree)
+        )
+
+    walked = row_of("drawn", trees, Chooser("drawn", recording))
+    distances = Distances(spec.run.world.made)
+    again = row_of("drawn", trees, player_of(f"replay/{tmp_path}", "menu", distances))
+    assert again.paths == walked.paths
+    assert again.tokens == walked.tokens
