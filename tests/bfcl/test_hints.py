@@ -116,6 +116,8 @@ def test_templates_blank_values_and_are_stable(v4):
     assert template_of("cat", '{"error": "cat: \'a b.txt\': Is a directory"}') == "cat: cat: {}: Is a directory"
     missing = "Error during execution: GorillaFileSystem.mv() missing 1 required positional argument: 'destination'"
     assert is_template(template_of("mv", missing))
+    for nothing_said in ("cd", "cd: ", ": gone"):
+        assert is_template(nothing_said) == (nothing_said == ": gone")
     for template in common_templates(v4, 40):
         assert is_template(template)
 

@@ -13,6 +13,8 @@ def ray_session() -> Iterator[None]:
     pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(include_dashboard=False, num_cpus=4, object_store_memory=100 * 1024**2, log_to_driver=False)
+        ray.init(
+            address="local", include_dashboard=False, num_cpus=4, object_store_memory=100 * 1024**2, log_to_driver=False
+        )
         yield
         ray.shutdown()

@@ -23,7 +23,7 @@ def _message(result: str) -> str:
             said = json.loads(result)
         except ValueError:
             return result
-        return str(said.get("error", said.get("message", result))) if isinstance(said, dict) else result
+        return str(said.get("error", said.get("message", result)))
     return result.removeprefix("Error during execution: ")
 
 
