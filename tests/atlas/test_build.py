@@ -17,6 +17,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.prove  # `make test` builds twice in one process, the second time with kills
 def test_two_builds_are_identical_in_one_process_and_in_two(spec, stored, tmp_path):
     build(spec, tmp_path / "again", tmp_path / "work", seeds=spec.seeds[:2], jobs=2)
     assert len(files(tmp_path / "again")) == 2 * 2

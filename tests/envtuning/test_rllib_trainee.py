@@ -275,7 +275,7 @@ def test_two_remote_learners_stay_in_step(make):
     assert_identical(dict(leaves(states.result_or_errors[0].get()[DEFAULT_MODULE_ID])), runner_weights(trainee)[0])
 
 
-@pytest.mark.slow
+@pytest.mark.prove  # the PPO trainee, which shares sampler and network, learns in `make test`
 def test_learns_two_agents_on_5x5_in_seconds(make):
     trainee = make(room=ROOM)
     config = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")

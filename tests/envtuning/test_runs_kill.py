@@ -129,13 +129,12 @@ def test_a_run_killed_at_any_write_resumes_to_the_same_end(runs, spec, undisturb
         assert outcome(folder) == expected, operations[moment]
 
 
-@pytest.mark.parametrize("runs_killed_twice", [1, pytest.param(3, marks=ALL)])
-def test_a_run_killed_at_any_time_and_again_while_it_resumes_ends_the_same(
-    runs, spec, undisturbed, tmp_path, runs_killed_twice
-):
+@pytest.mark.prove  # `make test` kills at single writes
+@pytest.mark.timeout(3_000)
+def test_a_run_killed_at_any_time_and_again_while_it_resumes_ends_the_same(runs, spec, undisturbed, tmp_path):
     expected, _, seconds = undisturbed
     draw = random.Random(SEED + 1)
-    for number in range(runs_killed_twice):
+    for number in range(3):
         folder = killed_at_a_time(runs, spec, tmp_path / f"time-{number}", seconds * draw.uniform(0.1, 0.7))
         assert_nothing_is_half_written(folder)
         again = draw.randrange(3)  # at once: while it clears away what the dead process left
