@@ -192,6 +192,7 @@ HARD = """
 import os, signal, threading, time
 import numpy as np
 import mapf_frozenlake as mfl
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a background shell starts ignores Ctrl-C
 rng = np.random.default_rng(0)
 holes = rng.random((12, 12)) < 0.2
 free = rng.permutation(np.argwhere(~holes))
