@@ -11,6 +11,7 @@ import numpy as np
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.generator import generate
+from mapf_frozenlake.generator.first_boards import MOST
 from mapf_frozenlake.solvers import certify_batch, distance_fields, pibt, solve
 from mapf_frozenlake.solvers.solve import Objective, Waits
 from mapf_frozenlake.types import NUM_ACTIONS, Certificate
@@ -26,7 +27,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     lake = set_of_two[0]
     certificates: tuple[Certificate, ...] = ("reachable", "solvable", "exact")
     for certificate in certificates:
-        yield f"boards, {certificate}", partial(generate, config, 2, certify=certificate, exclude=set_of_two)
+        yield f"boards, {certificate}", partial(generate, config, MOST + 1, certify=certificate, exclude=set_of_two)
     yield "quotas of a config", lambda: generate(LakeConfig.single(4, {2: 1, 3: 1}), 2)
     yield "certificates", lambda: certify_batch(lake.holes[None], lake.starts[None], lake.goals[None])
     for objective in get_args(Objective):

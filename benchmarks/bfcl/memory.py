@@ -17,16 +17,16 @@ SETTLED_AFTER = 1_000  # episodes: until then modules, documents and tasks are r
 WRITERS: tuple[Writer, ...] = (ground_truth, perturbed, random_calls)
 
 
-def run(version: Version, episodes: int = 10_000) -> dict[str, Any]:
+def run(version: Version, episodes: int = 10_000, settled_after: int = SETTLED_AFTER) -> dict[str, Any]:
     """Play right, broken and random plans in turn; the highest resident size before and after, in KiB."""
     package = load(version)
-    _play(package, SETTLED_AFTER)
+    _play(package, settled_after)
     before = highest_kib()
     _play(package, episodes)
     return {
         "version": version,
         "episodes": episodes,
-        "settled_after": SETTLED_AFTER,
+        "settled_after": settled_after,
         "highest_kib_before": before,
         "grown_by_kib": highest_kib() - before,
     }

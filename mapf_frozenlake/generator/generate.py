@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import GenerationError, LakeError
-from mapf_frozenlake.generator import kernel
+from mapf_frozenlake.generator import first_boards, kernel
 from mapf_frozenlake.generator.explain import why_not
 from mapf_frozenlake.generator.strata import Stratum, displacements, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
@@ -135,21 +135,29 @@ class Drawer:
         self, room: InstanceSet, kind: Stratum, indices: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         tally = np.zeros((indices.size, kernel.NUM_FATES), np.int64)
-        common = (
+        wanted = (
             seed_key(self.seed), indices, rows, kind.height, kind.width, kind.num_agents, kind.num_holes, kind.min_distance,
-            self._displacements_of(kind), self.excluded, self.limits.draws, room.holes, room.starts, room.goals, tally,
+            self._displacements_of(kind), self.excluded,
         )  # fmt: skip
+        written = (room.holes, room.starts, room.goals, tally)
+        common = (*wanted, self.limits.draws, *written)
         if kind.certificate == "reachable":
             filled = kernel.fill_reachable(*common)
         elif kind.certificate == "solvable":
             filled = kernel.fill_solvable(*common, self.limits.joint_steps)
         else:
-            exact = (*common, kind.label, self.limits.decisions, self.limits.expansions)
-            filled = kernel.fill_exact(*exact, self._search, room.makespan, room.needs_wait)
+            decided = (kind.label, self.limits.decisions, self.limits.expansions)
+            certified = (room.makespan, room.needs_wait)
+            few_draws = (*wanted, min(self.limits.draws, first_boards.MOST_DRAWS), *written)
+            if first_boards.fill_first(indices.size, (*few_draws, *decided, NO_SEARCH, *certified)):
+                filled = indices.size
+            else:
+                tally[:] = 0
+                filled = kernel.fill_exact(*common, *decided, self._search, *certified)
             if filled == kernel.AWAITS_SEARCH:
                 self._search = address_of_search()
                 tally[:] = 0
-                filled = kernel.fill_exact(*exact, self._search, room.makespan, room.needs_wait)
+                filled = kernel.fill_exact(*common, *decided, self._search, *certified)
         if filled < indices.size:
             raise GenerationError(why_not(kind, tally[filled]))
         room.heights[rows], room.widths[rows] = kind.height, kind.width

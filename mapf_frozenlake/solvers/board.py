@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapf_frozenlake.solvers import bits
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import add, kernel
 
 ANYWHERE, GOALS_ONLY = np.bool_(True), np.bool_(False)  # `may_wait`; numba compiles plain True and False apart
 UNREACHABLE = np.int16(32767)
@@ -45,7 +44,7 @@ def make_board(holes, height, width):
             if holes[row, col]:
                 continue
             cell = row * stride + col
-            bits.add(free, cell)
+            add(free, cell)
             count = 0
             if col > 0 and not holes[row, col - 1]:
                 neighbors[cell, count] = cell - 1

@@ -40,7 +40,7 @@ CALM = random.Random(0)
 
 @pytest.fixture(scope="module")
 def samples(v4):
-    return draw_samples(v4, by_scenario().tasks(v4, "validation"), per_task=3, seed=0)
+    return draw_samples(v4, by_scenario().tasks(v4, "validation"), per_task=2, seed=0)
 
 
 def rate(package, samples, reader, augmenter=None, messages=None):

@@ -43,7 +43,7 @@ def test_v3_ground_truth_is_solved_and_paid(v3_paper):
 
 
 def test_v4_verdicts_are_the_official_ones(v4):
-    agrees(agreement.run("v4", n=600))
+    agrees(agreement.run("v4", n=300))
 
 
 @pytest.mark.prove

@@ -154,6 +154,42 @@ def test_two_steps_of_grpo_in_each_of_the_four_stages(v4, tmp_path):
     learns_in_each_stage(start(RunSpec.model_validate(spec), tmp_path / "run"))
 
 
+class WholeBatches:
+    """Counts as a trainee under GRPO does: in whole batches of replies, the last of them beyond the budget."""
+
+    form = "replies"
+    units = ("samples",)
+
+    def __init__(self, *, grpo, **_):
+        self.batch = grpo["per_device_train_batch_size"] * grpo["gradient_accumulation_steps"]
+
+    def train(self, config, budget, *, seed, on_iteration):
+        steps = math.ceil(budget / self.batch)
+        for _ in range(steps):
+            on_iteration({"samples": self.batch, "loss": 0.0, "grad_norm": 1.0})
+        return {"samples": steps * self.batch}
+
+    def policy(self):
+        return lambda text: DONE
+
+    def save(self, folder):
+        (folder / "weights").touch()
+
+    def load(self, folder):
+        assert (folder / "weights").exists()
+
+    def close(self):
+        pass
+
+
+def test_the_presets_budgets_are_two_steps_in_each_stage(v4, tmp_path, monkeypatch):
+    from envtuning.trainees import KINDS
+
+    monkeypatch.setitem(KINDS, "grpo", f"{__name__}:WholeBatches")
+    run = start(load_spec(PRESET), tmp_path / "run")
+    assert [stage.done.trained["samples"] for stage in run.stages] == [32] * 4
+
+
 @pytest.mark.prove
 @pytest.mark.timeout(3_600)
 def test_the_page_s_commands_make_a_model_and_take_it_through_the_four_stages(v4, tmp_path, monkeypatch):

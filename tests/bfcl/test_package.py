@@ -1,9 +1,7 @@
 """Getting the benchmark's package: what is run, what is accepted, and what a user without it reads."""
 
-import re
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -44,10 +42,3 @@ def test_an_unpacked_wheel_is_taken_by_path_and_a_changed_one_refused(v4, tmp_pa
 def test_both_versions_verify(v4, v3_paper):
     for version in packages.VERSIONS:
         verify(version, find(version))
-
-
-def test_the_page_s_python_runs(v4, capsys):
-    page = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(compile(block, "docs/tools.md", "exec"), {})
-    assert "no call was made" in capsys.readouterr().out

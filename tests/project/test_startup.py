@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COLD, WARM = 35.0, 2.0  # CPU seconds, import included; on a hardware thread whose twin is busy with other tests
+COLD, WARM = 20.0, 2.0  # CPU seconds, import included; on a hardware thread whose twin is busy with other tests
 FIRST_STEP = """
 import sys, time
 import gymnasium as gym, mapf_frozenlake
@@ -30,8 +30,7 @@ def test_the_first_step_comes_soon(tmp_path):
     cold, loaded = first_step(tmp_path)
     compiled = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
     warm, _ = first_step(tmp_path)
-    assert any(name.startswith("kernel.fill_exact") for name in compiled)
-    assert not any(name.startswith(("certify._search", "decide.", "joint.", "solvable.")) for name in compiled)
+    assert {name.partition(".")[0] for name in compiled} == {"kernels"}, "the world alone, nothing that draws boards"
     assert not loaded & {"torch", "ray", "matplotlib", "pygame", "transformers"}
     assert cold < COLD, f"{cold:.1f} s of CPU with nothing compiled"
     assert warm < WARM, f"{warm:.1f} s of CPU with everything compiled"

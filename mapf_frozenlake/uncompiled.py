@@ -1,0 +1,42 @@
+"""Compiled functions as the plain Python that they were made of: the same answers, without the seconds that compiling takes.
+
+For what is wanted a few times only. Numba's ``py_func`` is not enough: it calls the compiled parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numba import typeof
+from numba.core.dispatcher import Dispatcher
+
+
+def is_compiled(compiled: Dispatcher, arguments: tuple[Any, ...]) -> bool:
+    """Whether a call with these arguments would find machine code, in this process or in the machine's cache."""
+    signature = tuple(typeof(argument) for argument in arguments)
+    if signature in compiled.overloads:
+        return True
+    cached = getattr(compiled._cache, "_cache_file", None)  # numba has no public way to ask; None: there is no cache
+    return (
+        cached is not None
+        and cached.load(compiled._cache._index_key(signature, compiled.targetctx.codegen())) is not None
+    )
+
+
+def uncompiled(compiled: Dispatcher) -> Callable[..., Any]:
+    """The function that was compiled, and uncompiled all that it calls. Numbers overflow silently, as in machine code."""
+    return np.errstate(over="ignore")(_plain(compiled))
+
+
+@cache
+def _plain(compiled: Dispatcher) -> FunctionType:
+    function = compiled.py_func
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        if isinstance(names.get(name), Dispatcher):
+            names[name] = _plain(names[name])
+    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
