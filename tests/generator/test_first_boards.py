@@ -90,7 +90,7 @@ def test_where_a_search_is_needed_or_boards_are_rare_or_many_it_is_compiled(noth
 
 def test_what_cannot_be_drawn_says_so_as_ever(nothing_compiled):
     with pytest.raises(GenerationError, match="holes"):
-        generate(LakeConfig.single(4, 2, hole_ratio=1.0, min_distance=4), 1)
+        generate(LakeConfig.single(4, 1, hole_ratio=0.9, min_distance=6), 1)
     assert nothing_compiled == [(1, False)]
 
 
