@@ -20,11 +20,9 @@ def is_compiled(compiled: Dispatcher, arguments: tuple[Any, ...]) -> bool:
     signature = tuple(typeof(argument) for argument in arguments)
     if signature in compiled.overloads:
         return True
-    cached = getattr(compiled._cache, "_cache_file", None)  # numba has no public way to ask; None: there is no cache
-    return (
-        cached is not None
-        and cached.load(compiled._cache._index_key(signature, compiled.targetctx.codegen())) is not None
-    )
+    cache_of: Any = vars(compiled)["_cache"]  # numba has no public way to ask
+    cached = getattr(cache_of, "_cache_file", None)  # None: there is no cache
+    return cached is not None and cached.load(cache_of._index_key(signature, compiled.targetctx.codegen())) is not None
 
 
 def uncompiled(compiled: Dispatcher) -> Callable[..., Any]:

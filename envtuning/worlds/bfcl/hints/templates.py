@@ -28,6 +28,13 @@ def _message(result: str) -> str:
 
 
 def _blank(message: str) -> str:
+    """Blanked until nothing is left to blank: a blank can close a bracket that stood open."""
+    while (blanked := _blank_once(message)) != message:
+        message = blanked
+    return message
+
+
+def _blank_once(message: str) -> str:
     message = _TOOL.sub(r"\1", _QUOTED.sub("{}", message))
     message = _SHELL.sub(r"\1: {}:", message)
     return " ".join(_VALUES.sub("{}", message).split())
