@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
 
-.PHONY: help demo test test-fast prove mutants worlds lint types check format clients fuzz bench bench-quick clean setup setup-dev tools-data
+.PHONY: help demo test test-fast prove mutants worlds lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ format: setup-dev ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs ## The site, into site/: every link and anchor checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 clients: setup-dev ## Every library of docs/compatibility.md, each in an environment of its own (CACHE=folder keeps them)
 	$(BIN)/python -m clients $(CLIENTS) $(if $(CACHE),--cache $(CACHE))
 
@@ -83,6 +86,10 @@ $(VENV)/.runtime: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "installing the test tools and every extra into $(VENV) …"
 	$(PIP) -e ".[all,dev]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[docs]"
 	@touch $@
 
 $(WORLDS)/.ready: pyproject.toml constraints.txt

@@ -11,7 +11,7 @@ from clients.scripts import Script
 HEAD = """# Which libraries the lake works with
 
 Each row was made by running the library, in an environment of its own, against this checkout: `make clients` runs them all and
-writes this page; `python -m clients NAME` one of them. The scripts are in [clients/checks](../clients/checks), figures and
+writes this page; `python -m clients NAME` one of them. The scripts are in `clients/checks`, figures and
 machine in [benchmarks/results/clients.json](../benchmarks/results/clients.json).
 
 | client | versions | from there | what was shown |

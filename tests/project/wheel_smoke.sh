@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# What a user gets from the wheel alone: it installs into a bare environment, and every command answers and does a small piece of work.
+# Usage: tests/project/wheel_smoke.sh [WHEEL]     (without a wheel, one is built; PYTHON names the interpreter)
+set -euo pipefail
+repository=$(cd "$(dirname "$0")/../.." && pwd)
+where=$(mktemp -d)
+trap 'rm -rf "$where"' EXIT
+"${PYTHON:-python3}" -m venv "$where/venv"
+bin="$where/venv/bin"
+install() { "$bin/pip" install -q --disable-pip-version-check -c "$repository/constraints.txt" ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$@"; }
+if [ $# = 0 ]; then
+  install build
+  "$bin/python" -m build -q --wheel --outdir "$where/dist" "$repository"
+  set -- "$where"/dist/*.whl
+fi
+wheel=$(realpath "$1")
+cd "$where" # the checkout is not on the path
+unset PYTHONPATH
+
+step() { echo "· $*"; }
+quietly() { "$@" >"$where/out" 2>&1 || { cat "$where/out"; echo "failed: $*"; exit 1; }; }
+
+step "the world, without extras"
+install "$wheel"
+quietly "$bin/python" -c "
+import gymnasium as gym, mapf_frozenlake as mfl
+env = gym.make('MAPFFrozenLake-v0', size=4); env.reset(seed=0); env.step(env.action_space.sample())
+instance = mfl.generate(mfl.LakeConfig.single(4, 2), n=1)[0]
+assert mfl.judge(instance, mfl.solve(instance).plan).optimal and len(mfl.load_suite('quick')) == 126
+"
+quietly "$bin/python" -m mapf_frozenlake.suite --help
+quietly "$bin/python" -m mapf_frozenlake.warmup
+if "$bin/envtuning" --help >"$where/out" 2>&1; then echo "envtuning should name the missing extra"; exit 1; fi
+grep -q "pip install" "$where/out"
+
+step "every command of the loop and of the engineers says how it is used"
+install "$wheel[rllib]"
+for command in run resume show report compare replay tensorboard presets pretrain evaluate credit; do quietly "$bin/envtuning" "$command" --help; done
+listed=$("$bin/python" -c "
+import typer.main
+from envtuning.cli import app
+print(' '.join(sorted(typer.main.get_command(app).commands)))")
+[ "$listed" = "compare credit evaluate presets pretrain replay report resume run show tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
+for command in propose prompt list serve; do quietly "$bin/python" -m engineers "$command" --help; done
+quietly "$bin/python" -m envtuning.worlds.bfcl --help
+
+step "a small run, and every view of it"
+export ENVTUNING_TRUST=
+quietly "$bin/envtuning" run scripted --out runs/first
+quietly "$bin/envtuning" resume runs/first
+quietly "$bin/envtuning" show runs/first
+quietly "$bin/envtuning" report runs/first --out page.html
+quietly "$bin/envtuning" replay runs/first --stage 1 --case 0 --out film.svg
+quietly "$bin/envtuning" tensorboard runs/first
+quietly "$bin/envtuning" compare --preset scripted --engineers fixed,rules --seeds 1 --stages 2 --out runs/both
+quietly "$bin/envtuning" presets small-corridors
+quietly "$bin/python" -m engineers list
+quietly "$bin/python" -m engineers propose --report runs/first/stages/01/report.json --engineer rules
+quietly "$bin/python" -m engineers prompt --report runs/first/stages/01/report.json --context V4
+[ -s page.html ] && [ -s film.svg ]
+echo "the wheel works alone on $("$bin/python" --version)"
