@@ -86,7 +86,9 @@ def _target(source: str, link: str) -> str | None:
     """The file that a relative link in ``source`` means, from the repository's root; a folder means the README that is about it."""
     path = os.path.normpath(PurePosixPath(source).parent / link)
     if (ROOT / path).is_dir():
-        path = next((f"{at}/README.md" for at in (path, os.path.dirname(path)) if (ROOT / at / "README.md").exists()), path)
+        path = next(
+            (f"{at}/README.md" for at in (path, os.path.dirname(path)) if (ROOT / at / "README.md").exists()), path
+        )
     return path if (ROOT / path).is_file() else None
 
 

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from engineers.registry import UnknownEngineer, available, make
     from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
 
-announce({"engineers.chat": "engineers.model.chat", "engineers.prompt": "engineers.model.prompt"})
+announce(
+    {
+        "engineers.backends.server": "engineers.backends.compatible_server",
+        "engineers.chat": "engineers.model.chat",
+        "engineers.model.answers": "engineers.model.reading",
+        "engineers.prompt": "engineers.model.prompt",
+    }
+)
 
 _HOMES = {
     "engineers.guard": ("Guard", "check"),

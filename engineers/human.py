@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
-from engineers.model.answers import read_answer
 from engineers.model.context import Context, context_named
 from engineers.model.prompt import build_prompt, require_templates
+from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
 from engineers.model.wire import WireForm
 from engineers.proposal import Proposal, Usage
@@ -67,7 +67,7 @@ class HumanEngineer:
             seen = stamp
             try:
                 text = answer_file.read_text(encoding="utf-8", errors="replace")
-                config, reasons = read_answer(text, form, report, guard=self.guard)
+                config, reasons = read_config(text, form, report, guard=self.guard)
             except ReplyError as error:
                 refusals.append(str(error))
                 (answer_file.parent / "refused.txt").write_text(f"{error}\n", encoding="utf-8")

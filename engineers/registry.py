@@ -31,7 +31,7 @@ BACKENDS: dict[str, str] = {
     "openai": "engineers.backends.openai:make",
     "gemini": "engineers.backends.gemini:make",
     "litellm": "engineers.backends.litellm:make",
-    "server": "engineers.backends.server:make",
+    "server": "engineers.backends.compatible_server:make",
     "local": "engineers.backends.local:make",
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 from envtuning.worlds.bfcl.check import official_verdict
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Version, load
-from envtuning.worlds.bfcl.scripted import perturbed, play
+from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 
@@ -22,7 +22,7 @@ def run(version: Version, n: int = 2_000, seed: int = 0) -> dict[str, Any]:
     disagreements, departed = [], 0
     for _ in range(n):
         task = generator.choice(tasks)
-        talk = play(Conversation(package, task, tool_style="none"), perturbed(package, task, generator))
+        talk = run_script(Conversation(package, task, tool_style="none"), perturbed(package, task, generator))
         ours = bool(talk.scores()["success"])
         official = official_verdict(package, task, talk.trajectory)
         verdicts["solved" if official["valid"] else official["error_type"]] += 1

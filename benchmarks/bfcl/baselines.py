@@ -9,7 +9,7 @@ from typing import Any
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
 from envtuning.worlds.bfcl.rewards import generous_progress
-from envtuning.worlds.bfcl.scripted import POLICIES, Writer, play
+from envtuning.worlds.bfcl.scripted import POLICIES, Writer, run_script
 from envtuning.worlds.bfcl.statistics import scenario_interval
 from envtuning.worlds.bfcl.tasks import load_tasks
 
@@ -32,7 +32,7 @@ def row(package: Package, split: str, writer: Writer, seed: int) -> dict[str, An
     scenarios = []
     for task in load_tasks(package, split):
         generator = random.Random(f"{seed} {task.id}")
-        talk = play(Conversation(package, task, tool_style="none"), writer(package, task, generator))
+        talk = run_script(Conversation(package, task, tool_style="none"), writer(package, task, generator))
         reached = talk.scores() | {"generous_progress": generous_progress(talk.records)}
         for name, values in scores.items():
             values.append(reached[name])

@@ -10,7 +10,7 @@ from typing import Any
 
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
-from envtuning.worlds.bfcl.scripted import Writer, ground_truth, perturbed, play, random_calls
+from envtuning.worlds.bfcl.scripted import Writer, ground_truth, perturbed, random_calls, run_script
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 SETTLED_AFTER = 1_000  # episodes: until then modules, documents and tasks are read for the first time
@@ -36,7 +36,7 @@ def _play(package: Package, episodes: int) -> None:
     tasks = [task for split in SPLITS for task in load_tasks(package, split)]
     for number, task in enumerate(random.Random(episodes).choices(tasks, k=episodes)):
         script = WRITERS[number % len(WRITERS)](package, task, random.Random(number))
-        play(Conversation(package, task, tool_style="none"), script)
+        run_script(Conversation(package, task, tool_style="none"), script)
 
 
 def highest_kib() -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from engineers import ReplyError, StageReport, WireForm
 from engineers.guard import check
-from engineers.model.answers import read_answer
+from engineers.model.reading import read_config
 from mapf_frozenlake import LakeConfig
 
 SLOWEST = 2.0  # seconds of processor time that one reply may take
@@ -52,7 +52,7 @@ def run(n: int, seed: int) -> dict[str, Any]:
 
 def _read(reply: str, form: WireForm[LakeConfig], report: StageReport) -> str:
     try:
-        config, reasons = read_answer(reply, form, report)
+        config, reasons = read_config(reply, form, report)
     except ReplyError as error:
         return _explained(error)
     assert check(config, form.current) == []

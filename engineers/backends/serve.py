@@ -50,7 +50,7 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
             try:
                 request = self._read()
                 with one_at_a_time:
-                    reply = answer(chat, request)
+                    reply = completion_for(chat, request)
             except (BadRequest, ChatError) as error:
                 return self._send(400, _error(str(error)))
             except TimeoutError:
@@ -145,7 +145,7 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def answer(chat: Chat, request: dict[str, Any]) -> dict[str, Any]:
+def completion_for(chat: Chat, request: dict[str, Any]) -> dict[str, Any]:
     """The chat.completions reply to a chat.completions request. Raises ``BadRequest`` or ``ChatError``."""
     limit = request.get("max_tokens") or request.get("max_completion_tokens") or MAX_TOKENS
     if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0:

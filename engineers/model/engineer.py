@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
-from engineers.model.answers import read_answer
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.meter import Meter
 from engineers.model.prompt import build_prompt, build_reask, build_summary_prompt, require_templates
+from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript
 from engineers.model.wire import WireForm
@@ -81,7 +81,7 @@ class ModelEngineer:
                 text = ""
                 try:
                     text = dialogue.ask("proposal", messages, form.schema)
-                    config, reasons = read_answer(text, form, report, guard=self.guard)
+                    config, reasons = read_config(text, form, report, guard=self.guard)
                     return self._proposal(dialogue, config, reasons)
                 except ReplyError as error:
                     dialogue.refuse(error)

@@ -68,7 +68,7 @@ def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunFolde
     run = RunFolder.create(_run_folder(place, path), spec.along(seed, path))
     if parent is not None:
         copy_stages(parent, run, len(path))
-    loop.go(run, stages=len(path) + 1)
+    loop.continue_run(run, stages=len(path) + 1)
     if not _node_file(place, path).exists():
         atomic.make_folder(place / "nodes")
         atomic.write_json(_node_file(place, path), measured(run))

@@ -34,7 +34,7 @@ def diagnosis_of(tree: Tree) -> str:
     return tree.spec.diagnosis
 
 
-def answer(tree: Tree, player: Player) -> str:
+def choice_of(tree: Tree, player: Player) -> str:
     """The entry that is chosen at the root."""
     return player.step(tree, ()).entry
 
@@ -55,7 +55,7 @@ def gains(trees: Sequence[Tree]) -> dict[str, dict[str, Interval]]:
 
 def planted(trees: Sequence[Tree], player: Player) -> Planted:
     """Every weakness on every seed; intervals over all of them."""
-    chosen = [answer(tree, player) for tree in trees]
+    chosen = [choice_of(tree, player) for tree in trees]
     return Planted(
         asked=len(trees),
         right=fmean(entry == diagnosis_of(tree) for tree, entry in zip(trees, chosen, strict=True)),
@@ -66,7 +66,7 @@ def planted(trees: Sequence[Tree], player: Player) -> Planted:
     )
 
 
-def told(tree: Tree, report: StageReport, label: str) -> Tree:
+def with_root_report(tree: Tree, report: StageReport, label: str) -> Tree:
     """The tree with another report at its root."""
     return replace(tree, reports={**tree.reports, (): report}, label=label)
 
@@ -91,9 +91,9 @@ def altered(
     right, unmoved, same = [], [], []
     for tree in trees:
         for cause, report in causes(tree).items():
-            chosen = answer(told(tree, report, cause), player)
+            chosen = choice_of(with_root_report(tree, report, cause), player)
             right.append(chosen == cause)
-            unmoved.append(answer(told(tree, falsify(report), f"{cause}-lie"), player) == chosen)
+            unmoved.append(choice_of(with_root_report(tree, falsify(report), f"{cause}-lie"), player) == chosen)
             if renamed is not None:
-                same.append(answer(told(tree, report, f"{cause}-renamed"), renamed) == chosen)
+                same.append(choice_of(with_root_report(tree, report, f"{cause}-renamed"), renamed) == chosen)
     return Altered(fmean(right), fmean(unmoved), fmean(same) if same else None)

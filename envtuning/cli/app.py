@@ -60,7 +60,7 @@ def trusting(named: list[str] | None, *said: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def errors_in_one_sentence() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
     expected = (
         SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Run, Trusted
 from envtuning.runs.folder import RunFolder, raise_unless_whole
 from envtuning.studies import credit as crediting
@@ -21,7 +21,7 @@ def credit(
     trust: Trusted = None,
 ) -> None:
     """Train a stage again with each of the proposal's changes taken back: which of them earned the gain."""
-    with told(), trusting(trust):
+    with errors_in_one_sentence(), trusting(trust):
         run = RunFolder(folder)
         raise_unless_whole(run)
         found = crediting.credit(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Trusted
 from envtuning.runs.spec import load_spec
 
@@ -31,7 +31,7 @@ def pretrain(
     trust: Trusted = None,
 ) -> None:
     """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
-    with told(), trusting(trust):
+    with errors_in_one_sentence(), trusting(trust):
         from envtuning.trainees.language.commands import pretrain_for
 
         spec = load_spec(what)
@@ -63,7 +63,7 @@ def evaluate(
     max_total_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all questions and replies.")] = None,
 ) -> None:
     """Score a language model on the papers' benchmark, their published rows beside it."""
-    with told():
+    with errors_in_one_sentence():
         from envtuning.trainees.language.evaluate import evaluate_model
 
         with console.status("asking …") as status:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import (
     Engineer,
     Observed,
@@ -51,7 +51,7 @@ def run(
     trust: Trusted = None,
 ) -> None:
     """Run a preset or a file to its end. A run that was interrupted goes on where it was."""
-    with told(), trusting(trust, engineer, *settings or (), *observer or ()):
+    with errors_in_one_sentence(), trusting(trust, engineer, *settings or (), *observer or ()):
         spec = load_spec(what, changes=parse_settings(settings))
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
@@ -60,14 +60,14 @@ def run(
             folder = (
                 out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
             )
-            carry_out(loop.create(folder, one), observer)
+            run_and_report(loop.create(folder, one), observer)
 
 
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
     """Go on with a run that was interrupted; it ends as if it had not been."""
-    with told(), trusting(trust, *observer or ()):
-        carry_out(RunFolder(folder), observer)
+    with errors_in_one_sentence(), trusting(trust, *observer or ()):
+        run_and_report(RunFolder(folder), observer)
 
 
 @app.command()
@@ -84,7 +84,7 @@ def compare(
     trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with told(), trusting(trust, *engineers.split(","), *settings or ()):
+    with errors_in_one_sentence(), trusting(trust, *engineers.split(","), *settings or ()):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         result = comparing.compare(
@@ -105,7 +105,7 @@ def presets(
     name: Annotated[str | None, typer.Argument(help="Print this preset's file, to copy and change.")] = None,
 ) -> None:
     """List the presets, or print one."""
-    with told():
+    with errors_in_one_sentence():
         if name is not None:
             if name not in preset_names():
                 raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
@@ -120,13 +120,13 @@ def presets(
         console.print(listing)
 
 
-def carry_out(one: RunFolder, observers: list[str] | None = None) -> None:
+def run_and_report(one: RunFolder, observers: list[str] | None = None) -> None:
     """Run what is left, then print the tables and where the page lies."""
     heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
     if next_task(one) is None:
         raise_unless_whole(one, checkpoints=True)
         console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
     else:
-        loop.go(one, heard_by)
+        loop.continue_run(one, heard_by)
     console.print(summary(one))
     console.print(f"report page: {write_page([one.path], one.path / 'report.html')}", highlight=False)

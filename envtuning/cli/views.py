@@ -11,7 +11,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from envtuning.cli.app import app, console, told, trusting
+from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Run, Runs, Trusted
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunError, RunFolder, next_task
@@ -29,7 +29,7 @@ def show(
     trust: Trusted = None,
 ) -> None:
     """Each run's table: configs, costs, results, and what went wrong."""
-    with told(), trusting(trust):
+    with errors_in_one_sentence(), trusting(trust):
         for one in opened(folders):
             if watch:
                 watch_table(one)
@@ -48,7 +48,7 @@ def report(
     trust: Trusted = None,
 ) -> None:
     """Write one self-contained HTML page about one run, or about several side by side."""
-    with told(), trusting(trust):
+    with errors_in_one_sentence(), trusting(trust):
         runs = opened(folders)
         page = write_page([one.path for one in runs], out or runs[0].path / "report.html")
         console.print(f"report: {page}", highlight=False)
@@ -61,7 +61,7 @@ def tensorboard(
     trust: Trusted = None,
 ) -> None:
     """Write the runs' metrics as TensorBoard event files, in a folder `tensorboard` each; `tensorboard --logdir RUN` shows them."""
-    with told(), trusting(trust):
+    with errors_in_one_sentence(), trusting(trust):
         files = [EventFiles(one) for one in opened(folders)]
         for each in files:
             console.print(f"event files: {each.catch_up()}", highlight=False)
@@ -83,7 +83,7 @@ def replay(
     trust: Trusted = None,
 ) -> None:
     """Show how a validation board was played."""
-    with told(), trusting(trust):
+    with errors_in_one_sentence(), trusting(trust):
         one = RunFolder(folder)
         film = find_film(one, stage, case)
         if out is not None:

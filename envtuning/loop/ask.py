@@ -62,14 +62,14 @@ def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]
         return recorded
     report = stage.report
     assert report is not None, "a stage that is done has a report"
-    answer = settle(run, stage, report, trainee)
+    answer = ask_engineer(run, stage, report, trainee)
     checked.note(stage.transcript_file)
     checked.write_text(stage.proposal_file, answer.model_dump_json(indent=1) + "\n")
     recorded_before(stage).unlink(missing_ok=True)
     return answer
 
 
-def settle(run: RunFolder, stage: StageFolder, report: StageReport, trainee: LoadTrainee) -> Answer[Any]:
+def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, trainee: LoadTrainee) -> Answer[Any]:
     """Ask, check, and fall back to the current config where the engineer fails or is refused."""
     spec, answer = run.spec, Answer[stage.config_type]  # type: ignore[name-defined]
     current = stage.config_type.model_validate(report.config)

@@ -41,7 +41,7 @@ class Attempt:
         self.said: set[str] = set()  # sentences about odd metrics and policies, each recorded once
         self.stretch = 0  # how many stretches of training are behind us
 
-    def go(self) -> StageOutcome:
+    def run_to_end(self) -> StageOutcome:
         runner, suites = self.runner, self.spec.suites
         unvalidated = 0
         decision = Decision(False, "")
@@ -100,7 +100,7 @@ class Attempt:
         with held_to("save"):
             inside.keep(runner.folder.path, state, self.trainee.save)
 
-    def go_on_from(self, interrupted: inside.Interrupted) -> None:
+    def resume_from(self, interrupted: inside.Interrupted) -> None:
         """Become the attempt that a killed process was at."""
         state = interrupted.state
         with held_to("load"):

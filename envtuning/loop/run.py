@@ -1,6 +1,6 @@
 """The loop: choose a config, train, validate, report, ask, and once at the end open the test suite.
 
-``go`` looks at the folder, does the one thing that is due, and looks again. It keeps nothing between two looks that is not
+``continue_run`` looks at the folder, does the one thing that is due, and looks again. It keeps nothing between two looks that is not
 on the disk, so a first start and a resumption after a kill are the same code.
 """
 
@@ -75,18 +75,18 @@ def raise_unless_editable(spec: RunSpec) -> None:
 def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunFolder:
     """Run a spec to its end in a new folder; a folder that already holds this very run is continued."""
     run = create(folder, spec)
-    go(run, observer)
+    continue_run(run, observer)
     return run
 
 
 def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
     """Continue a run that was interrupted; ends with what it would have ended with."""
     run = RunFolder(folder)
-    go(run, observer)
+    continue_run(run, observer)
     return run
 
 
-def go(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
+def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
     """Do what is left to do, at most up to the given number of stages."""
     with atomic.locked(run.path):
         raise_unless_whole(run)
@@ -179,7 +179,7 @@ class _Loop:
             suites=self.suites,
             load_trainee=lambda renew: self.trainee_before(number, renew),
             observer=self.observer,
-        ).go()
+        ).run_to_end()
 
     def slim(self, kept: int) -> None:
         """Let the trainee take out of older checkpoints what only training on from them needs: moments of gigabytes, say."""

@@ -45,7 +45,7 @@ class StageRunner:
     spent: Counter[str] = field(default_factory=Counter)  # by unit, attempts that diverged included
     incidents: list[Incident] = field(default_factory=list)
 
-    def go(self) -> None:
+    def run_to_end(self) -> None:
         """Afterwards the stage is done. Raises ``RunStopped`` when it failed too often."""
         begin = time.monotonic()
         config, renew = self.chosen.config, False
@@ -63,9 +63,9 @@ class StageRunner:
             try:
                 tried = Attempt(self, config, self.load_trainee(renew), attempt)
                 if interrupted is not None:
-                    tried.go_on_from(interrupted)
+                    tried.resume_from(interrupted)
                     interrupted = None
-                outcome = tried.go()
+                outcome = tried.run_to_end()
             except (TrainingDiverged, InfeasibleConfig, WorkerLost, TraineeFailed) as error:
                 config, renew = self._survive(error, config)
                 if isinstance(error, WorkerLost | TraineeFailed):

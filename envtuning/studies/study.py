@@ -129,13 +129,13 @@ def do(job: Job, observer: Observer | None = None) -> None:
     """Bring one job to its end, in this process."""
     run = RunFolder.create(job.folder, job.spec)
     if job.is_first_stage:
-        loop.go(run, observer, stages=1)
+        loop.continue_run(run, observer, stages=1)
         return
     if next_task(run) is None:
         return
     if job.begun_with is not None:
         copy_stages(RunFolder(job.begun_with), run)
-    loop.go(run, observer)
+    loop.continue_run(run, observer)
 
 
 def copy_stages(source: RunFolder, run: RunFolder, count: int = 1) -> None:

@@ -63,7 +63,7 @@ def _in_step(world: GymWorld[Any], policy: Any, going: list[Copy], name: str) ->
     """Step all copies until each has ended; an episode whenever one has."""
     while going:
         asked, going = going, []
-        for copy, action in zip(asked, answers(policy, asked), strict=True):
+        for copy, action in zip(asked, actions_of(policy, asked), strict=True):
             episode = (
                 _stopped(copy, name, action) if isinstance(action, PolicyError) else _step(world, copy, name, action)
             )
@@ -112,7 +112,7 @@ def _plain(action: Any) -> Any:
     return action.tolist() if isinstance(action, np.ndarray | np.generic) else action
 
 
-def answers(policy: Any, copies: Sequence[Copy]) -> list[Any]:
+def actions_of(policy: Any, copies: Sequence[Copy]) -> list[Any]:
     """An action for each, asked at once. Where that raises they are asked one by one, so that one bad case fails alone."""
     env = copies[0].env
     try:
@@ -120,7 +120,7 @@ def answers(policy: Any, copies: Sequence[Copy]) -> list[Any]:
     except Exception as error:  # whatever a third party's policy raises
         if len(copies) == 1:
             return [error if isinstance(error, PolicyError) else PolicyError(f"{type(error).__name__}: {error}")]
-    return [action for copy in copies for action in answers(policy, [copy])]
+    return [action for copy in copies for action in actions_of(policy, [copy])]
 
 
 def _ask(policy: Any, copies: Sequence[Copy], env: gym.Env) -> list[Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError
-from mapf_frozenlake.evaluation.answers import AnswersFile
 from mapf_frozenlake.evaluation.forms import (
     Answer,
     Form,
@@ -19,6 +18,7 @@ from mapf_frozenlake.evaluation.forms import (
     text_answers,
 )
 from mapf_frozenlake.evaluation.record import record_of
+from mapf_frozenlake.evaluation.reply_file import ReplyFile
 from mapf_frozenlake.evaluation.table import EvaluationTable
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text import plan_prompt
@@ -63,7 +63,7 @@ def evaluate(
         raise LakeError(f"max_workers={max_workers}, batch_size={batch_size}: give at least 1")
     name = name if name is not None else _name_of(policy)
     first_prompt = prompt(suite[0]) if form == "text" else None
-    kept = AnswersFile(resume, suite, form, name, first_prompt) if resume is not None else None
+    kept = ReplyFile(resume, suite, form, name, first_prompt) if resume is not None else None
     answers: dict[int, Answer] = dict(kept.answers) if kept is not None else {}
     missing = [index for index in range(len(suite)) if index not in answers]
     try:

@@ -79,7 +79,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
     for slot in range(num_agents, len(events)):
         events[slot] = _NONE
 
-    conflict = _settle_conflicts(cells, targets, events, num_agents, occupant, claims)
+    conflict = _resolve_conflicts(cells, targets, events, num_agents, occupant, claims)
 
     fell = False
     for i in range(num_agents):
@@ -95,7 +95,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
 
 
 @part
-def _settle_conflicts(cells, targets, events, num_agents, occupant, claims):
+def _resolve_conflicts(cells, targets, events, num_agents, occupant, claims):
     """Send agents whose targets clash back to their own cells until no two clash; True if any did."""
     for i in range(num_agents):
         claims[targets[i]] += 1

@@ -13,10 +13,10 @@ from envtuning.worlds.bfcl.actionability.halves import first_tools, first_varian
 from envtuning.worlds.bfcl.actionability.measure import (
     Condition,
     abstention,
-    carry_out,
     draw_samples,
     gaps,
     masked,
+    play_plan,
     recovered,
     summary,
 )
@@ -75,7 +75,7 @@ def test_what_a_masked_message_tells_is_nothing_and_no_message_can_do_better_tha
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_a_plan_without_a_fault_is_not_spoilt_by_reading(v4, reader):
     for task in load_tasks(v4, "base")[::10]:
-        assert carry_out(v4, task, None, Condition("row", reader), random.Random(0)).solved
+        assert play_plan(v4, task, None, Condition("row", reader), random.Random(0)).solved
 
 
 def desk(**named):

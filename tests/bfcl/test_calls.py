@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envtuning.worlds.bfcl.calls import MAX_CALLS, Answer, Call, Calls, Unreadable, read_action, read_call
+from envtuning.worlds.bfcl.calls import MAX_CALLS, Call, Calls, EndOfTurn, Unreadable, read_action, read_call
 
 CD = Call("cd", (), {"folder": "docs"})
 
@@ -45,7 +45,7 @@ def test_lists_keep_their_order_and_positional_arguments_stay():
 
 @pytest.mark.parametrize("text", ["All done.", "", "[]", "Which file do you mean?", "Done (both files moved)."])
 def test_words_end_the_turn(text):
-    assert isinstance(read_action(text), Answer)
+    assert isinstance(read_action(text), EndOfTurn)
 
 
 @pytest.mark.parametrize(

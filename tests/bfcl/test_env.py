@@ -13,7 +13,7 @@ from envtuning.worlds.bfcl.check import official_verdict
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, PackageError, load
 from envtuning.worlds.bfcl.rewards import generous_progress
-from envtuning.worlds.bfcl.scripted import DONE, POLICIES, play
+from envtuning.worlds.bfcl.scripted import DONE, POLICIES, run_script
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from envtuning.worlds.bfcl.tools import Toolbox
 
@@ -24,7 +24,7 @@ def tasks(v4):
 
 
 def scores(package, task, policy):
-    return play(Conversation(package, task), POLICIES[policy](package, task, random.Random(0))).scores()
+    return run_script(Conversation(package, task), POLICIES[policy](package, task, random.Random(0))).scores()
 
 
 def test_gymnasium_accepts_it(v4):
@@ -84,14 +84,16 @@ def test_stopping_after_the_first_turn_is_not_paid_as_the_whole(v4, tasks):
 
 def test_the_limit_of_steps_ends_the_episode_unsolved_and_unpaid_for_the_rest(v4):
     task = find_task(v4, "multi_turn_base_0")
-    talk = play(Conversation(v4, task), [[as_reply(task.ground_truth[0])], ["[pwd()]"] * 30])
+    talk = run_script(Conversation(v4, task), [[as_reply(task.ground_truth[0])], ["[pwd()]"] * 30])
     assert talk.over
     assert len(talk.records) == 2
     assert len(talk.records[1].steps) == v4.step_limit + 1
     assert talk.scores()["success"] == 0
     assert talk.scores()["progress"] == pytest.approx(1 / task.checked_turns)
     assert official_verdict(v4, task, talk.trajectory)["error_type"] == "multi_turn:force_terminated"
-    within = play(Conversation(v4, task), [["[pwd()]"] * 20, *[[as_reply(calls)] for calls in task.ground_truth[1:]]])
+    within = run_script(
+        Conversation(v4, task), [["[pwd()]"] * 20, *[[as_reply(calls)] for calls in task.ground_truth[1:]]]
+    )
     assert len(within.records) == task.turns
 
 
@@ -99,7 +101,7 @@ def test_saying_nothing_is_worth_nothing(v4, tasks):
     """Public fault: turns without ground truth were given away, .235 on two splits."""
     free = {split: [] for split in SPLITS}
     for task in tasks:
-        talk = play(Conversation(v4, task, tool_style="none"), [])
+        talk = run_script(Conversation(v4, task, tool_style="none"), [])
         reached = talk.scores()
         assert reached["progress"] == reached["syntax"] == reached["success"] == 0
         free[task.split].append(generous_progress(talk.records))
@@ -111,7 +113,7 @@ def test_saying_nothing_is_worth_nothing(v4, tasks):
 def test_an_episode_of_errors_gets_no_format_reward(v4, tasks):
     """Public fault: nothing but {"error": …} got the best format reward."""
     for task in tasks[:20]:
-        talk = play(Conversation(v4, task, reward="syntax"), [['{"error": "I cannot"}']] * task.turns)
+        talk = run_script(Conversation(v4, task, reward="syntax"), [['{"error": "I cannot"}']] * task.turns)
         assert talk.scores()["syntax"] == 0
 
 

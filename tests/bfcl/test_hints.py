@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engineers import WireForm
 from envtuning.worlds.bfcl.__main__ import main as bfcl_command
-from envtuning.worlds.bfcl.actionability.measure import Condition, carry_out, draw_samples, recovered, summary
+from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered, summary
 from envtuning.worlds.bfcl.actionability.readers import READERS
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
@@ -19,7 +19,7 @@ from envtuning.worlds.bfcl.hints import WrittenHints, augment
 from envtuning.worlds.bfcl.hints.check import common_templates, ground_truth_tokens, refusals, telling_words
 from envtuning.worlds.bfcl.hints.rules import MAX_HINT
 from envtuning.worlds.bfcl.hints.templates import is_template, template_of
-from envtuning.worlds.bfcl.scripted import perturbed, play
+from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from tests.engineers.conftest import ScriptedChat
@@ -69,7 +69,7 @@ def test_hints_change_what_is_read_and_nothing_that_is_judged(v4):
     for task in random.Random(1).sample(load_tasks(v4, "base"), 60):
         script = perturbed(v4, task, generator)
         plain, augmented = (
-            play(Conversation(v4, task, augmenter=augmenter, tool_style="none"), script)
+            run_script(Conversation(v4, task, augmenter=augmenter, tool_style="none"), script)
             for augmenter in (None, augment)
         )
         assert plain.results == augmented.results
@@ -85,7 +85,7 @@ def test_ground_truth_draws_next_to_no_hints(v4):
     calls = hints = 0
     for task in load_tasks(v4, "base"):
         talk = Conversation(v4, task, augmenter=augment, tool_style="none")
-        play(talk, [[f"[{', '.join(turn)}]"] if turn else [] for turn in task.ground_truth])
+        run_script(talk, [[f"[{', '.join(turn)}]"] if turn else [] for turn in task.ground_truth])
         calls, hints = calls + len(talk.earlier), hints + talk.hints
     assert hints < 0.02 * calls
 
@@ -93,7 +93,7 @@ def test_ground_truth_draws_next_to_no_hints(v4):
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_reading_hints_spoils_no_plan_that_was_right(v4, reader):
     for task in load_tasks(v4, "base")[::10]:
-        assert carry_out(v4, task, None, Condition("row", reader, augment), random.Random(0)).solved
+        assert play_plan(v4, task, None, Condition("row", reader, augment), random.Random(0)).solved
 
 
 def test_on_test_scenarios_hints_recover_what_stock_messages_do_not(v4):

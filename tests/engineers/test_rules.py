@@ -18,7 +18,7 @@ def lake(**slices):
     return LakeConfig(slices=parts)
 
 
-def told(config, rates, trained=None, history=(), stage=1, target=None, rounds_left=None):
+def report_of(config, rates, trained=None, history=(), stage=1, target=None, rounds_left=None):
     return StageReport(
         stage=stage,
         config=config.model_dump(mode="json"),
@@ -56,7 +56,7 @@ TARGET = lake(s6=(1.0, 0.5))
 
 def test_a_step_goes_to_where_half_should_succeed():
     """.8 here and 0 there: half succeed after 3/8 of the way; the data goes twice as far."""
-    after = propose(told(EASY, {6: 0.0}, {4: 0.8}, target=TARGET), EASY)
+    after = propose(report_of(EASY, {6: 0.0}, {4: 0.8}, target=TARGET), EASY)
     assert after[6].hole_ratio == pytest.approx(0.1 + 0.375 * 0.4, abs=1e-3)
     assert shares(after) == {4: 0.0, 5: 0.5, 6: 0.5}
 
@@ -64,31 +64,31 @@ def test_a_step_goes_to_where_half_should_succeed():
 @pytest.mark.parametrize(("rounds_left", "part"), [(7, 1 / 3), (6, 1 / 2), (5, 0.6), (4, 0.6), (1, 0.6)])
 def test_it_goes_further_when_the_rounds_run_short_but_never_to_where_a_fifth_would_not_succeed(rounds_left, part):
     """Success .5 here and 0 there. Of eight rounds half are for the target; but for now the way ends after 3/5."""
-    report = told(EASY, {6: 0.0}, {4: 0.5}, stage=7 - rounds_left, target=TARGET, rounds_left=rounds_left)
+    report = report_of(EASY, {6: 0.0}, {4: 0.5}, stage=7 - rounds_left, target=TARGET, rounds_left=rounds_left)
     after = engineers.make("rules").propose(report, EASY, EDITABLE).config.slices
     assert (after[6].hole_ratio - 0.1) / 0.4 == pytest.approx(part, abs=2e-3)
 
 
 def test_all_the_data_is_the_target_s_once_it_is_alive():
-    after = propose(told(EASY, {6: 0.25}, {4: 0.7}, target=TARGET), EASY)
+    after = propose(report_of(EASY, {6: 0.25}, {4: 0.7}, target=TARGET), EASY)
     assert shares(after) == {4: 0.0, 5: 0.0, 6: 1.0}
     assert 0.1 < after[6].hole_ratio < 0.5
 
 
 def test_a_target_that_is_no_harder_than_training_is_trained_on():
-    after = propose(told(EASY, {6: 0.6}, {4: 0.9}, target=TARGET), EASY)
+    after = propose(report_of(EASY, {6: 0.6}, {4: 0.9}, target=TARGET), EASY)
     assert (after[6].share, after[6].hole_ratio) == (1.0, 0.5)
 
 
 def test_a_slice_that_nobody_needs_gets_nothing():
     config = lake(s4=(1.0, 0.1), s6=(0.0, 0.1), s8=(0.0, 0.1), s10=(0.0, 0.1))
-    after = propose(told(config, {6: 0.1}, {4: 0.9}, target=TARGET), config)
+    after = propose(report_of(config, {6: 0.1}, {4: 0.9}, target=TARGET), config)
     assert after[8].share == after[10].share == 0.0
 
 
 def test_slices_of_the_target_weigh_by_what_is_to_be_learnt():
     target = lake(s4=(1.0, 0.1), s5=(1.0, 0.1), s6=(1.0, 0.1))
-    after = propose(told(target, {4: 1.0, 5: 0.5, 6: 0.0}, {4: 1.0, 5: 0.5, 6: 0.0}, target=target), target)
+    after = propose(report_of(target, {4: 1.0, 5: 0.5, 6: 0.0}, {4: 1.0, 5: 0.5, 6: 0.0}, target=target), target)
     assert shares(after) == {
         4: pytest.approx(1 / 7, abs=2e-3),
         5: pytest.approx(5 / 7, abs=2e-3),
@@ -101,7 +101,7 @@ def test_a_jump_after_which_nothing_succeeds_is_taken_back_by_half():
     earlier = StageRecord(
         stage=0, config=EASY.model_dump(mode="json"), results=_results({6: 0.0}), training_results=_results({4: 0.7})
     )
-    report = told(hard, {6: 0.0}, {6: 0.01}, history=[earlier], target=TARGET, rounds_left=2)
+    report = report_of(hard, {6: 0.0}, {6: 0.01}, history=[earlier], target=TARGET, rounds_left=2)
     proposal = engineers.make("rules").propose(report, hard, EDITABLE)
     assert shares(proposal.config.slices) == {4: 0.0, 5: 1.0, 6: 0.0}
     assert proposal.config.slices[6].hole_ratio == pytest.approx(0.3)
@@ -115,7 +115,7 @@ def test_ten_episodes_that_all_fail_are_enough_to_take_a_jump_back():
     earlier = StageRecord(
         stage=0, config=EASY.model_dump(mode="json"), results=[], training_results=_results({4: 0.7}, episodes=10)
     )
-    report = told(hard, {}, {}, history=[earlier], target=TARGET, rounds_left=2)
+    report = report_of(hard, {}, {}, history=[earlier], target=TARGET, rounds_left=2)
     report = report.model_copy(update={"training_results": _results({6: 0.0}, episodes=10)})
     assert propose(report, hard)[6].hole_ratio == pytest.approx(0.3)
 
@@ -124,7 +124,9 @@ def test_a_target_that_fell_is_gone_back_for_and_one_within_the_noise_is_not():
     easy, hard = lake(s6=(1.0, 0.2)), lake(s6=(1.0, 0.4))
     earlier = StageRecord(stage=0, config=easy.model_dump(mode="json"), results=_results({6: 0.45}, episodes=200))
     for rate, holes in ((0.2, 0.3), (0.4, 0.4)):
-        report = told(hard, {}, {}, history=[earlier]).model_copy(update={"results": _results({6: rate}, episodes=200)})
+        report = report_of(hard, {}, {}, history=[earlier]).model_copy(
+            update={"results": _results({6: rate}, episodes=200)}
+        )
         assert propose(report, hard)[6].hole_ratio == pytest.approx(holes)
 
 
@@ -133,7 +135,7 @@ def test_a_target_that_fell_is_gone_back_for_and_one_within_the_noise_is_not():
 
 def test_untold_it_opens_every_knob_while_training_does_better_than_the_target():
     config = LakeConfig(slices={4: {"hole_ratio": 0.3, "wait_ratio": 0.3}, 6: {"hole_ratio": 0.3, "wait_ratio": None}})
-    after = engineers.make("rules").propose(told(config, {4: 0.3}, {4: 0.9}), config).config.slices
+    after = engineers.make("rules").propose(report_of(config, {4: 0.3}, {4: 0.9}), config).config.slices
     part = (0.9 - 0.3) / 2  # half of what it does better; half the way to where half succeed is further
     assert after[4].hole_ratio == pytest.approx(0.3 + part * 0.2, abs=1e-3)
     assert after[4].wait_ratio == pytest.approx(0.3 + part * 0.45, abs=1e-3)
@@ -143,19 +145,19 @@ def test_untold_it_opens_every_knob_while_training_does_better_than_the_target()
 @pytest.mark.parametrize("rate", [0.4, 0.9])
 def test_untold_a_target_that_does_as_well_as_training_leaves_difficulties_alone(rate):
     config = lake(s4=(1.0, 0.1))
-    assert propose(told(config, {4: rate}, {4: rate}), config)[4].hole_ratio == 0.1
+    assert propose(report_of(config, {4: rate}, {4: rate}), config)[4].hole_ratio == 0.1
 
 
 def test_dead_is_made_easier_down_to_the_bound():
     config = lake(s4=(1.0, 0.4))
-    assert propose(told(config, {4: 0.0}, {4: 0.0}), config)[4].hole_ratio == pytest.approx(0.3)
+    assert propose(report_of(config, {4: 0.0}, {4: 0.0}), config)[4].hole_ratio == pytest.approx(0.3)
     config = lake(s4=(1.0, 0.0))
-    assert propose(told(config, {4: 0.0}, {4: 0.0}), config)[4].hole_ratio == 0.0
+    assert propose(report_of(config, {4: 0.0}, {4: 0.0}), config)[4].hole_ratio == 0.0
 
 
 def test_untold_share_moves_to_the_frontier():
     config = lake(s3=(0.5, 0.1), s6=(0.3, 0.1), s10=(0.2, 0.1))
-    after = propose(told(config, {3: 0.99, 6: 0.5, 10: 0.0}), config)
+    after = propose(report_of(config, {3: 0.99, 6: 0.5, 10: 0.0}), config)
     total = sum(part.share for part in after.values())
     assert after[6].share / total > 0.45
     assert 0 < after[3].share / total < 0.4
@@ -201,7 +203,7 @@ def simulated_run(name, seed, stages=8):
     config = LakeConfig(slices={size: {"share": 0.25, "hole_ratio": 0.45} for size in sizes})
     config = (
         engineers.make("random", seed=seed, space={"slices.*.hole_ratio": (0.2, 0.6)})
-        .propose(told(config, {}, stage=0), config, EDITABLE)
+        .propose(report_of(config, {}, stage=0), config, EDITABLE)
         .config
     )
     skill, history = dict.fromkeys(sizes, -0.1), []
@@ -217,7 +219,7 @@ def simulated_run(name, seed, stages=8):
                     skill[other] += gain * 0.6 ** (abs(other - size) / 2)
             trained[size] = learner(skill[size], difficulty)
         rates = {size: learner(skill[size], target[size]) for size in sizes}
-        report = told(config, rates, trained, history, stage)
+        report = report_of(config, rates, trained, history, stage)
         history.append(report.records()[-1])
         config = engineers.make(name, seed=seed).propose(report, config, EDITABLE).config
     return sum(rates.values()) / len(rates)
@@ -255,22 +257,22 @@ def test_a_step_back_goes_past_stages_of_the_same_config_and_of_nothing_measured
         record(1, lake(s4=(1.0, 0.2), s5=(0.0, 0.1), s6=(0.0, 0.1)), {}, {}),
         record(2, HARD, {6: 0.0}, {6: 0.9}),
     ]
-    report = told(HARD, {6: 0.0}, {6: 0.01}, history=history, target=TARGET)
+    report = report_of(HARD, {6: 0.0}, {6: 0.01}, history=history, target=TARGET)
     assert taken_back(report, HARD) == {"success fell from 0.70 at stage 0 to 0.01: half taken back"}
     later = [*history, record(3, lake(s4=(1.0, 0.3), s5=(0.0, 0.1), s6=(0.0, 0.1)), {6: 0.0}, {4: 0.6})]
-    report = told(HARD, {6: 0.0}, {6: 0.01}, history=later, target=TARGET)
+    report = report_of(HARD, {6: 0.0}, {6: 0.01}, history=later, target=TARGET)
     assert taken_back(report, HARD) == {"success fell from 0.60 at stage 3 to 0.01: half taken back"}
 
 
 @pytest.mark.parametrize(("before", "now", "back"), [(0.21, 0.07, True), (0.19, 0.07, False), (0.9, 0.09, False)])
 def test_only_the_dead_go_back_and_only_to_where_training_was_alive(before, now, back):
     history = [record(0, EASY, {6: 0.0}, {4: before})]
-    assert bool(taken_back(told(HARD, {6: 0.0}, {6: now}, history=history, target=TARGET), HARD)) == back
+    assert bool(taken_back(report_of(HARD, {6: 0.0}, {6: now}, history=history, target=TARGET), HARD)) == back
 
 
 def test_the_dead_who_remember_no_better_stage_are_eased_and_not_walked_on():
     config = lake(s4=(0.5, 0.1), s6=(0.5, 0.4))
-    report = told(config, {4: 0.0, 6: 0.0}, {4: 0.0, 6: 0.0}, target=TARGET)
+    report = report_of(config, {4: 0.0, 6: 0.0}, {4: 0.0, 6: 0.0}, target=TARGET)
     proposal = engineers.make("rules").propose(report, config, EDITABLE)
     after = proposal.config.slices
     assert after[6].hole_ratio == pytest.approx(

@@ -54,7 +54,7 @@ def whole(spec, ray_session, tmp_path_factory) -> Path:
 def half(spec, ray_session, tmp_path_factory) -> Path:
     """Two of three stages."""
     run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", spec)
-    loop.go(run, stages=2)
+    loop.continue_run(run, stages=2)
     return run.path
 
 

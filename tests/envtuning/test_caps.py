@@ -65,7 +65,7 @@ def one_stage(tmp_path_factory) -> Path:
     spec = load_spec("scripted").with_rounds(2).model_copy(update={"suites": SMALL})
     short = tuple(stage.model_copy(update={"budget": 500, "advance_when": None}) for stage in spec.stages)
     run = RunFolder.create(tmp_path_factory.mktemp("caps") / "run", spec.model_copy(update={"stages": short}))
-    loop.go(run, stages=1)
+    loop.continue_run(run, stages=1)
     return run.path
 
 

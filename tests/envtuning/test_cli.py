@@ -278,7 +278,7 @@ def test_more_rounds_repeat_the_last_with_the_engineer_as_author():
 
 def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, tmp_path):
     run = RunFolder.create(tmp_path / "run", load_spec(file))
-    worker = threading.Thread(target=loop.go, args=(run,))
+    worker = threading.Thread(target=loop.continue_run, args=(run,))
     worker.start()
     while not is_locked(run.path):
         time.sleep(0.01)
@@ -298,7 +298,7 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
     stage = long.stages[0].model_copy(update={"budget": 2_000_000, "advance_when": None})
     run = RunFolder.create(tmp_path / "run", long.model_copy(update={"stages": (stage,)}))
     with pytest.raises(KeyboardInterrupt):
-        loop.go(run, Impatient())
+        loop.continue_run(run, Impatient())
     line = {"kind": "iteration", "spent": 1_234_567}
     with run.stage(0).metrics_file.open("a") as file:
         file.write(json.dumps(line) + "\n")
@@ -310,7 +310,7 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
 
 def test_an_interrupted_run_is_shown_with_how_far_it_is_and_how_to_go_on(file, tmp_path):
     run = RunFolder.create(tmp_path / "run", load_spec(file))
-    loop.go(run, stages=1)
+    loop.continue_run(run, stages=1)
     code, output = envtuning("show", run.path)
     assert code == 0
     assert f"`envtuning resume {run.path}` goes on" in output

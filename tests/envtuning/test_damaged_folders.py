@@ -41,7 +41,7 @@ def whole(spec, tmp_path_factory) -> Path:
 def half(spec, tmp_path_factory) -> Path:
     """Two of three stages."""
     run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", spec)
-    loop.go(run, stages=2)
+    loop.continue_run(run, stages=2)
     return run.path
 
 

@@ -46,7 +46,7 @@ def results(run: RunFolder) -> list[object]:
 def test_a_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_room(spec, small_disk, tmp_path):
     expected = loop.start(spec, tmp_path / "plenty" / "run")
     run = RunFolder.create(small_disk / "run", spec)
-    loop.go(run, stages=1)
+    loop.continue_run(run, stages=1)
     kept = results(run)
     ballast = small_disk / "ballast"
     fill(ballast)
@@ -71,7 +71,7 @@ def fill(path: Path) -> None:
 
 def test_a_read_only_disk_is_told_and_what_is_there_can_still_be_read(spec, small_disk):
     run = RunFolder.create(small_disk / "run", spec)
-    loop.go(run, stages=1)
+    loop.continue_run(run, stages=1)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     ended = CliRunner().invoke(app, ["resume", str(run.path)])
     assert ended.exit_code == 1
@@ -108,7 +108,7 @@ def test_a_disk_that_refuses_at_any_write_loses_nothing(spec, tmp_path, monkeypa
 def test_two_processes_cannot_work_on_one_run(spec, tmp_path):
     run = RunFolder.create(tmp_path / "run", spec)
     with locked(run.path), pytest.raises(RunLocked, match=str(os.getpid())):
-        loop.go(run)
+        loop.continue_run(run)
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):

@@ -138,9 +138,9 @@ def test_what_is_next_depends_on_the_files_alone(recorder, tmp_path):
     spec = spec_of({}, {"config": "engineer"})
     run = RunFolder.create(tmp_path / "run", spec)
     assert next_task(run) == Choose(0)
-    loop.go(run, stages=1)
+    loop.continue_run(run, stages=1)
     assert next_task(run) == Choose(1)
-    loop.go(run)
+    loop.continue_run(run)
     assert next_task(run) is None
     (run.test_file).unlink()
     assert next_task(run) == Test()
@@ -188,9 +188,9 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
         for name, rows in (("first", expected.test.first), ("last", expected.test.last))
     }
     short = RunFolder.create(tmp_path / "two" / "run", spec)
-    loop.go(short, stages=1)
+    loop.continue_run(short, stages=1)
     checked.write_json(short.test_file, turned)
-    loop.go(short)
+    loop.continue_run(short)
     assert short.test.model_dump() == turned != expected.test.model_dump()  # it was there, and of this very run's form
     assert [stage.config for stage in short.stages] == [stage.config for stage in expected.stages]
     assert [stage.answer for stage in short.stages] == [stage.answer for stage in expected.stages]

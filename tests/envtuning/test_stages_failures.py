@@ -312,7 +312,7 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
 
     monkeypatch.setattr(envtuning.loop.ask.checked, "write_text", die)
     with pytest.raises(KeyboardInterrupt):
-        loop.go(run)
+        loop.continue_run(run)
     assert len(questions) == 2  # a bad reply, a good one
     monkeypatch.setattr(envtuning.loop.ask.checked, "write_text", real)
     loop.resume(run.path)

@@ -35,7 +35,7 @@ def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
         """A trial that loses its power after its first stage, once."""
         folder = run_folder(config, tune.get_context().get_trial_id())
         if not folder.exists():
-            loop.go(RunFolder.create(folder, spec_of(config)), stages=1)
+            loop.continue_run(RunFolder.create(folder, spec_of(config)), stages=1)
             raise RuntimeError("the power went")
         trainable(config)
 

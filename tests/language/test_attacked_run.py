@@ -27,7 +27,7 @@ def whole(foreign, tmp_path_factory) -> Path:
 def half(foreign, tmp_path_factory) -> Path:
     """One of two stages."""
     run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", make_spec(foreign, "rules"))
-    loop.go(run, stages=1)
+    loop.continue_run(run, stages=1)
     return run.path
 
 

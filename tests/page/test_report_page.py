@@ -17,7 +17,7 @@ from engineers.report import Incident
 from envtuning.loop.run import start
 from envtuning.runs.spec import load_spec
 from envtuning.show.page import render_page, write_page
-from envtuning.show.page.chart import Chart, Series, draw
+from envtuning.show.page.line_chart import Chart, Series, draw
 from envtuning.show.page.view import view_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

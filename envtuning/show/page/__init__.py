@@ -9,8 +9,8 @@ from typing import Any
 
 from envtuning.extras import needs
 from envtuning.runs import atomic
-from envtuning.show.page.chart import colour
-from envtuning.show.page.charts import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.figures import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
 from envtuning.show.page.view import RunView, view_run
 

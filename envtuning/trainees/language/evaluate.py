@@ -45,7 +45,7 @@ class CappedChat:
             completion = error.spent or Completion("")
             return completion.text
         finally:
-            self._settle(messages, completion, worst)
+            self._record_cost(messages, completion, worst)
 
     def _reserve(self, messages: list[Message]) -> tuple[int, float]:
         """Raises ``BudgetExceeded``."""
@@ -65,7 +65,7 @@ class CappedChat:
             self._flying.cost = (self._flying.cost or 0.0) + worst[1]
             return worst
 
-    def _settle(self, messages: list[Message], completion: Completion | None, worst: tuple[int, float]) -> None:
+    def _record_cost(self, messages: list[Message], completion: Completion | None, worst: tuple[int, float]) -> None:
         """What was really spent takes the place of the worst case; a failure may have been billed in full."""
         with self._lock:
             self._flying.tokens -= worst[0]

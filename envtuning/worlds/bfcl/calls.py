@@ -52,7 +52,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Answer:
+class EndOfTurn:
     """Words for the user: the turn is over."""
 
     text: str
@@ -65,7 +65,7 @@ class Unreadable:
     reason: str
 
 
-Action = Calls | Answer | Unreadable
+Action = Calls | EndOfTurn | Unreadable
 
 
 class CallError(ValueError):
@@ -93,7 +93,7 @@ def read_action(text: str) -> Action:
         body = fenced.group(1).strip()
     if body.startswith(("[", "{")) or _CALL_LIKE.match(body):
         return _read(body)
-    return Answer(body)
+    return EndOfTurn(body)
 
 
 def read_call(text: str) -> Call:
@@ -115,7 +115,7 @@ def _join(actions: list[Action]) -> Action:
 
 def _read(body: str) -> Action:
     if body in ("[]", "{}"):
-        return Answer("")
+        return EndOfTurn("")
     try:
         calls = _read_json(body) if body.startswith(("{", "[{")) or re.match(r"\[\s*\{", body) else _read_python(body)
         if len(calls) > MAX_CALLS:

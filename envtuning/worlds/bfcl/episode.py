@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from envtuning.worlds.bfcl import menu, rewards
-from envtuning.worlds.bfcl.calls import Answer, Call, Calls, Unreadable, read_action
+from envtuning.worlds.bfcl.calls import Call, Calls, EndOfTurn, Unreadable, read_action
 from envtuning.worlds.bfcl.check import GroundTruth, Trajectory, TurnCheck
 from envtuning.worlds.bfcl.events import CallAugmenter, CallEvent
 from envtuning.worlds.bfcl.package import Package
@@ -81,7 +81,7 @@ class Conversation:
         action = read_action(text)
         self._now.replies += 1
         self._spoken += 1
-        if isinstance(action, Answer) or (isinstance(action, Calls) and not action.calls):
+        if isinstance(action, EndOfTurn) or (isinstance(action, Calls) and not action.calls):
             return self._end_turn()
         if isinstance(action, Unreadable):
             self._now.unreadable += 1

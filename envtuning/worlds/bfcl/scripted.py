@@ -21,7 +21,7 @@ Writer = Callable[[Package, Task, random.Random], Script]
 DONE = "That is all I can do here."
 
 
-def play(conversation: Conversation, script: Script) -> Conversation:
+def run_script(conversation: Conversation, script: Script) -> Conversation:
     """Say what the script says; a turn that it does not reach is ended without a call."""
     for replies in [*script, *[[]] * (conversation.task.turns - len(script))]:
         for reply in replies:

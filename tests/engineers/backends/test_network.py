@@ -86,7 +86,7 @@ def make_openai(url: str, **options: Any) -> Engineer:
 
 
 def make_server(url: str, **options: Any) -> Engineer:
-    from engineers.backends.server import make
+    from engineers.backends.compatible_server import make
 
     return make(f"{url}/v1#some/model", **options)
 

@@ -60,7 +60,7 @@ class Sample:
     visible: bool  # a stock message of its turn complains that does not complain without the fault
 
 
-def carry_out(
+def play_plan(
     package: Package, task: Task, fault: Fault | None, condition: Condition, generator: random.Random
 ) -> Outcome:
     """The plan with the fault in it, call by call; complaints are read as the condition says."""
@@ -119,7 +119,7 @@ def draw_samples(
     samples = []
     for task in tasks:
         generator = random.Random(f"{seed} {task.id}")
-        clean = carry_out(package, task, None, unread, generator)
+        clean = play_plan(package, task, None, unread, generator)
         assert clean.solved, f"{task.id}: the plan solves its task, call by call"
         names = list(variants)
         generator.shuffle(names)
@@ -128,7 +128,7 @@ def draw_samples(
             fault = draw(package, task, variant, generator)
             if fault is None or len(task.plan[fault.turn]) > LONG_TURN:
                 continue
-            outcome = carry_out(package, task, fault, unread, generator)
+            outcome = play_plan(package, task, fault, unread, generator)
             if not outcome.solved:
                 shows = outcome.complaints[fault.turn] > clean.complaints[fault.turn]
                 samples.append(Sample(task, fault, shows))
@@ -141,7 +141,7 @@ def draw_samples(
 def recovered(package: Package, samples: Sequence[Sample], condition: Condition, seed: int = 0) -> list[bool]:
     """For each sample whether its task was solved after all."""
     return [
-        carry_out(package, s.task, s.fault, condition, random.Random(f"{seed} {s.task.id} {s.fault.variant}")).solved
+        play_plan(package, s.task, s.fault, condition, random.Random(f"{seed} {s.task.id} {s.fault.variant}")).solved
         for s in samples
     ]
 

@@ -16,7 +16,7 @@ from envtuning.worlds.bfcl.hints.rules import MAX_HINT, augment
 from envtuning.worlds.bfcl.hints.templates import is_template, template_of
 from envtuning.worlds.bfcl.hints.written import WrittenHints
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
-from envtuning.worlds.bfcl.scripted import perturbed, play
+from envtuning.worlds.bfcl.scripted import perturbed, run_script
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import documents, load_tasks
 
@@ -86,7 +86,7 @@ def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[st
     """The error templates that mistakes on the training scenarios bring up most often: keys for an engineer to write hints for."""
     counts: Counter[str] = Counter()
     for task in by_scenario().tasks(package, "train"):
-        talk = play(
+        talk = run_script(
             Conversation(package, task, tool_style="none"), perturbed(package, task, random.Random(f"{seed} {task.id}"))
         )
         errors = [(call, result) for call, result in talk.earlier if result.error and call.name in talk.toolbox.names]

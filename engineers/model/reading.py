@@ -15,7 +15,7 @@ from engineers.report import StageReport
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
-def read_answer(
+def read_config(
     text: str,
     form: WireForm[ConfigT],
     report: StageReport,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envtuning.show.page.chart import Chart, Series, colour, draw
+from envtuning.show.page.line_chart import Chart, Series, colour, draw
 from envtuning.show.page.view import RunView
 
 WHOLE = (0.0, 1.0)

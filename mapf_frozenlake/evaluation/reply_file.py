@@ -23,7 +23,7 @@ def digest_of(suite: InstanceSet) -> str:
     return joined.hexdigest()[:16]
 
 
-class AnswersFile:
+class ReplyFile:
     """Holds the answers that are there, and takes new ones: a line is on the disk before the next answer is asked for.
 
     A last line that was cut off by a kill is dropped; any other broken line, or the file of another suite, policy
