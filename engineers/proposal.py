@@ -61,7 +61,9 @@ class Proposal(BaseModel, Generic[ConfigT]):
     reasons: list[Change] = Field(default_factory=list)
     usage: Usage = Field(default_factory=Usage)
     engineer: str = ""
-    fallback: bool = Field(False, description="True when every reply was refused and the current config goes on.")
+    fallback: bool = Field(
+        False, description="True when every reply was refused, so the current config stays in force."
+    )
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
 
 

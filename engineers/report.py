@@ -45,7 +45,7 @@ class FailureCase(_Section):
     kind: str
     picture: str = Field(description="The instance as text.")
     explanation: str = Field(description="What went wrong, in one or two sentences.")
-    case_id: str = Field("", description="How to find this episode again.")
+    case_id: str = Field("", description="The id under which this episode can be found again.")
 
 
 class StageRecord(_Section):
@@ -57,7 +57,7 @@ class StageRecord(_Section):
     engineer: str = Field("", description="Who wrote the config; 'default' for the first.")
     training: dict[str, float] = Field(default_factory=dict)
     training_results: list[SliceResult] = Field(
-        default_factory=list, description="Success on that stage's own draw, per slice."
+        default_factory=list, description="Success on that stage's training distribution, per slice."
     )
     cost: dict[str, float] = Field(
         default_factory=dict, description="What the stage spent, by unit: env_steps, tokens, …"
@@ -100,29 +100,29 @@ class StageReport(_Section):
         description="The config of the target distribution, which validation and test are drawn from.",
     )
     rounds_left: int | None = Field(
-        None, ge=0, description="How many stages are left, this answer's included; None where nobody knows."
+        None, ge=0, description="Number of stages left, the proposed one included; None where it is unknown."
     )
-    budget_left: float | None = Field(None, description="What the stages that are left may spend together, in `unit`.")
+    budget_left: float | None = Field(None, description="Budget of all remaining stages together, in `unit`.")
     unit: str = Field("env_steps", description="The unit of the budget: env_steps, episodes, samples or tokens.")
     cost: dict[str, float] = Field(default_factory=dict, description="What the stage spent, by unit.")
     results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
     training_results: list[SliceResult] = Field(
-        default_factory=list, description="Success on the training draw, per slice."
+        default_factory=list, description="Success on the training distribution, per slice."
     )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(
         default_factory=dict, description="Per slice: waits per episode, episode length, collisions avoided, …"
     )
     environment_stats: dict[str, dict[str, float]] = Field(
-        default_factory=dict, description="Per slice: what the generator actually drew."
+        default_factory=dict, description="What the generator drew for each slice."
     )
     history: list[StageRecord] = Field(default_factory=list, description="Earlier stages, oldest first.")
     training: dict[str, Any] = Field(
-        default_factory=dict, description="Bookkeeping: round's index, steps, gradient norms, …"
+        default_factory=dict, description="Details of the training: the round's index, steps, gradient norms, …"
     )
     incidents: list[Incident] = Field(default_factory=list)
     config_class: str = Field(
-        "", description="Where the config's class is, module:Class; for reading a report file alone."
+        "", description="The config's class as module:Class, so that a report file can be read by itself."
     )
 
     def records(self) -> list[StageRecord]:

@@ -24,27 +24,32 @@ class Slice(_Frozen):
     """The part of a config for one map size."""
 
     share: float = Field(
-        1.0, ge=0.0, le=1.0, description="Weight of this map size in the data; weights need not sum to 1."
+        1.0,
+        ge=0.0,
+        le=1.0,
+        description="Weight of this map size in the data; the weights need not sum to 1, and 0 leaves the size out.",
     )
     # "space" is where engineers without a model look; beyond it lakes are legal but turn trivially easy or undrawable.
     hole_ratio: float = Field(
         0.2,
         ge=0.0,
         le=0.9,
-        description="Share of the cells that are neither start nor goal that are holes.",
+        description="Fraction of cells that are holes, counted over the cells that are neither a start nor a goal.",
         json_schema_extra={"space": [0.0, 0.5]},
     )
     wait_ratio: float | None = Field(
         None,
         ge=0.0,
         le=1.0,
-        description="Share of this size's instances that need at least one wait; null takes what falls.",
+        description="Fraction of this size's lakes on which an agent must wait for all to arrive in the fewest steps; null leaves it to chance.",
         json_schema_extra={"space": [0.0, 0.75]},
     )
     min_distance: int = Field(
-        1, ge=1, le=2 * (MAX_SIZE - 1), description="Least Manhattan distance between an agent's start and its goal."
+        1, ge=1, le=2 * (MAX_SIZE - 1), description="Least Manhattan distance between each agent's start and its goal."
     )
-    width: Size | None = Field(None, description="Columns of these lakes; null means as many as rows, a square.")
+    width: Size | None = Field(
+        None, description="Number of columns of these lakes; null means as many columns as rows."
+    )
 
     @model_serializer(mode="wrap")
     def _squares_say_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -62,27 +67,42 @@ class LakeConfig(_Frozen):
     slices: dict[Size, Slice] = Field(
         default_factory=lambda: {4: Slice()},
         min_length=1,
-        description="Per map size (the rows; of a square, its side): what is drawn.",
+        description="What is drawn for each map size; the key is the number of rows.",
     )
-    num_agents: int | dict[int, float] = Field(2, description="How many agents, or a weight for each count.")
+    num_agents: int | dict[int, float] = Field(
+        2, description="Number of agents; or a weight for each number of agents."
+    )
     is_slippery: bool = Field(
-        False, description="Whether a moving agent may be turned to either side, as in FrozenLake."
+        False, description="Whether the ice may turn a moving agent to its left or right, as in FrozenLake."
     )
     success_rate: float = Field(
-        1.0 / 3.0, ge=0.0, le=1.0, description="On slippery ice, the chance that an agent moves as it intended."
+        1.0 / 3.0,
+        ge=0.0,
+        le=1.0,
+        description="On slippery ice, the probability that an agent moves in the direction it chose.",
     )
     collisions: Literal["block", "end"] = Field(
-        "block", description="After a conflict the agents stay and the episode goes on (block) or terminates (end)."
+        "block",
+        description="After a conflict the agents stay where they are and the episode continues (block), or it ends (end).",
     )
     horizon: int | None = Field(
-        None, ge=1, le=100_000, description="Steps until truncation; null means 4 * (height + width)."
+        None,
+        ge=1,
+        le=100_000,
+        description="Number of steps after which an episode is truncated; null means 4 * (rows + columns).",
     )
-    reward: RewardName = Field("sparse", description="Which of the named rewards is paid.")
+    reward: RewardName = Field(
+        "sparse",
+        description="The reward. sparse: 1 on success. progress: a part of 1 for each step nearer to the goals. shaped: by the change in distance. legal: for steps without a violation.",
+    )
     feedback: bool = Field(
-        True, description="Whether violations are explained in actionable words (text environments)."
+        True, description="Whether text environments explain each violation and name the moves that were possible."
     )
     hint_strength: float = Field(
-        1.0, ge=0.0, le=1.0, description="Scale of the hint channels, where the environment has them: 0 blanks them."
+        1.0,
+        ge=0.0,
+        le=1.0,
+        description="Scale of the hint channels in the observation, where the environment has them; 0 turns them off.",
     )
 
     @model_validator(mode="after")

@@ -13,22 +13,27 @@ class Context(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = "custom"
-    failures: bool = Field(True, description="Failed episodes by kind, per slice.")
+    failures: bool = Field(True, description="Number of failed episodes of each kind, per slice.")
     metrics: bool = Field(False, description="Rates with their intervals, per slice.")
     guideline: bool = Field(False, description="Written advice on how to change a config.")
     target: bool = Field(False, description="The target's own knobs, and what each kind of failure means.")
     rounds: bool = Field(False, description="How many answers and how much of the budget are left.")
     history: Literal["none", "all", "without_default"] = Field(
-        "none", description="Earlier (config, failures): none, all, or all but the default that nobody wrote."
+        "none",
+        description="Earlier configs with their failures: none, all, or all but the first one, which no engineer wrote.",
     )
-    changes: bool = Field(False, description="Earlier configs by what changed in them, instead of in full.")
-    summary: bool = Field(False, description="First ask the model to sum up its failures, in a call of its own.")
-    training: bool = Field(False, description="Bookkeeping of the training: the round's index, steps, gradient norms.")
-    cases: bool = Field(False, description="Failed episodes, drawn.")
+    changes: bool = Field(False, description="Show earlier configs by what changed, not in full.")
+    summary: bool = Field(False, description="Ask the model first, in a separate call, to sum up its failures.")
+    training: bool = Field(False, description="Details of the training: the round's index, steps, gradient norms.")
+    cases: bool = Field(False, description="Pictures of failed episodes.")
     behaviour: bool = Field(False, description="How the trainee behaves, per slice.")
-    environment_stats: bool = Field(False, description="What the generator really drew, per slice.")
-    incidents: bool = Field(False, description="What went wrong and was survived.")
-    token_budget: int = Field(12_000, ge=500, description="Tokens of the prompt, estimated; cases are left out first.")
+    environment_stats: bool = Field(False, description="What the generator drew for each slice.")
+    incidents: bool = Field(False, description="Incidents: what went wrong without stopping the run.")
+    token_budget: int = Field(
+        12_000,
+        ge=500,
+        description="Largest estimated number of tokens in the prompt; failed episodes are left out first.",
+    )
 
 
 _V1 = Context(name="V1")

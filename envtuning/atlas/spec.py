@@ -32,20 +32,20 @@ class AtlasSpec(Frozen):
     """A tree of stages: from every node the same menu, ``depth`` stages deep, once for each seed."""
 
     name: str = Field(pattern=r"^[a-z0-9-]+$")
-    preset: str = Field(description="The preset or file that says target, trainee, suites, space and the first config.")
-    changes: dict[str, Any] = Field(default_factory=dict, description="What is different from it, by dotted keys.")
+    preset: str = Field(
+        description="The preset or file that gives target, trainee, suites, space and the first config."
+    )
+    changes: dict[str, Any] = Field(default_factory=dict, description="Changes to the preset, by dotted keys.")
     seeds: tuple[int, ...] = Field(min_length=1)
     depth: int = Field(3, ge=1, le=6)
-    root_budget: int = Field(ge=1, description="Of the root, which is trained on the preset's first config.")
-    stage_budget: int = Field(ge=1, description="Of every stage after it, validation and probe included.")
+    root_budget: int = Field(ge=1, description="Budget of the root, which is trained on the preset's first config.")
+    stage_budget: int = Field(ge=1, description="Budget of every later stage, validation and probe included.")
     menu: dict[str, dict[str, Any] | Named] = Field(
         min_length=3,
         description="Entries by name. 'first': the preset's first config; 'target'; 'uniform': the whole space evenly, drawn "
         "anew at every node; else a config, laid over the first one with every share at 0.",
     )
-    diagnosis: str | None = Field(
-        None, description="The entry that teaches what the root cannot do, where that is known."
-    )
+    diagnosis: str | None = Field(None, description="The entry that teaches what the root cannot do; null: unknown.")
     held_out: bool = Field(False, description="Whether this tree's scores are kept out of all tuning.")
 
     @model_validator(mode="after")

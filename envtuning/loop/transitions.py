@@ -42,9 +42,9 @@ class Converged(_Rule):
     """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
 
     rule: Literal["converged"] = "converged"
-    metric: str | None = Field(None, description="Which validation metric; null: the world's objective.")
+    metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
     window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
-    min_gain: float = Field(0.02, ge=0.0, description="A rise of this much or less counts as none.")
+    min_gain: float = Field(0.02, ge=0.0, description="A rise of at most this much counts as no rise.")
 
     def decide(self, history: History) -> Decision:
         metric = self.metric or history.objective
@@ -63,12 +63,12 @@ class GradNormStable(_Rule):
     """The gradient norm moves little around its level: coefficient of variation over a window, and no drift across it."""
 
     rule: Literal["grad_norm_stable"] = "grad_norm_stable"
-    window: int = Field(10, ge=4, description="Iterations looked at.")
+    window: int = Field(10, ge=4, description="Number of iterations to look at.")
     max_variation: float = Field(
-        0.45, gt=0.0, description="Highest standard deviation over mean that counts as stable."
+        0.45, gt=0.0, description="Largest ratio of standard deviation to mean that counts as stable."
     )
     max_drift: float = Field(
-        0.25, gt=0.0, description="Highest relative change from the window's first half to its last."
+        0.25, gt=0.0, description="Largest relative change from the window's first half to its second half."
     )
 
     def needs(self) -> frozenset[str]:
@@ -99,7 +99,7 @@ class Reached(_Rule):
     """The latest validation metric is at least ``value``."""
 
     rule: Literal["reached"] = "reached"
-    metric: str | None = Field(None, description="Which validation metric; null: the world's objective.")
+    metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
     value: float
 
     def decide(self, history: History) -> Decision:

@@ -74,15 +74,15 @@ class StageConfig(_Record, Generic[C]):
     name: str
     config: C
     engineer: str = Field(
-        description="Who wrote it: 'default' the first, 'file' other given ones, or the engineer's name."
+        description="Who wrote the config: 'default' for the first, 'file' for others from the run's file, else the engineer's name."
     )
 
 
 class Answer(_Record, Generic[C]):
     """proposal.json: what the engineer answered, and what came of it."""
 
-    proposal: Proposal[C] | None = Field(description="None when it failed to answer.")
-    config: C = Field(description="The config that goes on: the proposed one, or the old one.")
+    proposal: Proposal[C] | None = Field(description="The engineer's proposal; None when the engineer failed.")
+    config: C = Field(description="The config of the next stage: the proposed one, or the current one.")
     incidents: list[Incident] = Field(default_factory=list)
 
 
@@ -91,10 +91,10 @@ class Done(_Record):
 
     reason: str = Field(description="Why the stage ended.")
     spent: Amounts = Field(
-        description="Charged, by unit: training, validation and probes, attempts that diverged included."
+        description="What the stage was charged, by unit: training, validation and probes, diverged attempts included."
     )
-    trained: Amounts = Field(description="By training, in the attempt that counts.")
-    validated: Amounts = Field(description="By validation and probes, in the attempt that counts.")
+    trained: Amounts = Field(description="What training spent in the attempt that counts.")
+    validated: Amounts = Field(description="What validation and probes spent in the attempt that counts.")
     attempts: int = 1
     seconds: float = 0.0
     metrics: dict[str, float] = Field(default_factory=dict, description="The closing validation, all slices together.")

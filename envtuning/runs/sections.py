@@ -77,7 +77,7 @@ class EngineerSpec(Frozen):
     timeout: float | None = Field(
         90_000.0,
         gt=0,
-        description="Seconds until it counts as failed, null: never. Models and humans have shorter limits of their own.",
+        description="Seconds after which an engineer that has not answered counts as failed; null: never. Models and humans have shorter limits of their own.",
     )
 
 
@@ -93,29 +93,31 @@ class SuiteSpec(Frozen):
         ge=1,
         le=MOST_CASES,
         validation_alias=AliasChoices("validation_per_slice", "validation_per_size"),
-        description="Held-out cases for each slice of the target.",
+        description="Number of validation cases for each slice of the target.",
     )
     test_per_slice: int = Field(
         0,
         ge=0,
         le=MOST_CASES,
         validation_alias=AliasChoices("test_per_slice", "test_per_size"),
-        description="Cases for each slice of the target, opened once after the last stage; 0: no test.",
+        description="Number of test cases for each slice of the target, played once after the last stage; 0: no test.",
     )
     probe_per_slice: int = Field(
         20,
         ge=0,
         le=MOST_CASES,
         validation_alias=AliasChoices("probe_per_slice", "probe_per_size"),
-        description="Cases for each slice, drawn from the stage's own config after it.",
+        description="Number of cases for each slice that are drawn from the stage's own config and played after the stage.",
     )
     validate_every: int | None = Field(
-        None, ge=1, description="Units of budget trained between validations inside a stage; null: only at its end."
+        None,
+        ge=1,
+        description="How much of the budget is spent between two validations inside a stage; null: validate at its end only.",
     )
-    failure_cases: int = Field(6, ge=0, le=1_000, description="Failed cases shown in the report.")
-    seed: int = Field(SUITE_SEED, ge=0, le=HIGHEST_SEED, description="What the validation set is drawn from.")
+    failure_cases: int = Field(6, ge=0, le=1_000, description="Number of failed cases shown in the report.")
+    seed: int = Field(SUITE_SEED, ge=0, le=HIGHEST_SEED, description="Seed of the validation set.")
     test_seed: int | None = Field(
-        None, ge=0, le=HIGHEST_SEED, description="What the test set is drawn from; null: `seed`."
+        None, ge=0, le=HIGHEST_SEED, description="Seed of the test set; null: the same as `seed`."
     )
 
 
@@ -123,17 +125,22 @@ class GuardSpec(Frozen):
     """Limits on a proposal beyond its schema; ``engineers.guard.check`` applies them."""
 
     max_drop: float | None = Field(
-        0.7, ge=0, le=1, description="Part of a working slice's share that may go at once; null: all (the ablation)."
+        0.7,
+        ge=0,
+        le=1,
+        description="Largest part of a working slice's share that one proposal may take away; null: no limit.",
     )
-    check_feasible: bool = Field(True, description="Whether the generator is asked if it can draw the config.")
+    check_feasible: bool = Field(True, description="Whether a proposal is refused when the generator cannot draw it.")
 
 
 class Fade(Frozen):
     """A number of the config that starts elsewhere and moves to its own value while the stage goes on."""
 
     knob: str = Field(description="Dotted path of a number of the config, such as hint_strength.")
-    start: float = Field(1.0, description="Its value when the stage begins.")
-    over: float = Field(0.5, gt=0.0, le=1.0, description="Share of the stage after which it has its own value.")
+    start: float = Field(1.0, description="The knob's value when the stage begins.")
+    over: float = Field(
+        0.5, gt=0.0, le=1.0, description="Fraction of the stage after which the knob has reached the config's value."
+    )
 
 
 class Stage(Frozen):
@@ -141,14 +148,21 @@ class Stage(Frozen):
 
     name: str = ""
     config: AnyConfig | Literal["engineer"] = Field(
-        "engineer", description="What to train on; 'engineer': what the engineer proposes after the stage before."
+        "engineer",
+        description="The config to train on; 'engineer': the one that the engineer proposes after the previous stage.",
     )
     redraw: bool = Field(
-        False, description="Whether the written config's editable knobs are redrawn from the run's seed."
+        False, description="Whether the editable knobs of this config are drawn anew from the run's seed."
     )
-    budget: int = Field(ge=1, le=MOST_SPENT, description="In the run's unit, validation and probes included.")
-    advance_when: Rule | None = Field(None, description="Ends the stage before its budget is spent; null: never.")
-    fade: Fade | None = Field(None, description="A number of the config to be moved to its value bit by bit.")
+    budget: int = Field(
+        ge=1, le=MOST_SPENT, description="What the stage may spend, in the run's unit; validation and probes count."
+    )
+    advance_when: Rule | None = Field(
+        None, description="Rule that ends the stage before its budget is spent; null: no rule."
+    )
+    fade: Fade | None = Field(
+        None, description="A number of the config that moves to its value step by step during the stage."
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -50,27 +50,25 @@ class RunSpec(Frozen):
     name: str = Field("run", pattern=r"^[\w.+-]+$", max_length=100)
     description: str = ""
     seed: int = Field(0, ge=0, le=HIGHEST_SEED)
-    world: WorldSpec = Field(
-        WorldSpec(), validate_default=True, description="The environment; lakes where nothing is said."
-    )
-    target: AnyConfig = Field(description="The distribution that is validated and tested on.")
+    world: WorldSpec = Field(WorldSpec(), validate_default=True, description="The environment; the default is lakes.")
+    target: AnyConfig = Field(description="The config that validation and test cases are drawn from.")
     stages: tuple[Stage, ...] = Field(min_length=1, max_length=MOST_STAGES)
     unit: Unit = Field("env_steps", description="What budgets count: env_steps, episodes, samples or tokens.")
     total: int | None = Field(
         None,
         ge=1,
         le=MOST_SPENT,
-        description="Budget of the whole run: the last stage is repeated until it is spent. null: no repetition.",
+        description="Budget of the whole run: the last stage is repeated until it is spent; null: every stage is trained once.",
     )
     trainee: TraineeSpec = TraineeSpec()
     engineer: EngineerSpec = EngineerSpec()
     editable: tuple[str, ...] | None = Field(
-        None, description="Knobs the engineer may turn; null: the config class's own list."
+        None, description="Knobs that the engineer may change; null: the list of the config's class."
     )
     suites: SuiteSpec = SuiteSpec()
     guard: GuardSpec = GuardSpec()
     retries: int = Field(
-        2, ge=0, le=1_000, description="How often a stage is tried again after it diverged or lost a worker."
+        2, ge=0, le=1_000, description="Number of times that a stage is tried again after it diverged or lost a worker."
     )
 
     @model_validator(mode="before")

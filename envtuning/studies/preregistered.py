@@ -24,7 +24,7 @@ class ArmSpec(BaseModel):
 
     engineer: EngineerSpec
     trainee: dict[str, Any] = Field(
-        default_factory=dict, description="Options of the preset's trainee that this arm has otherwise."
+        default_factory=dict, description="Options of the preset's trainee that this arm changes."
     )
     start: Literal["preset", "target", "random"] = Field(
         "preset",
@@ -38,7 +38,7 @@ class StudySpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[\w.+-]+$")
-    question: str = Field(description="What the study is to find out, in words.")
+    question: str = Field(description="The question that the study answers.")
     preset: str = Field(description="The preset or file that says target, budget, trainee, suites and first stage.")
     metric: str = "valid_rate"
     seeds: tuple[int, ...] = Field(min_length=1)
@@ -46,13 +46,13 @@ class StudySpec(BaseModel):
     trivial: tuple[str, ...] = Field(
         (), description="Arms that need no engineering; headroom is counted from the best."
     )
-    searched: tuple[str, ...] = Field((), description="Arms that stand for what a search can find.")
+    searched: tuple[str, ...] = Field((), description="Arms that stand for the best schedule a search can find.")
     beyond: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
-        description="Further test sets by name: what is changed of the target, as dotted keys and their new values.",
+        description="Further test sets by name: what each changes in the target, as dotted keys with new values.",
     )
     beyond_per_slice: int = Field(200, ge=1, description="Cases for each slice of a further test set.")
-    margin: float = Field(0.10, description="The headroom that is expected at least.")
+    margin: float = Field(0.10, description="The least headroom that is expected.")
 
     @model_validator(mode="after")
     def _names_its_arms(self) -> StudySpec:

@@ -35,12 +35,14 @@ class LevelOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    score: Score = Field("regret", description=f"What a board is replayed for: {', '.join(SCORES)}.")
-    replay: float = Field(0.5, ge=0, lt=1, description="Chance that an episode is played on a scored board again.")
-    plays: int = Field(1, ge=1, description="How often a new board is dealt before it competes for replay.")
-    size: int = Field(2048, ge=1, description="Boards that are remembered; the lowest score makes room.")
+    score: Score = Field("regret", description=f"How a board's score is computed: {', '.join(SCORES)}.")
+    replay: float = Field(0.5, ge=0, lt=1, description="Probability that an episode replays a scored board.")
+    plays: int = Field(1, ge=1, description="Number of times a new board is played before it may be replayed.")
+    size: int = Field(2048, ge=1, description="Number of boards kept; the one with the lowest score is dropped first.")
     rank_power: float = Field(0.3, gt=0, description="β of the priority rank^(−1/β): smaller is greedier.")
-    staleness: float = Field(0.1, ge=0, le=1, description="Part of the priority that goes to boards long unseen.")
+    staleness: float = Field(
+        0.1, ge=0, le=1, description="Part of the priority that goes to boards that were not played for long."
+    )
 
     @property
     def certificate(self) -> Certificate | None:

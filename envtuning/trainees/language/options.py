@@ -48,22 +48,30 @@ class LanguageOptions(BaseModel):
 
     model: str = Field(description="A transformers folder (`envtuning pretrain` makes one), or a name on the hub.")
     grpo: dict[str, Any] = Field(
-        default_factory=dict, description="Arguments of GRPOConfig where they differ from the papers'."
+        default_factory=dict, description="Arguments of GRPOConfig that replace the papers' settings."
     )
     lora: dict[str, Any] | None = Field(
         None, description="Arguments of peft's LoraConfig; null trains all weights. Needs the extra 'lora'."
     )
-    dtype: str = Field("float32", description="Of the weights, as torch names it; 'auto' as they were saved.")
+    dtype: str = Field(
+        "float32", description="Data type of the weights, as torch names it; 'auto': the type they were saved in."
+    )
     reply_temperature: float = Field(
-        0.0, ge=0.0, description="Of validation and test; 0 is greedy. Training samples at grpo.temperature."
+        0.0,
+        ge=0.0,
+        description="Sampling temperature of validation and test; 0 is greedy. Training samples at grpo.temperature.",
     )
-    reply_batch: int = Field(256, ge=1, description="Conversations in one call of generation outside training.")
+    reply_batch: int = Field(
+        256, ge=1, description="Number of conversations in one call of generation outside training."
+    )
     reward: str | None = Field(
-        None, description="'package.module:function', a reward function for TRL in place of the config's own reward."
+        None, description="'package.module:function': a TRL reward function that replaces the config's reward."
     )
-    processes: int = Field(1, ge=1, description="1: in this process. More: a group of workers by `accelerate launch`.")
+    processes: int = Field(
+        1, ge=1, description="1: train in this process. More: start this many workers by `accelerate launch`."
+    )
     launch: tuple[str, ...] = Field((), description="Further switches of `accelerate launch`, for several processes.")
-    torch_threads: int | None = Field(None, ge=1, description="Threads of a process on CPU; null: torch's choice.")
+    torch_threads: int | None = Field(None, ge=1, description="Threads of a process on CPU; null: torch's default.")
 
     @model_validator(mode="after")
     def _leaves_the_loop_its_own(self) -> LanguageOptions:

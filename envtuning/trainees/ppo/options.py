@@ -12,5 +12,5 @@ class PPOOptions(LakeOptions):
     """All of ``LakeOptions``, and which boards are played."""
 
     levels: LevelOptions | None = Field(
-        None, description="How boards of the stage's config are chosen, by their scores; null: each is new."
+        None, description="How boards are replayed by their scores; null: every episode gets a new board."
     )

@@ -40,20 +40,22 @@ class RLlibOptions(LakeOptions):
       6×6 (8 to 12 seconds of CPU each).
     """
 
-    encoder: Literal["conv", "mlp"] = Field("mlp", description="How the view is read.")
-    channels: tuple[int, ...] = Field((16, 32), description="Of the convolutions, 3×3 each.")
-    separate_value: bool = Field(False, description="Whether the value has dense layers of its own.")
+    encoder: Literal["conv", "mlp"] = Field("mlp", description="Network that reads the window.")
+    channels: tuple[int, ...] = Field((16, 32), description="Channels of the 3×3 convolutions.")
+    separate_value: bool = Field(False, description="Whether the value function has its own dense layers.")
     pool_size: int | None = Field(
-        None, ge=1, description="Instances per stage to draw episodes from; null: the world's default."
+        None, ge=1, description="Number of instances that a stage's episodes are drawn from; null: the world's default."
     )
 
     num_env_runners: int = Field(0, ge=0, description="Remote EnvRunners; 0: sample in this process.")
     num_learners: int = Field(0, ge=0, description="Remote Learners; 0: learn in this process.")
-    cpus_per_env_runner: float = Field(1, ge=0, description="What Ray reserves for each remote EnvRunner.")
-    cpus_per_learner: float = Field(1, ge=0, description="What Ray reserves for each remote Learner.")
+    cpus_per_env_runner: float = Field(1, ge=0, description="CPUs that Ray reserves for each remote EnvRunner.")
+    cpus_per_learner: float = Field(1, ge=0, description="CPUs that Ray reserves for each remote Learner.")
     gpus_per_learner: float = Field(0, ge=0, description="GPUs for each Learner.")
     sample_timeout: float = Field(120.0, gt=0, description="Seconds after which a remote EnvRunner counts as lost.")
-    build_timeout: float = Field(300.0, gt=0, description="Seconds within which all remote EnvRunners are to be up.")
+    build_timeout: float = Field(
+        300.0, gt=0, description="Seconds within which all remote EnvRunners must have started."
+    )
 
 
 def algorithm_config(

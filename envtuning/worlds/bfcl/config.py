@@ -21,7 +21,10 @@ Weight = Annotated[
 ]
 Hint = Annotated[
     str,
-    Field(max_length=400, description="What is said about errors of this template; empty: what the rules say."),
+    Field(
+        max_length=400,
+        description="The hint given after errors of this template; empty means the built-in rule's hint.",
+    ),
 ]
 
 
@@ -33,7 +36,10 @@ class BFCLSlice(_Frozen):
     """One split's part of a stage."""
 
     share: float = Field(
-        1.0, ge=0.0, le=1.0, description="Weight of this split in the data; weights need not sum to 1."
+        1.0,
+        ge=0.0,
+        le=1.0,
+        description="Weight of this split in the data; the weights need not sum to 1, and 0 leaves the split out.",
     )
 
 
@@ -44,40 +50,49 @@ class BFCLConfig(_Frozen):
 
     slices: dict[Split, BFCLSlice] = Field(
         default_factory=lambda: {split: BFCLSlice() for split in SPLITS},
-        description="base: all that is needed is there. miss_func: a tool appears late. miss_param: a value is said late. "
-        "long_context: results are long.",
+        description="What is drawn from each split. base: everything needed is given. miss_func: a tool becomes available late. miss_param: the user gives a value late. "
+        "long_context: tool results are long.",
     )
     tools: dict[ToolClass, Weight] = Field(
         default_factory=lambda: dict.fromkeys(TOOL_CLASSES, 1.0),
-        description="Weight of each tool class.",
+        description="Weight of each tool class in the data.",
     )
-    min_turns: int = Field(1, ge=1, le=8, description="Fewest turns of a task.", json_schema_extra={"role": "none"})
-    max_turns: int = Field(8, ge=1, le=8, description="Most turns of a task.", json_schema_extra={"role": "none"})
+    min_turns: int = Field(
+        1, ge=1, le=8, description="Smallest number of turns of a task.", json_schema_extra={"role": "none"}
+    )
+    max_turns: int = Field(
+        8, ge=1, le=8, description="Largest number of turns of a task.", json_schema_extra={"role": "none"}
+    )
     feedback: Literal["standard", "augmented"] = Field(
-        "standard", description="augmented: a hint stands beside each result that went wrong."
+        "standard",
+        description="standard: the tools' own messages. augmented: each message about an error is followed by a hint.",
     )
     hints: dict[str, Hint] = Field(
         default_factory=dict,
-        description="Hints by error template ('tool: message' with values blanked as {}); only with augmented feedback.",
+        description="Hints by error template: the key is 'tool: message' with its values replaced by {}. Used with augmented feedback only.",
     )
     reward: Reward = Field(
         "progress",
-        description="progress: part of the turns that are right. syntax: readable replies and calls without errors. "
+        description="progress: the fraction of turns done right. syntax: credit for readable replies and calls without errors. "
         "binary: 1 for a solved task.",
     )
     pool_size: int = Field(
         0,
         ge=0,
         le=320,
-        description="Tasks in the pool that a stage trains on; 0: all that fit.",
+        description="Number of tasks in the pool that a stage trains on; 0 means all tasks that fit this config.",
         json_schema_extra={"role": "none"},
     )
     epochs: int = Field(
-        1, ge=1, le=100, description="Passes over the pool before another is drawn.", json_schema_extra={"role": "none"}
+        1,
+        ge=1,
+        le=100,
+        description="Number of passes over the pool before a new pool is drawn.",
+        json_schema_extra={"role": "none"},
     )
     tool_style: ToolStyle = Field(
         "json",
-        description="How the agent is told of tools: documents, signatures, nothing, or a menu of calls to choose from.",
+        description="How the tools are described to the agent: documents, signatures, not at all, or a menu of calls to choose from.",
     )
 
     @model_validator(mode="after")
