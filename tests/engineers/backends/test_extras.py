@@ -10,7 +10,7 @@ import pytest
 from engineers.extras import _is_installed
 
 HEAVY = ("openai", "litellm", "google.genai", "torch", "transformers", "llguidance", "httpx", "httpx2")
-BACKENDS = ("openai", "gemini", "litellm", "server", "local", "live")
+BACKENDS = ("openai", "gemini", "litellm", "compatible_server", "local", "live")
 
 WITHOUT = """
 import sys
