@@ -189,7 +189,15 @@ def summary(run: RunFolder) -> Group:
 
 def as_html(run: RunFolder) -> str:
     """The same for a notebook."""
-    paper = Console(record=True, file=StringIO(), width=HTML_WIDTH, markup=False, emoji=False, highlight=False)
+    paper = Console(
+        record=True,
+        file=StringIO(),
+        force_jupyter=False,  # in a notebook Rich would display what is printed here, too
+        width=HTML_WIDTH,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
     paper.print(Text(str(run.path), "bold"))
     paper.print(summary(run))
     return paper.export_html(

@@ -42,9 +42,14 @@ def test_the_notebook_runs(tmp_path):
     print(f"{after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime:.1f} CPU seconds")
     assert (tmp_path / "first-lake.html").stat().st_size > 10_000
     for was, now in zip(stored.cells, fresh.cells, strict=True):
+        assert kinds(now) == kinds(was), now.source
         if was.cell_type == "code" and "varies" not in was.metadata.get("tags", ()):
             assert printed(now) == printed(was), now.source
 
 
 def printed(cell: nbformat.NotebookNode) -> str:
     return "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout")
+
+
+def kinds(cell: nbformat.NotebookNode) -> list[str]:
+    return [output.output_type for output in cell.get("outputs", ())]
