@@ -62,7 +62,7 @@ def test_every_context_says_what_the_environment_and_the_knobs_are(later):
     for context in CONTEXTS.values():
         text = text_of(later, context)
         assert "A lake is a square grid" in text
-        assert "slices.*.hole_ratio (* is 3, 4, 5, 6, 7, 8, 9, 10): Share of the cells" in text
+        assert "slices.*.hole_ratio (* is 3, 4, 5, 6, 7, 8, 9, 10): Fraction of cells" in text
         assert "from 0 to 0.9" in text
         assert "from 0 to 1, or null; sensible are 0 to 0.75." in text
         assert "min_distance" not in text.split("# The knobs")[1]

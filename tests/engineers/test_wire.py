@@ -52,7 +52,7 @@ def test_schema_has_exactly_the_editable_knobs_of_the_lake():
     knob = sizes["6"]["properties"]["wait_ratio"]
     assert knob["type"] == ["number", "null"]
     assert (knob["minimum"], knob["maximum"]) == (0, 1)
-    assert "need at least one wait" in knob["description"]
+    assert "an agent must wait" in knob["description"]
 
 
 def test_bounds_outside_the_strict_subset_are_said_in_words(kitchen):

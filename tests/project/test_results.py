@@ -26,7 +26,7 @@ def test_the_claim_about_engineers_is_the_stored_study():
     assert f"{paired['seeds']} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
     arms = {row["arm"]: row for row in figures["rows"]}
     assert all(row["seeds"] == len(figures["preregistered_seeds"]) for row in arms.values())
-    for arm in ("uniform", "target-only"):
+    for arm in ("uniform", "target-only", "rules"):
         assert f"{100 * arms[arm]['success']['mean']:.1f} %" in text
     for arm in ("bandit", "learnability"):
         assert f"{100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
