@@ -1,7 +1,7 @@
 """Engineers against each other on equal budgets: ``python -m benchmarks.engineers --engineers fixed,rules --seeds 5``.
 
 Thin over ``envtuning.studies.compare``. Engineers that need a key join when the key is set, and are named as left out when not.
-Interrupted, the same command goes on where it was.
+Interrupted, the same command continues where it stopped.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 From nothing, a model of 1.2 million parameters is taught on certified plans. From each such warm start five arms of equal
 cost, paired: nothing more, continued supervision (equal CPU time), rejection fine-tuning (as many samples, the valid ones are
 taught once), GRPO with random rewards, GRPO. Each is asked the same held-out boards: greedy, sampled once, best of 16.
-Each finished part is kept under --out, so that an interrupted benchmark goes on where it was, and several processes may share it
+Each finished part is kept under --out, so that an interrupted benchmark continues where it stopped, and several processes may share it
 (``--seeds 1,3,5`` and ``--seeds 2,4``; the last one writes the table of all). The settings were chosen on seed 0, which is not
 among them.
 """

@@ -2,7 +2,7 @@
 
 It learns on boards of the suite's distribution (3 to 5 agents, 3×3 to 10×10), none of which is in the suite; then the suite is played
 greedily, sampled, and sampled eight times with the best plan of each board kept. It acts step by step and sees the board again after
-each move; the papers' models write the whole plan at once. A checkpoint is kept after each chunk, so that the command goes on where it was.
+each move; the papers' models write the whole plan at once. A checkpoint is kept after each chunk, so that the command continues where it stopped.
 """
 
 from __future__ import annotations

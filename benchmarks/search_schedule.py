@@ -2,7 +2,7 @@
 
 Successive halving over schedules (how far from the first config to the target every stage is): random ones beside the hand-made
 ladder, first on few development seeds, the best third of them on more. The winner is chosen by validation alone: no run of the search
-has a test, and its boards and seeds are not the study's. What is done is kept under --out, so that a search goes on where it was.
+has a test, and its boards and seeds are not the study's. What is done is kept under --out, so that a search continues where it stopped.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def propose(
     config_class: ConfigClass = "",
     editable: Editable = None,
     seed: Annotated[int, typer.Option(help="For engineers that draw.")] = 0,
-    max_attempts: Annotated[int, typer.Option(help="Questions before the current config goes on.")] = 3,
+    max_attempts: Annotated[int, typer.Option(help="Questions before the current config is kept.")] = 3,
     max_cost: Annotated[float | None, typer.Option(help="Hard cap, US dollars.")] = None,
     max_total_tokens: Annotated[int | None, typer.Option(help="Hard cap, tokens.")] = None,
     max_drop: Annotated[
@@ -195,7 +195,7 @@ def _show(proposal: Proposal[Any], report: StageReport) -> None:
     for sentence in proposal.refusals:
         out.print(f"  [yellow]refused:[/] {escape(sentence)}", soft_wrap=True)
     if proposal.fallback:
-        out.print("  [bold yellow]the current config goes on[/]")
+        out.print("  [bold yellow]the current config is kept[/]")
     elif not proposal.reasons:
         out.print("  no change")
     if proposal.reasons:

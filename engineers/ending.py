@@ -24,7 +24,7 @@ def ends_when_asked(last_words: str) -> Iterator[None]:
     In the middle of an import either signal ends it on the spot.
 
     What is raised inside an import, libraries swallow or turn into errors of theirs; and no file of ours is half-written there
-    that a killed process would not leave as well. A process that was told to ignore Ctrl-C goes on ignoring it.
+    that a killed process would not leave as well. A process that was told to ignore Ctrl-C keeps ignoring it.
     """
     words = f"{last_words}\n".encode()
 

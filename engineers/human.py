@@ -2,7 +2,7 @@
 
 In the desk's folder of the stage lie ``report.md`` (to read), ``report.json`` (the same, whole) and ``answer.json`` (to
 edit and save; saved as it is, it changes nothing). What is wrong with a saved answer appears in ``refused.txt`` and on
-the screen, and the wait goes on. An answer saved while nobody waited counts when the same question is asked again.
+the screen, and the wait continues. An answer saved while nobody waited counts when the same question is asked again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
 class HumanEngineer:
-    """Asks whoever has the folder open. Gives up after ``timeout`` seconds: then the current config goes on."""
+    """Asks whoever has the folder open. Gives up after ``timeout`` seconds: then the current config is kept."""
 
     name = "human"
 

@@ -115,7 +115,7 @@ def _is_empty_here(data: Any, dotted: str) -> bool:
 
 
 def _what_there_is(data: Any, dotted: str) -> str:
-    """How far a path leads, and what it could have gone on with."""
+    """How far a path leads, and which names could follow."""
     known: list[str] = []
     for key in dotted.split("."):
         below = dict(_children(data) or ())

@@ -46,7 +46,7 @@ NEEDS_MODEL = {
 
 TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit", "schedule")
 
-# Options that a loop gives to every engineer alike; an engineer that has no use for one is made without it.
+# Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
     "seed",
     "space",
@@ -108,7 +108,7 @@ def make(name: str, **options: Any) -> Engineer:
 
 
 def require_common(engineer: str, unused: Mapping[str, Any]) -> None:
-    """Raise ``TypeError`` unless the options that an engineer has no use for are ``COMMON_OPTIONS``."""
+    """Raise ``TypeError`` unless the options that an engineer does not take are ``COMMON_OPTIONS``."""
     strangers = sorted(unused.keys() - set(COMMON_OPTIONS))
     if strangers:
         raise TypeError(f"{engineer} has no option {', '.join(strangers)}")

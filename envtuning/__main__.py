@@ -9,7 +9,7 @@ from envtuning.extras import needs
 
 
 def main() -> None:
-    with ends_when_asked("interrupted: `envtuning resume` goes on with a run where it was"):
+    with ends_when_asked("interrupted: `envtuning resume` continues a run where it stopped"):
         _main()
 
 

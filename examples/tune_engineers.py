@@ -1,4 +1,4 @@
-"""Search over engineers, seeds and learning rates with Ray Tune; stop it at any time, call it again and it goes on.
+"""Search over engineers, seeds and learning rates with Ray Tune; stop it at any time, call it again and it continues.
 
 python examples/tune_engineers.py --preset scripted --out runs/search    # about a minute on two cores
 """

@@ -34,7 +34,7 @@ class ModelEngineer:
     """An engineer that asks a ``Chat``.
 
     ``propose`` never raises for what a model or a network does: after ``max_attempts`` bad replies, a failed backend or
-    a budget that would be overspent, the current config goes on with ``fallback=True`` and the reasons in ``refusals``.
+    a budget that would be overspent, the current config is kept with ``fallback=True`` and the reasons in ``refusals``.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class LedgerDamaged(ValueError):
 
 @dataclass
 class Ledger:
-    """A file that only grows; every line is on the disk before the engineer goes on."""
+    """A file that only grows; every line is on the disk before the engineer continues."""
 
     path: Path
 

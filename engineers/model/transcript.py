@@ -59,7 +59,7 @@ class TranscriptError(ValueError):
 
 @dataclass
 class Transcript:
-    """A file that only grows. A line is written whole and flushed to the disk before the engineer goes on."""
+    """A file that only grows. A line is written whole and flushed to the disk before the engineer continues."""
 
     path: Path
 

@@ -23,7 +23,7 @@ KnobPath = tuple[str, ...]
 Space = Mapping[str, tuple[float, float]]
 """Narrower ranges than the schema's bounds, by knob pattern: {"slices.*.hole_ratio": (0.1, 0.5)}."""
 
-HALVINGS = 4  # how often a step that the guard refuses is halved before the current config goes on
+HALVINGS = 4  # how often a step that the guard refuses is halved before the current config is kept
 
 
 @dataclass

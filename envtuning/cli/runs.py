@@ -50,7 +50,7 @@ def run(
     observer: Observed = None,
     trust: Trusted = None,
 ) -> None:
-    """Run a preset or a file to its end. A run that was interrupted goes on where it was."""
+    """Run a preset or a file to its end. A run that was interrupted continues where it stopped."""
     with errors_in_one_sentence(), trusting(trust, engineer, *settings or (), *observer or ()):
         spec = load_spec(what, changes=parse_settings(settings))
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)

@@ -36,7 +36,7 @@ def show(
             console.print(summary(one))
             if next_task(one) is not None:
                 state = (
-                    "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` goes on"
+                    "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` continues"
                 )
                 console.print(f"this run {state}")
 

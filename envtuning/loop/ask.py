@@ -78,19 +78,17 @@ def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, traine
         return Incident(kind=kind, message=redact(message), stage=stage.number)
 
     name = spec.engineer.name
-    inline = (
-        name in NEED_THE_TRAINEE
-    )  # bounds its own time: a thread that goes on generating would disturb the training
+    inline = name in NEED_THE_TRAINEE  # bounds its own time: a thread that keeps generating would disturb the training
     engineer = make_engineer(run, stage, trainee) if inline else make_engineer(run, stage)
     try:
         proposal = within(
             None if inline else spec.engineer.timeout,
             lambda: engineer.propose(report, current=current, editable=spec.editable),
         )
-    except Exception as error:  # a third party's engineer may fail in any way; the run goes on with what works
+    except Exception as error:  # a third party's engineer may fail in any way; the run continues with what works
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
         message = (
-            f"{name} failed ({type(error).__name__}: {error}); the current config goes on ({TRACEBACK} says where)"
+            f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
         )
         return answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
     if proposal.fallback:
@@ -99,7 +97,7 @@ def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, traine
             proposal=proposal,
             config=current,
             incidents=[
-                incident("engineer_failed", f"{name} gave no usable config ({why}); the current config goes on")
+                incident("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept")
             ],
         )
     guard = guard_of(spec)
@@ -107,7 +105,7 @@ def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, traine
     if getattr(engineer, "guard", None) != guard:  # who was given the guard has asked it
         refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
-        message = f"{name}'s config was refused ({'; '.join(refusals)}); the current config goes on"
+        message = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
         return answer(proposal=proposal, config=current, incidents=[incident("refused_proposal", message)])
     return answer(proposal=proposal, config=proposal.config)
 

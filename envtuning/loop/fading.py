@@ -1,4 +1,4 @@
-"""A number of the config that moves to its own value while the stage goes on, in equal parts."""
+"""A number of the config that moves to its own value during the stage, in equal parts."""
 
 from __future__ import annotations
 

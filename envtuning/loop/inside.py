@@ -1,6 +1,6 @@
 """Checkpoints inside a long stage, at its validations: for trainees whose stages take hours.
 
-A trainee asks for them by ``checkpoints_inside = True``. A stage that was killed goes on from the last one and ends with
+A trainee asks for them by ``checkpoints_inside = True``. A stage that was killed continues from the last one and ends with
 what it would have ended with: it holds the trainee and all that the attempt knows, and the stretches after it are seeded by
 their number.
 """

@@ -27,7 +27,7 @@ from envtuning.worlds.world import InfeasibleConfig
 
 
 class RunStopped(RuntimeError):
-    """The run cannot go on by itself; the message says what to do. ``resume`` goes on from where it stopped."""
+    """The run cannot go on by itself; the message says what to do. ``resume`` continues from where it stopped."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class StageRunner:
             return config, True
         good = self._last_good_config()
         if isinstance(error, InfeasibleConfig):
-            self.record("generation_failed", f"{error}; the last good config goes on")
+            self.record("generation_failed", f"{error}; the last good config is used again")
             if good is None or good == config:
                 raise RunStopped(f"stage {self.folder.number}'s config cannot be drawn: {error}") from error
             return good, False

@@ -134,7 +134,7 @@ class GuardSpec(Frozen):
 
 
 class Fade(Frozen):
-    """A number of the config that starts elsewhere and moves to its own value while the stage goes on."""
+    """A number of the config that starts elsewhere and moves to its own value during the stage."""
 
     knob: str = Field(description="Dotted path of a number of the config, such as hint_strength.")
     start: float = Field(1.0, description="The knob's value when the stage begins.")

@@ -79,7 +79,7 @@ def compare(
     jobs: int = 1,
     ended: Callable[[Job], None] = lambda job: None,
 ) -> Comparison:
-    """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it goes on where it was."""
+    """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
     raise_unless_comparable(spec, engineers)
     arms = {name: written_by(spec, name) for name in engineers}

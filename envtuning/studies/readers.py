@@ -29,7 +29,7 @@ class Merits:
     kept: float | None  # part of the working slices whose share is not halved
     frontier: float | None  # part of the data on slices just under the frontier
     large: bool | None  # whether the largest slice in use keeps half of its share
-    fallback: bool  # no usable config was written; the measures are of the config that goes on
+    fallback: bool  # no usable config was written; the measures are of the current config
 
 
 def merits(report: StageReport, before: Any, after: Any, *, fallback: bool = False) -> Merits:

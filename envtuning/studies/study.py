@@ -2,7 +2,7 @@
 
 An arm is a run's spec without its seed. Arms that begin alike share their first stage: it is trained once per seed and copied
 into every such arm's run, where it is charged in full. Each run is a folder of its own, ``OUT/ARM/seedN``, so the order in
-which they are done, and by how many processes, changes no figure; an interrupted study goes on where it was.
+which they are done, and by how many processes, changes no figure; an interrupted study continues where it stopped.
 """
 
 from __future__ import annotations

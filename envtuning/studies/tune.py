@@ -1,5 +1,5 @@
 """Runs of the loop as Ray Tune trials: engineers, seeds and hyper-parameters are a search space, and an interrupted search
-goes on where it was, each run inside it too.
+continues where it stopped, each run inside it too.
 
     tuner = tune.Tuner(
         trainable,
@@ -28,7 +28,7 @@ def trainable(config: dict[str, Any]) -> None:
 
     ``config``: ``preset``, a preset's name or a run's file; ``runs``, the folder that gets a run folder per trial, which
     must outlive the trial and be the same after a restore; optionally ``engineer``, ``seed``, ``stages`` (how many) and
-    ``trainee`` (a mapping of the trainee's options). A trial that is started again goes on with its run.
+    ``trainee`` (a mapping of the trainee's options). A trial that is started again continues its run.
     """
     folder = run_folder(config, tune.get_context().get_trial_id())
     run = loop.start(spec_of(config), folder, _Reporter())

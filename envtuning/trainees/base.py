@@ -30,7 +30,7 @@ class Trainee(Protocol):
     Optional, where a trainee has them:
     ``reports``             the names of the training metrics that it has: a rule that needs another is refused before the run
     ``units``               those that its budgets may be in; a factory with an argument ``unit`` is given the run's
-    ``collapse(iterations)``  why a stage's iterations so far are a collapse, or None: recorded once, and the stage goes on
+    ``collapse(iterations)``  why a stage's iterations so far are a collapse, or None: recorded once, and the stage continues
     ``checkpoints_inside``  True where long stages are to be saved at their validations
     ``slim(folder)``        takes out of an older checkpoint what only training on from it needs
     """

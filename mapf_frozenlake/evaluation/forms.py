@@ -132,7 +132,7 @@ def _moves_made(
     batch.seed(seeds)
     observation = batch.reset(instances=boards)
     made: list[NDArray[np.int64]] = []  # per step, [n, A]
-    lengths = np.zeros(len(boards), np.int64)  # of each episode; 0 while it goes on
+    lengths = np.zeros(len(boards), np.int64)  # of each episode; 0 while it continues
     while True:
         actions = np.array(policy.act(observation), dtype=np.int64)
         episode = batch.episode

@@ -8,7 +8,7 @@ from mapf_frozenlake.world.snapshot import Snapshot
 
 
 def plan_frames(instance: Instance, plan: Plan) -> list[Snapshot]:
-    """The start and every step after it. Conflicts block and the film goes on; a fall ends it."""
+    """The start and every step after it. Conflicts block and the film continues; a fall ends it."""
     playback = play(instance, plan)
     return [
         Snapshot(

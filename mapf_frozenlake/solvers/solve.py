@@ -23,7 +23,7 @@ Objective = Literal["makespan", "sum_of_costs"]
 Waits = Literal["anywhere", "goals_only"]
 DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
 QUICK_BUDGET = 20_000  # within it a plan is found in the caller's own thread, in which Ctrl-C waits; beyond, in another
-STOPPED = -(1 << 62)  # a budget that no search goes on with, whatever it adds to it
+STOPPED = -(1 << 62)  # a budget that no search continues with, whatever it adds to it
 
 _LEFT, _DOWN, _RIGHT, _UP, _WAIT = (int(action) for action in Action)
 

@@ -1,4 +1,4 @@
-"""Which part of a reply is its answer: thoughts are blanked out, an ``<answer>`` block is taken by its word."""
+"""Which part of a reply is its answer: thoughts are blanked out, an ``<answer>`` block counts as it stands."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def joined_steps(labelled: list[Candidate], sections: list[Section], tokens: lis
 
 
 def _refuse_open_sequel(labelled: list[Candidate], tokens: list[Token]) -> None:
-    """The last answer replaces the one before, unless what stands between says that it goes on from it, or is a choice."""
+    """The last answer replaces the one before, unless what stands between says that it continues from it, or is a choice."""
     for last, previous in pairwise(labelled):
         words = {token.text.lower() for token in tokens[previous.end : last.start] if token.kind == "word"}
         offers_choice = len(words) <= MAX_HEADING and words & CHOICE_WORDS

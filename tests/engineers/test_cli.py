@@ -49,7 +49,7 @@ def test_only_what_is_opened_is_turned():
 def test_a_fallback_has_an_exit_code_of_its_own(tmp_path):
     done = run("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
     assert done.returncode == 3
-    assert "the current config goes on" in done.stdout
+    assert "the current config is kept" in done.stdout
 
 
 def test_prompt_shows_what_would_be_sent():

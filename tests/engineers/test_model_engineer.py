@@ -1,4 +1,4 @@
-"""A language model as engineer: asked, corrected, guarded; and when nothing helps, the current config goes on."""
+"""A language model as engineer: asked, corrected, guarded; and when nothing helps, the current config is kept."""
 
 from __future__ import annotations
 

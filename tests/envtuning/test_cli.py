@@ -313,7 +313,7 @@ def test_an_interrupted_run_is_shown_with_how_far_it_is_and_how_to_go_on(file, t
     loop.continue_run(run, stages=1)
     code, output = envtuning("show", run.path)
     assert code == 0
-    assert f"`envtuning resume {run.path}` goes on" in output
+    assert f"`envtuning resume {run.path}` continues" in output
     assert "– / 8,000" in output
 
 

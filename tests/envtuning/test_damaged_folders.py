@@ -286,6 +286,6 @@ def test_a_line_that_was_being_added_may_be_there_or_not(tmp_path):
     path.write_bytes(first.replace(b"1", b"3"))
     with pytest.raises(checked.RunError, match="not what was written"):
         checked.lines(path)
-    path.write_bytes(whole[:-3])  # killed in mid-line; the next line goes on from what is whole
+    path.write_bytes(whole[:-3])  # killed in mid-line; the next line continues from what is whole
     checked.append_line(path, {"a": 3})
     assert checked.lines(path) == [{"a": 1}, {"a": 3}]

@@ -1,4 +1,4 @@
-"""What goes wrong in a stage or between two is recorded, and the run goes on with what worked, or says what to do."""
+"""What goes wrong in a stage or between two is recorded, and the run continues with what worked, or says what to do."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_an_engineer_that_fails_or_is_refused_leaves_the_current_config(spec, en
     assert [incident.stage for incident in told] == [0]
     assert says in told[0].message
     assert "sk-planted" not in told[0].message
-    assert "current config goes on" in told[0].message
+    assert "current config is kept" in told[0].message
 
 
 def test_where_an_engineer_failed_is_kept_beside_the_incident_without_what_is_secret(spec, engineer, tmp_path):

@@ -193,7 +193,7 @@ class SpeaksOfOthers(CorridorWorld):
 
 
 class LeakyCorridor(Corridor):
-    """Its time limit goes on from one episode to the next."""
+    """Its time limit continues from one episode to the next."""
 
     def reset(self, *, seed=None, options=None):
         before = getattr(self, "left", None)

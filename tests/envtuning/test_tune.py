@@ -1,4 +1,4 @@
-"""Runs of the loop under Ray Tune: the search space reaches the run, and an interrupted search goes on."""
+"""Runs of the loop under Ray Tune: the search space reaches the run, and an interrupted search continues."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ that no test states. Minutes to hours::
 
     python tests/tools/mutants.py --count 60 --seed 0
     python tests/tools/mutants.py --only envtuning/loop/ask.py --count 20
-    python tests/tools/mutants.py --seed 1 --keep verdicts.json   # interrupted: the same goes on
+    python tests/tools/mutants.py --seed 1 --keep verdicts.json   # interrupted: the same continues
     python tests/tools/mutants.py --seed 1 --keep verdicts.json --again   # survivors meet the tests that were written since
     python tests/tools/mutants.py --seed 1 --keep verdicts.json --record   # to benchmarks/results
 """
@@ -359,7 +359,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="modules whose path begins like this")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
-    parser.add_argument("--keep", type=Path, help="a file for the verdicts, from which the same command goes on")
+    parser.add_argument("--keep", type=Path, help="a file for the verdicts, from which the same command continues")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--record", action="store_true", help="store the figures in benchmarks/results")
     given = parser.parse_args()

@@ -11,7 +11,7 @@ NUMBER_ROOM = 24  # bytes of the longest double
 
 
 def finite(schema: dict[str, Any], max_length: int = 300) -> dict[str, Any]:
-    """The schema with a length limit on free strings and a step on numbers with bounds: nothing in it goes on for ever.
+    """The schema with a length limit on free strings and a step on numbers with bounds: nothing in it continues for ever.
 
     ``max_length`` is in characters. Every text of the result is a text of the schema.
     """

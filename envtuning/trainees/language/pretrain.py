@@ -131,7 +131,7 @@ def taught_loss(model: Any, ids: Any, labels: Any) -> Any:
 
 
 def warmed_cosine(done: float, warm: float = 0.05) -> float:
-    """The part of the highest learning rate at which training that is ``done`` (0 to 1) goes on."""
+    """The part of the highest learning rate at which training that is ``done`` (0 to 1) continues."""
     if done < warm:
         return (done + 1e-3) / warm
     return 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (done - warm) / (1 - warm)))

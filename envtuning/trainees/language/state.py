@@ -36,7 +36,7 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
     began = json.loads((folder / BASE).read_text())
     if began["weights"] != (digest := base_digest(trainer, model)):
         raise LakeError(
-            f"{folder} goes on from a model called {began['name']} with weights {began['weights']}, the one there now has "
+            f"{folder} continues from a model called {began['name']} with weights {began['weights']}, the one there now has "
             f"{digest}: bring the run's first model back, or start a new run"
         )
     if is_peft(model):

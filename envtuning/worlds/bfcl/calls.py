@@ -60,7 +60,7 @@ class EndOfTurn:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Meant as calls and not to be read as such; the turn goes on, and the agent is told why."""
+    """Meant as calls and not to be read as such; the turn continues, and the agent is told why."""
 
     reason: str
 

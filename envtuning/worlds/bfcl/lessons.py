@@ -37,7 +37,7 @@ def lesson(package: Package, task: Task, tool_style: ToolStyle) -> Messages:
 def stumble(package: Package, task: Task, tool_style: ToolStyle, generator: random.Random) -> Messages:
     """The conversation of somebody whose calls break off, and who then ends the turn; the broken calls are marked ``untaught``.
 
-    A model that has only seen calls that went well goes on for ever after its first mistake.
+    A model that has only seen calls that went well continues for ever after its first mistake.
     """
     talk = Conversation(package, task, tool_style=tool_style)
     messages: Messages = []

@@ -282,7 +282,7 @@ class Scenario:
 
     name: str
     steps: tuple[Step, ...]
-    accepted: bool  # the good config; else the current one goes on
+    accepted: bool  # the good config; else the current one continues
     requests: int  # how often the server was asked
     refusals: tuple[str, ...] = ()  # a pattern for each
     seconds: float = 0.0  # waits that are part of it, at most

@@ -52,7 +52,7 @@ class Repair:
     asks: bool = False
 
 
-# What a reader does about a message; None: it goes on as if nothing had been.
+# What a reader does about a message; None: it continues as if nothing had been.
 Reader = Callable[[str, Desk, random.Random], Repair | None]
 
 
