@@ -73,9 +73,17 @@ def test_the_markup_between_turns_is_the_templates():
     assert turn_markup(plain) == ("\n\n", "\n\n")
 
 
+class PaidByLength(LakeTurns):
+    """The model is too small to solve a board each time; the length of its replies differs within every group."""
+
+    def judge(self, case, talk):
+        written = sum(len(turn["content"]) for turn in talk.messages if turn["role"] == "assistant")
+        return written / 100, "goal_missed"
+
+
 @pytest.mark.parametrize("unit", ["tokens", pytest.param("samples", marks=pytest.mark.prove)])
 def test_a_model_learns_turn_by_turn(tiny, unit):
-    tasks = LakeTurns("short", [])
+    tasks = PaidByLength("short", [])
     options = LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1)
     learner = Learner(options, 0, tasks, unit)
     before = {name: value.clone() for name, value in learner.model.state_dict().items()}
