@@ -27,10 +27,10 @@ def test_own_rllib(ray_session):
 @pytest.mark.ray
 def test_tune_engineers(ray_session, tmp_path):
     search = load("tune_engineers")
-    results = search.main(out=str(tmp_path), engineers="rules,fixed", seeds=1, stages=2, concurrent=1)
-    assert len(results) == 2
+    results = search.main(out=str(tmp_path), engineers="rules", seeds=1, stages=2, concurrent=1)
+    assert len(results) == 1
     assert results.num_errors == 0
-    again = search.main(out=str(tmp_path), engineers="rules,fixed", seeds=1, stages=2, concurrent=1)
+    again = search.main(out=str(tmp_path), engineers="rules", seeds=1, stages=2, concurrent=1)
     assert {result.metrics["run"] for result in again} == {result.metrics["run"] for result in results}
 
 

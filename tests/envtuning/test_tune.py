@@ -41,16 +41,16 @@ def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
 
     space = {
         "preset": "scripted",
-        "engineer": tune.grid_search(["rules", "fixed"]),
+        "engineer": tune.grid_search(["rules"]),
         "stages": 2,
         "runs": str(tmp_path / "runs"),
     }
     run_config = tune.RunConfig(name="search", storage_path=str(tmp_path), verbose=0)
     goal = tune.TuneConfig(metric="valid_rate", mode="max")
     failed = tune.Tuner(dies_once, param_space=space, tune_config=goal, run_config=run_config).fit()
-    assert failed.num_errors == 2
+    assert failed.num_errors == 1
     first_stages = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/stages/00/done.json")}
-    assert len(first_stages) == 2
+    assert len(first_stages) == 1
 
     restored = tune.Tuner.restore(str(tmp_path / "search"), dies_once, resume_errored=True, param_space=space)
     results = restored.fit()
