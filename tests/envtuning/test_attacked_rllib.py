@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +17,9 @@ import pytest
 pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
 pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
 
+import yaml
+
+from engineers.ending import ENDED
 from envtuning.loop import run as loop
 from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import RunSpec
@@ -104,3 +112,28 @@ def test_kills_at_any_write_of_later_stages(runs, spec, whole, tmp_path):
         assert runs.run(folder, spec)["code"] == 0, operations[moment]
         assert next_task(RunFolder(folder)) is None
         assert outcome(folder) == expected, operations[moment]
+
+
+def test_sigterm_while_it_trains_ends_it_soon_and_it_goes_on(spec, whole, tmp_path):
+    """Each moment is some seconds after the stage's config was written: Ray, the runners and the learner are at work."""
+    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec.model_dump(mode="json", exclude_defaults=True)))
+    for number, seconds in ((signal.SIGTERM, 0.5), (signal.SIGINT, 4.0), (signal.SIGTERM, 8.0)):
+        run = tmp_path / f"{number.name}-after-{seconds:g}" / "run"
+        words = ["run", str(tmp_path / "spec.yaml"), "--out", str(run)]
+        with subprocess.Popen(
+            [sys.executable, "-m", "envtuning", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process:  # fmt: skip
+            while not (run / "stages" / "00" / "config.json").exists():
+                assert process.poll() is None, process.communicate()[0]
+                time.sleep(0.05)
+            time.sleep(seconds)
+            process.send_signal(number)
+            said, _ = process.communicate(timeout=90)
+        assert process.returncode == ENDED, said
+        assert "interrupted" in said
+        assert "Traceback" not in said
+        assert next_task(RunFolder(run)) is not None
+        assert told(["resume", str(run)])[0] == 0
+        assert outcome(run) == outcome(whole)

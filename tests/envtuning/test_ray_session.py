@@ -76,3 +76,22 @@ def test_the_address_file_of_a_killed_cluster_is_in_nobodys_way():
         )
         shutil.rmtree(Path(short) / "ray", ignore_errors=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_sigterm_while_ray_starts_is_heard_as_the_process_hears_it(monkeypatch, no_ray_here):
+    def asked_to_end(**options):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(signal.SIGTERM))  # as ray.init does
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def heard(number, frame):
+        raise KeyboardInterrupt
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "init", asked_to_end)
+    before = signal.signal(signal.SIGTERM, heard)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start_ray()
+        assert signal.getsignal(signal.SIGTERM) is heard
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -45,10 +45,17 @@ def start_ray() -> None:
 
 @contextmanager
 def _our_sigterm() -> Iterator[None]:
-    """Ray sets its own handler of SIGTERM, which drains the node for long; at an ordinary end Ray stops all the same."""
+    """Ray sets its own handler of SIGTERM, which drains the node for long; at an ordinary end Ray stops all the same.
+
+    While Ray starts, its handler leaves by ``SystemExit``: this process's handler is called in its place.
+    """
     ours = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit:
+        if callable(ours):
+            ours(signal.SIGTERM, None)
+        raise
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, ours)
