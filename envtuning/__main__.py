@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from engineers.ending import ends_when_asked
-from envtuning.extras import needs
+
+COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # what no command starts without
 
 
 def main() -> None:
@@ -17,9 +18,13 @@ def _main() -> None:
     try:
         from envtuning.cli import app
     except ImportError as error:
-        if error.name in ("typer", "rich", "yaml", "jinja2"):
-            sys.exit(needs("the command", error).msg)
-        raise
+        if error.name not in COMMAND_LINE:
+            raise
+        from envtuning.base_help import answer
+
+        said, status = answer(sys.argv[1:], error.name)
+        print(said, file=sys.stderr if status else sys.stdout)
+        sys.exit(status)
     app()
 
 

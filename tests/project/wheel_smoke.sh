@@ -30,8 +30,10 @@ assert mfl.judge(instance, mfl.solve(instance).plan).optimal and len(mfl.load_su
 "
 quietly "$bin/python" -m mapf_frozenlake.suite --help
 quietly "$bin/python" -m mapf_frozenlake.warmup
-if "$bin/envtuning" --help >"$where/out" 2>&1; then echo "envtuning should name the missing extra"; exit 1; fi
-grep -q "pip install" "$where/out"
+quietly "$bin/envtuning" --help
+grep -q "pretrain *grpo" "$where/out"
+if "$bin/envtuning" pretrain model >"$where/out" 2>&1; then echo "envtuning pretrain should name the missing extra"; exit 1; fi
+grep -q "mapf-frozenlake\[grpo\]" "$where/out"
 
 step "every command of the loop and of the engineers says how it is used"
 install "$wheel[rllib]"

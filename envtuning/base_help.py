@@ -1,0 +1,47 @@
+"""``envtuning --help`` in an install that lacks what the command line is made of: the commands, and the extra that each needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+# The command line itself is in each of these extras; the first is the one to take where nothing else asks for another.
+EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "tensorboard": "rllib"}
+ANY = "rllib"
+NOTES = f"""\
+Install an extra by pip install 'mapf-frozenlake[EXTRA]'.
+A run needs the extra of its trainee: {ANY} for ppo, rllib, menu and scripted; sb3; grpo. The bfcl extra runs the world of tools.
+`evaluate` asks local models with grpo; for providers add openai, gemini or litellm.
+"""
+
+
+def answer(arguments: Sequence[str], missing: str) -> tuple[str, int]:
+    """What to print where ``missing`` cannot be imported, and the exit status: 0 where only help was asked for."""
+    known = commands()
+    named = next((word for word in arguments if word in known), None)
+    asked_for_help = not arguments or "--help" in arguments
+    if named is None and asked_for_help:
+        return _overview(known), 0
+    extra = EXTRAS.get(named or "", ANY)
+    said = f"envtuning{f' {named}' if named else ''} needs {missing}: pip install 'mapf-frozenlake[{extra}]'"
+    return (f"{known[named]}\n{said}", 0) if named and asked_for_help else (said, 1)
+
+
+def commands() -> dict[str, str]:
+    """Each command and the first line of its docstring, from the source: it cannot be imported here."""
+    found = {}
+    for path in sorted((Path(__file__).parent / "cli").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and any(map(_makes_a_command, node.decorator_list)):
+                found[node.name] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return found
+
+
+def _makes_a_command(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator) == "app.command()"
+
+
+def _overview(known: dict[str, str]) -> str:
+    rows = [f"  {name:<12} {EXTRAS.get(name, ANY):<6} {said}" for name, said in known.items()]
+    return "\n".join(["Usage: envtuning COMMAND …", "", f"  {'command':<12} {'extra':<6}", *rows, "", NOTES.rstrip()])
