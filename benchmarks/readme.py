@@ -10,9 +10,9 @@ from benchmarks._record import RESULTS
 PAGE = RESULTS.parent / "README.md"
 HEAD = """# What was measured
 
-Every figure that the pages claim is stored in [results](results) as JSON, with the command that made it, the commit, the machine
-and the versions. A commit with a `+` had changes that were not committed. This page is made from those files by
-`python -m benchmarks.readme`, and a test says so.
+Every figure on the pages is stored in [results](results) as JSON, with the command that made it, the commit, the machine
+and the versions. A `+` after a commit means that there were uncommitted changes. `python -m benchmarks.readme` makes this page
+from those files, and a test checks that it is up to date.
 
 | result | command | commit | machine | recorded |
 | --- | --- | --- | --- | --- |
@@ -20,14 +20,14 @@ and the versions. A commit with a `+` had changes that were not committed. This 
 
 
 def page() -> str:
-    """The page as the stored results have it."""
+    """The page that the stored results give."""
     rows = [row(path) for path in sorted(RESULTS.glob("*.json"))]
     studies = [
         f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![every arm over the budget, and every seed on the test](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("study_*.md"))
     ]
     trees = [
-        f"## Atlas: {path.stem.removeprefix('atlas_').replace('-', ' ')}\n\n![every stage of the tree, and the ways engineers take](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
+        f"## Atlas: {path.stem.removeprefix('atlas_').replace('-', ' ')}\n\n![every stage of the tree, and the paths that engineers take](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("atlas_*.md"))
     ]
     return "\n".join([HEAD + "\n".join(rows) + "\n", *studies, *trees])
@@ -47,7 +47,7 @@ def row(path: Path) -> str:
 
 
 def question(path: Path) -> str:
-    """What the study was to find out, and the commits that its runs were made by."""
+    """The study's question, and the commits that made its runs."""
     figures = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["figures"]
     commits = ", ".join(f"`{commit}`" for commit in figures["runs_made_by_commits"]) or "unknown"
     return f"{figures['question']} Preset `{figures['preset']}`; runs made by {commits}.\n\n"

@@ -10,24 +10,26 @@ from clients.scripts import Script
 
 HEAD = """# Which libraries the lake works with
 
-Each row was made by running the library, in an environment of its own, against this checkout: `make clients` runs them all and
-writes this page; `python -m clients NAME` one of them. The scripts are in `clients/checks`, figures and
-machine in [benchmarks/results/clients.json](../benchmarks/results/clients.json).
+Each row was made by running the library, in an environment of its own, against this checkout. `make clients` runs all of them and
+writes this page; `python -m clients NAME` runs one. The scripts are in `clients/checks`; the figures and the
+machine are in [benchmarks/results/clients.json](../benchmarks/results/clients.json).
 
-| client | versions | from there | what was shown |
+| library | versions | how it makes the lake | what was shown |
 | --- | --- | --- | --- |
 """
 FOOT = """
 What to know before using one of them:
 
-- A crowd that varies (`num_agents={2: 1, 4: 1}`) needs `fixed_roster=True` wherever a library wants the same agents in every episode
-  (TorchRL, SuperSuit, Tianshou, AgileRL, RLlib's PettingZoo wrapper). Empty slots see zeros, may only WAIT and are paid 0.
-- A library that takes arrays, not dicts, needs `action_mask=None`, or `"info"` where it looks for masks there.
-- `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's forms and the like are called `horizon` here: it is counted inside.
-- Minari's `record_infos=True` wants the same keys in every info, from reset on, which no environment with events has: leave it out,
-  or give it a `StepDataCallback` that fills them.
+- A *crowd that varies* has another number of agents from episode to episode (`num_agents={2: 1, 4: 1}`). It needs `fixed_roster=True` if
+  the library wants the same agents in every episode (TorchRL, SuperSuit, Tianshou, AgileRL, RLlib's PettingZoo wrapper). Empty slots see
+  zeros, may only WAIT and get reward 0.
+- A library that takes arrays, not dicts, needs `action_mask=None`, or `action_mask="info"` if it looks for masks in the infos.
+- Instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's forms and the like, use `horizon`: the environment itself
+  counts the steps.
+- Minari's `record_infos=True` needs the same keys in every info, from reset on. No environment with events has that: leave it out,
+  or pass a `StepDataCallback` that fills in the missing keys.
 - EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only what lies inside the pettingzoo
-  package: use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0`.
+  package. Use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0` instead.
 """
 
 
