@@ -19,7 +19,7 @@ from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
 from benchmarks.causes import falsified, report_of
 from engineers.model.meter import Meter
-from engineers.registry import COMMON_OPTIONS, NEEDS_MODEL
+from engineers.registry import NEEDS_MODEL
 from envtuning.atlas.build import build
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.evidence import Altered, Planted, altered, diagnosis_of, gains, planted
@@ -373,7 +373,7 @@ def do_real(arguments: argparse.Namespace) -> None:
 def real_arms(spec: AtlasSpec, chosen: list[str]) -> Arms:
     """The run of the tree, once for each engineer."""
     run = spec.run
-    common = {name: value for name, value in run.engineer.options.items() if name in COMMON_OPTIONS}
+    common = run.engineer.common_options
     return {
         name: run.model_copy(update={"engineer": EngineerSpec(name=ROSTER[name][0], options=common | ROSTER[name][1])})
         for name in chosen

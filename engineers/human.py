@@ -24,6 +24,7 @@ from engineers.model.replies import ReplyError
 from engineers.model.wire import WireForm
 from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
+from engineers.space import Space, checked_space, raise_unless_knobs
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -41,18 +42,20 @@ class HumanEngineer:
         poll: float = 0.5,  # seconds between two looks at the file
         context: str | Context = "full",
         guard: Guard = NO_GUARD,
+        space: Space | None = None,
         say: Callable[[str], object] | None = None,
     ) -> None:
         require_templates()
         self.desk, self.timeout, self.poll = Path(desk), timeout, poll
         self.context = context_named(context)
-        self.guard = guard
+        self.guard, self.space = guard, checked_space(space)
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
+        raise_unless_knobs(self.space, current)
         form = WireForm(current, editable)
         answer_file = self._lay_out(report, form)
         self.say(f"Stage {report.stage} is done: read {answer_file.parent / 'report.md'}, edit and save {answer_file}.")
@@ -90,7 +93,7 @@ class HumanEngineer:
         report_file, answer_file = folder / "report.json", folder / "answer.json"
         asked_before = report_file.exists() and report_file.read_text(encoding="utf-8") == question
         report_file.write_text(question, encoding="utf-8")
-        read_me = build_prompt(report, form, self.context).messages[-1]["content"]
+        read_me = build_prompt(report, form, self.context, space=self.space).messages[-1]["content"]
         (folder / "report.md").write_text(f"{read_me}\n", encoding="utf-8")
         if not (asked_before and answer_file.exists()):
             answer_file.write_text(_blank_answer(form), encoding="utf-8")
@@ -123,6 +126,7 @@ def make(
     poll: float = 0.5,
     context: str | Context = "full",
     guard: Guard = NO_GUARD,
+    space: Space | None = None,
     say: Callable[[str], object] | None = None,
 ) -> HumanEngineer:
     """``human`` works in ``engineer-desk``, ``human/FOLDER`` in that folder."""
@@ -132,5 +136,6 @@ def make(
         poll=poll,
         context=context,
         guard=guard,
+        space=space,
         say=say,
     )

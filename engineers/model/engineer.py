@@ -24,6 +24,7 @@ from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact, scrub
 from engineers.registry import require_common
 from engineers.report import StageReport
+from engineers.space import Space, checked_space, raise_unless_knobs
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -50,6 +51,8 @@ class ModelEngineer:
         meter: Meter | None = None,  # instead of the two caps: shared with other engineers
         transcript: str | Path | None = None,  # JSONL file that every exchange is added to
         guard: Guard = NO_GUARD,
+        space: Space
+        | None = None,  # the ranges that the prompt calls sensible; a model may leave them, bounds it may not
         name: str | None = None,
         **unused: Any,  # what engineers.make gives to all alike, and only engineers without a model need
     ) -> None:
@@ -67,12 +70,16 @@ class ModelEngineer:
         self.meter = meter or Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
         self.transcript = Transcript(Path(transcript)) if transcript is not None else None
         self.ledger = Ledger(Path(ledger)) if ledger is not None else None
-        self.guard = guard
+        self.guard, self.space = guard, checked_space(space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
-        """The model's next config, guarded; or the current one with ``fallback=True``."""
+        """The model's next config, guarded; or the current one with ``fallback=True``.
+
+        Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
+        """
+        raise_unless_knobs(self.space, current)
         dialogue = _Dialogue(self, report.stage)
         form = WireForm(current, editable)
         try:
@@ -150,7 +157,7 @@ class ModelEngineer:
         if self.context.summary:
             question = build_summary_prompt(report, form, self.context)
             summary = without_thoughts(dialogue.ask("summary", question.messages, None)).strip()[:QUOTED]
-        return build_prompt(report, form, self.context, summary).messages
+        return build_prompt(report, form, self.context, summary, space=self.space).messages
 
     def _proposal(
         self, dialogue: _Dialogue, config: ConfigT, reasons: list[Change], *, fallback: bool = False

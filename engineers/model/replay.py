@@ -15,6 +15,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.model.chat import ChatError, Completion, Message
 from engineers.model.engineer import ModelEngineer
 from engineers.model.transcript import Exchange, TranscriptError, read_transcript
+from engineers.space import Space
 
 
 class ReplayEngineer(ModelEngineer):
@@ -59,5 +60,6 @@ def make(
     *,
     transcript: str | Path | None = None,
     guard: Guard = NO_GUARD,
+    space: Space | None = None,
 ) -> ReplayEngineer:
-    return ReplayEngineer(Path(model), transcript=transcript, guard=guard)
+    return ReplayEngineer(Path(model), transcript=transcript, guard=guard, space=space)

@@ -15,13 +15,14 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
-from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.learnability import mixed_with_uniform
 from engineers.plain.rules import even_pace
 from engineers.plain.signals import signals
 from engineers.plain.way import Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices
+from engineers.space import Space
 
 UNIFORM_PART = 0.3  # exploration
 SMOOTHING = 0.5  # weight of the newest change; older ones fade

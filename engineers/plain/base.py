@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,13 +16,11 @@ from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.roles import role_of
+from engineers.space import Space, checked_space, raise_unless_knobs, range_of
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 KnobPath = tuple[str, ...]
-Space = Mapping[str, tuple[float, float]]
-"""Narrower ranges than the schema's bounds, by knob pattern: {"slices.*.hole_ratio": (0.1, 0.5)}."""
-
 HALVINGS = 4  # how often a step that the guard refuses is halved before the current config is kept
 
 
@@ -56,10 +54,7 @@ class PlainEngineer(ABC):
         **unused: Any,
     ) -> None:
         require_common(type(self).__name__, unused)
-        self.seed, self.space, self.guard = seed, dict(space or {}), guard
-        for pattern, (low, high) in self.space.items():
-            if not low <= high:
-                raise ValueError(f"space {pattern!r} is ({low}, {high}): give (low, high)")
+        self.seed, self.space, self.guard = seed, checked_space(space), guard
 
     @abstractmethod
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
@@ -72,7 +67,7 @@ class PlainEngineer(ABC):
 
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
         """
-        self._require_knobs_of_space(current)
+        raise_unless_knobs(self.space, current)
         knobs = find_knobs(current, editable)
         design = self.design(report, current, knobs)
         config, refusals = self._guarded(design.values, report, current, editable)
@@ -85,14 +80,6 @@ class PlainEngineer(ABC):
             for path, old, new in changes(current, config)
         ]
         return Proposal(config=config, reasons=reasons, engineer=self.name, fallback=stuck, refusals=refusals)
-
-    def _require_knobs_of_space(self, current: BaseModel) -> None:
-        """A misspelt range would silently be none."""
-        knobs = find_knobs(current, ("*",)) if self.space else ()
-        strangers = self.space.keys() - {name for knob in knobs for name in (knob.pattern, knob.name)}
-        if strangers:
-            there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs if knob.bounds))
-            raise KnobError(f"space {', '.join(sorted(strangers))} is no knob of {type(current).__name__}: use {there}")
 
     def _part_by_part(
         self,
@@ -124,9 +111,8 @@ class PlainEngineer(ABC):
         return random.Random(f"{self.name}:{self.seed}:{report.stage}")
 
     def range_of(self, knob: Knob) -> tuple[float, float] | None:
-        """Where a knob is drawn from: the caller's space, the field's own, else its bounds."""
-        low_high = self.space.get(knob.pattern) or self.space.get(knob.name) or knob.extra.get("space") or knob.bounds
-        return None if low_high is None else (float(low_high[0]), float(low_high[1]))
+        """Where a knob is drawn from: the run's space, the field's own, else its bounds."""
+        return range_of(knob, self.space)
 
     def _guarded(
         self, values: dict[KnobPath, Any], report: StageReport, current: ConfigT, editable: Sequence[str] | None

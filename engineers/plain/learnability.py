@@ -11,11 +11,12 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
-from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.signals import learnability, signals
 from engineers.plain.way import Way, part_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from engineers.space import Space
 
 UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so that none is never seen again
 COIN = 0.5  # the success at which p(1 − p) is greatest

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
-from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
+from engineers.space import Space
 
 DRAWS = 20  # of one slice until one can be drawn by the generator; then the slice stays as it is
 

@@ -20,11 +20,12 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
-from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.signals import Rates, Signals, learnability, signals
 from engineers.plain.way import ALIVE, Way, part_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices
+from engineers.space import Space
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump, find_knobs
-from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.way import Way, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from engineers.space import Space
 
 
 class ScheduleEngineer(PlainEngineer):

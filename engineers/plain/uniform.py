@@ -13,9 +13,10 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
-from engineers.plain.base import Design, PlainEngineer, Space
+from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
 from engineers.roles import role_of
+from engineers.space import Space
 
 
 class UniformEngineer(PlainEngineer):

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 import engineers
 from engineers.guard import Guard
 from engineers.proposal import Engineer, Proposal, Usage
-from engineers.registry import COMMON_OPTIONS, TAKES_NOTHING
+from engineers.registry import TAKES_NOTHING
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import KNOB, as_menu, menu_at
@@ -137,8 +137,7 @@ def by_name(name: str, *, mode: str = "free", transcripts: Path | None = None, *
 
     def make(tree: Tree, stage: int) -> Engineer:
         run = tree.spec.run
-        own = run.engineer.options if mode == "free" else {}
-        common = {option: value for option, value in own.items() if option in COMMON_OPTIONS}
+        common = run.engineer.common_options if mode == "free" else {}
         guard = {"guard": guard_of(tree)} if mode == "free" else {}
         kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None else {}
         given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | kept | options

@@ -50,8 +50,8 @@ def adjusted(
     if stages is not None:
         spec = spec.with_rounds(stages)
     changed = spec.engineer
-    if engineer is not None and engineer != changed.name:
-        changed = changed.model_copy(update={"name": engineer, "options": {}})
+    if engineer is not None:
+        changed = changed.replaced_by(engineer)
     extra = {"context": context, "max_cost": max_cost}
     options = changed.options | {name: value for name, value in extra.items() if value is not None}
     return spec.model_copy(update={"engineer": changed.model_copy(update={"options": options})})

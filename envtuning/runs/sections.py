@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from engineers.registry import COMMON_OPTIONS
 from envtuning.loop.transitions import Rule
 from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
 from envtuning.worlds.registry import make_world
@@ -79,6 +80,15 @@ class EngineerSpec(Frozen):
         gt=0,
         description="Seconds after which an engineer that has not answered counts as failed; null: never. Models and humans have shorter limits of their own.",
     )
+
+    @property
+    def common_options(self) -> dict[str, Any]:
+        """The options that concern whoever is asked, ``space`` for one."""
+        return {name: value for name, value in self.options.items() if name in COMMON_OPTIONS}
+
+    def replaced_by(self, name: str) -> EngineerSpec:
+        """Another engineer in the same place: it is given the common options; the others are this engineer's own."""
+        return self if name == self.name else self.model_copy(update={"name": name, "options": self.common_options})
 
 
 class SuiteSpec(Frozen):

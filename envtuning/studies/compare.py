@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rich.table import Table
 
-from engineers.registry import COMMON_OPTIONS
 from envtuning.loop.ask import raise_unless_askable
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
@@ -114,15 +113,8 @@ def raise_unless_comparable(spec: RunSpec, engineers: Sequence[str]) -> None:
 
 
 def written_by(spec: RunSpec, engineer: str) -> RunSpec:
-    """The spec with another engineer. Of the options in it all engineers get those that concern all, ``space`` for one; the
-    others are the spec's own engineer's.
-    """
-    options = {
-        name: value
-        for name, value in spec.engineer.options.items()
-        if name in COMMON_OPTIONS or engineer == spec.engineer.name
-    }
-    return spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": engineer, "options": options})})
+    """The spec with another engineer."""
+    return spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})
 
 
 def figures_of(run: RunFolder, engineer: str) -> RunFigures:

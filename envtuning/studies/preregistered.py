@@ -11,7 +11,6 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from engineers.registry import COMMON_OPTIONS
 from engineers.sentences import in_sentences
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
 from envtuning.studies.study import Arms
@@ -72,8 +71,7 @@ class StudySpec(BaseModel):
 
 def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
     """The preset's run with the arm's engineer and start; options that concern every engineer reach every engineer."""
-    common = {name: value for name, value in base.engineer.options.items() if name in COMMON_OPTIONS}
-    engineer = arm.engineer.model_copy(update={"options": common | arm.engineer.options})
+    engineer = arm.engineer.model_copy(update={"options": base.engineer.common_options | arm.engineer.options})
     first = base.stages[0]
     if arm.start == "target":
         first = first.model_copy(update={"config": base.target})

@@ -75,7 +75,8 @@ def read(runs: Mapping[str, RunFolder], seeds: Sequence[int] = (0,), **options: 
             assert report is not None, "a stage that is done has a report"
             current = run.world.config_type.model_validate(report.config)
             for seed in seeds:
-                engineer = engineers.make(made, seed=seed, feasible=run.world.check, **options)
+                given = spec.engineer.common_options | {"seed": seed, "feasible": run.world.check} | options
+                engineer = engineers.make(made, **given)
                 proposal = engineer.propose(report, current=current, editable=spec.editable)
                 found = merits(report, current, proposal.config, fallback=proposal.fallback)
                 rows.append({"reader": reader, "report": name, "seed": seed, **asdict(found)})

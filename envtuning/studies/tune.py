@@ -18,7 +18,7 @@ from ray import tune
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.folder import RunFolder, StageFolder
-from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
+from envtuning.runs.spec import RunSpec, SpecError, load_spec
 
 KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
 
@@ -42,8 +42,7 @@ def spec_of(config: dict[str, Any]) -> RunSpec:
         raise SpecError(f"unknown key {unknown[0]!r} in the search space: known are {', '.join(KEYS)}")
     spec = load_spec(config["preset"])
     changes: dict[str, Any] = {"seed": int(config.get("seed", spec.seed))}
-    if config.get("engineer", spec.engineer.name) != spec.engineer.name:
-        changes["engineer"] = EngineerSpec(name=config["engineer"], timeout=spec.engineer.timeout)
+    changes["engineer"] = spec.engineer.replaced_by(config.get("engineer", spec.engineer.name))
     options = spec.trainee.options | config.get("trainee", {})
     changes["trainee"] = spec.trainee.model_copy(update={"options": options})
     spec = spec.model_copy(update=changes)

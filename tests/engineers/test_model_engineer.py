@@ -28,6 +28,12 @@ def test_a_good_reply_becomes_a_proposal(scripted, answer, report, kitchen):
     assert (usage.attempts, usage.prompt_tokens, usage.completion_tokens, usage.cost) == (1, 100, 10, 0.0)
 
 
+def test_a_model_is_told_the_ranges_of_the_run(scripted, answer, report, kitchen):
+    chat = scripted(answer(soup={"heat": 120.0}))
+    ask(chat, report, kitchen, space={"menu.*.heat": [80, 200]})
+    assert "A number from 0 to 300; sensible are 80 to 200." in chat.asked[0][-1]["content"]
+
+
 def test_a_bad_reply_is_quoted_back_with_what_is_wrong(scripted, answer, report, kitchen):
     chat = scripted(
         "<think>hm</think>I would lower the heat.", answer(soup={"heat": 900.0}), answer(soup={"heat": 90.0})

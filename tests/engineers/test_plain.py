@@ -113,7 +113,7 @@ def test_random_stays_in_the_space_it_is_given(report, kitchen):
         assert all(50 <= dish.heat <= 60 for dish in engineer.propose(report, kitchen).config.menu.values())
 
 
-@pytest.mark.parametrize("name", ["random", "uniform", "rules"])
+@pytest.mark.parametrize("name", ["random", "uniform", "rules", "server/http://localhost:1/v1#m", "human"])
 def test_a_space_of_no_knob_or_upside_down_is_an_error(name, report, kitchen):
     engineer = engineers.make(name, space={"menu.*.heats": (50, 60)})
     with pytest.raises(

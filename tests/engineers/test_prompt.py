@@ -68,6 +68,31 @@ def test_every_context_says_what_the_environment_and_the_knobs_are(later):
         assert "min_distance" not in text.split("# The knobs")[1]
 
 
+SPACE = {"slices.*.wait_ratio": (0.25, 0.5), "slices.3.hole_ratio": (0.1, 0.2)}
+
+
+def sensible(text, knob):
+    line = next(line for line in text.split("# The knobs")[1].splitlines() if line.startswith(f"- slices.*.{knob} "))
+    return line.partition("; sensible are ")[2]
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_sensible_is_what_the_run_says(later, name):
+    text = text_of(later, CONTEXTS[name], space=SPACE)
+    assert sensible(text, "wait_ratio") == "0.25 to 0.5."
+    assert sensible(text, "hole_ratio") == "0.1 to 0.2 for 3; 0 to 0.5 for 4, 5, 6, 7, 8, 9, 10."
+    assert not sensible(text, "share")
+
+
+def test_sensible_reaches_as_far_as_the_target_that_is_told(later):
+    target = {"slices": {"6": {"share": 1.0, "hole_ratio": 0.6, "wait_ratio": 1.0, "min_distance": 4}}}
+    far = later.model_copy(update={"target": target})
+    told = text_of(far, CONTEXTS["informed"], space=SPACE)
+    assert sensible(told, "wait_ratio") == "0.25 to 0.5 for 3, 4, 5, 7, 8, 9, 10; 0.25 to 1 for 6."
+    assert sensible(told, "hole_ratio") == "0.1 to 0.2 for 3; 0 to 0.5 for 4, 5, 7, 8, 9, 10; 0 to 0.6 for 6."
+    assert sensible(text_of(far, CONTEXTS["V6"], space=SPACE), "wait_ratio") == "0.25 to 0.5."
+
+
 def test_the_informed_context_says_what_the_published_ones_do_not(later):
     text = text_of(later, CONTEXTS["informed"])
     assert 'training need not be: {"slices": {"6": {"share": 1.0, "hole_ratio": 0.3}}}' in text

@@ -10,7 +10,7 @@ from ray import tune
 
 from envtuning.loop import run as loop
 from envtuning.runs.folder import RunFolder, next_task
-from envtuning.runs.spec import SpecError
+from envtuning.runs.spec import SpecError, load_spec
 from envtuning.studies.tune import run_folder, spec_of, trainable
 
 pytestmark = pytest.mark.ray
@@ -22,6 +22,13 @@ def test_search_space_reaches_the_spec():
     )
     assert (spec.engineer.name, spec.seed, len(spec.stages)) == ("fixed", 7, 2)
     assert spec.trainee.options["speed"] == 0.9
+
+
+def test_an_engineer_of_the_search_space_gets_the_options_that_concern_everybody():
+    own = load_spec("corridors").engineer
+    searched = spec_of({"preset": "corridors", "engineer": "uniform", "runs": "x"}).engineer
+    assert (searched.options, searched.timeout) == ({"space": own.options["space"]}, own.timeout)
+    assert spec_of({"preset": "corridors", "engineer": "rules", "runs": "x"}).engineer == own
 
 
 def test_unknown_key_is_refused():

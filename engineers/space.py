@@ -1,0 +1,36 @@
+"""``space``: the range in which a run wants its knobs, the same for every engineer, with a model or without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from engineers.knobs import Knob, KnobError, find_knobs
+
+Space = Mapping[str, tuple[float, float]]
+"""Other ranges than the fields' own, by a knob's pattern or its name: {"slices.*.hole_ratio": (0.1, 0.5)}."""
+
+
+def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
+    """The space as numbers; raises ``ValueError`` for a range that is upside down."""
+    ranges = {name: (float(low), float(high)) for name, (low, high) in (space or {}).items()}
+    for name, (low, high) in ranges.items():
+        if not low <= high:
+            raise ValueError(f"space {name!r} is ({low:g}, {high:g}): give (low, high)")
+    return ranges
+
+
+def raise_unless_knobs(space: Space, current: BaseModel) -> None:
+    """Raise ``KnobError`` for a range of a knob that the config does not have: a misspelt one would silently be none."""
+    knobs = find_knobs(current, ("*",)) if space else ()
+    strangers = space.keys() - {name for knob in knobs for name in (knob.pattern, knob.name)}
+    if strangers:
+        there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs if knob.bounds))
+        raise KnobError(f"space {', '.join(sorted(strangers))} is no knob of {type(current).__name__}: use {there}")
+
+
+def range_of(knob: Knob, space: Space) -> tuple[float, float] | None:
+    """Where the knob is drawn from: the run's space, the field's own, else its bounds; None where it has none of them."""
+    low_high = space.get(knob.pattern) or space.get(knob.name) or knob.extra.get("space") or knob.bounds
+    return None if low_high is None else (float(low_high[0]), float(low_high[1]))

@@ -1,0 +1,48 @@
+"""What a run lets its engineers turn, and how far, reaches every engineer by every way of naming one."""
+
+from __future__ import annotations
+
+import pytest
+
+from engineers import StageReport
+from envtuning.cli.arguments import adjusted
+from envtuning.loop.ask import new_engineer
+from envtuning.runs.spec import EngineerSpec, load_spec
+from envtuning.studies.compare import written_by
+from envtuning.studies.preregistered import ArmSpec, arm_of
+
+BASE = load_spec("corridors")
+BASE = BASE.model_copy(
+    update={"engineer": EngineerSpec(name="rules", options=BASE.engineer.options | {"thresholds": {}, "context": "V4"})}
+)
+DOORS = {
+    "run --engineer": lambda name: adjusted(BASE, engineer=name),
+    "compare": lambda name: written_by(BASE, name),
+    "a study": lambda name: arm_of(BASE, ArmSpec(engineer=EngineerSpec(name=name))),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", ["uniform", "bandit", "human", "server/http://localhost:1/v1#m"])
+def test_space_and_what_else_concerns_everybody_come_along_and_the_first_engineers_own_do_not(door, name):
+    spec = DOORS[door](name)
+    assert spec.engineer.name == name
+    assert spec.engineer.options == {"space": BASE.engineer.options["space"], "context": "V4"}
+    made = new_engineer(spec, {})
+    assert made.space["slices.*.wait_ratio"] == (0.0, 1.0)
+    assert made.space["slices.7.min_distance"] == (1, 7)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_uniform_reaches_as_far_as_the_run_allows_and_no_further(door):
+    spec = DOORS[door]("uniform")
+    config = spec.stages[0].config
+    report = StageReport(stage=0, config=config.model_dump(mode="json"))
+    drawn = new_engineer(spec, {}).propose(report, config, spec.editable).config
+    assert max(piece.wait_ratio for piece in drawn.slices.values()) > 0.9  # the field's own range ends at .75
+    assert all(piece.min_distance <= size for size, piece in drawn.slices.items())
+
+
+def test_the_same_engineer_keeps_its_own_options_where_only_its_name_is_said_again():
+    for spec in (adjusted(BASE, engineer="rules"), written_by(BASE, "rules")):
+        assert spec.engineer == BASE.engineer
