@@ -19,7 +19,10 @@ _LOOKS_LIKE_A_KEY = re.compile(
     r"|(?<=Bearer )[A-Za-z0-9._~+/\-]{8,}=*"
     r"|(?<=://)[^\s/@:\"]{1,200}:[^\s/@\"]{1,200}(?=@)"  # user:password@host
 )
-_FILE_PATH = re.compile(r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|(?:[A-Za-z]:)?(?:[\\/][\w.@+\-]+){2,})[\\/]?")
+_FILE_PATH = re.compile(
+    r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|[A-Za-z]:(?:[\\/][\w.@+\-]+){2,}|(?:/[\w.@+\-]+){2,})[\\/]?"
+)
+_HOMES = ("home", "Users", "root")
 # Where paths of a machine begin. A report may be about paths of its own, of files that an environment only plays.
 _MACHINE = frozenset(
     [
@@ -76,6 +79,19 @@ def redact(text: str) -> str:
 def scrub(text: str) -> str:
     """For prompts: also without paths of a machine and environment variables."""
     return _VARIABLE.sub("<variable>", _FILE_PATH.sub(_blank_path, redact(text)))
+
+
+def scrub_picture(text: str) -> str:
+    """For what an environment shows of an episode: its own files' paths and ``$WORDS`` stay, paths of this machine or of a home do not."""
+    return _FILE_PATH.sub(_blank_real_path, redact(text))
+
+
+def _blank_real_path(found: re.Match[str]) -> str:
+    path = found.group()
+    if not path.startswith("/"):
+        return "<path>"
+    first, second = path.split("/")[1:3]
+    return "<path>" if first in _HOMES or os.path.lexists(f"/{first}/{second}") else path
 
 
 def _blank_path(found: re.Match[str]) -> str:

@@ -1,10 +1,12 @@
 """The prompt: a report, the knobs and the current config as messages, by Jinja templates, within a token budget.
 
-Whatever is sent has passed ``scrub``: no keys, no file paths, no environment variables.
+Whatever is sent has passed ``scrub``: no keys, no file paths, no environment variables. The pictures of failed episodes pass
+``scrub_picture`` instead, because they may be about files that the environment only plays.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,7 +19,7 @@ from engineers.model.context import Context
 from engineers.model.meter import estimate_tokens
 from engineers.model.shown import compact, compact_json, flat, knob_docs, only
 from engineers.model.wire import WireForm
-from engineers.redaction import scrub
+from engineers.redaction import scrub, scrub_picture
 from engineers.report import FailureCase, SliceResult, StageRecord, StageReport
 from engineers.space import Space
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import jinja2
 
 TEMPLATES = Path(__file__).parent / "templates"
+_MARK = "\ue000"  # a character of nobody's
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ def _render(
         "now": report.records()[-1],
         "training": report.training,
         "incidents": report.incidents,
-        "cases": material.cases,
+        "cases": _with_places(material.cases),
         "environment_stats": material.environment_stats,
         "behaviour": material.behaviour,
         "history": material.history[::-1],
@@ -159,8 +162,18 @@ def _render(
     user = _template(template).render(words, report=_template("report.md.j2").render(words))
     return [
         {"role": "system", "content": scrub(system).strip()},
-        {"role": "user", "content": scrub(user).strip()},
+        {"role": "user", "content": _with_pictures(scrub(user), material.cases).strip()},
     ]
+
+
+def _with_places(cases: Sequence[FailureCase]) -> list[FailureCase]:
+    """The cases with a mark where each picture belongs, which ``scrub`` leaves alone."""
+    return [case.model_copy(update={"picture": f"{_MARK}{number}{_MARK}"}) for number, case in enumerate(cases)]
+
+
+def _with_pictures(text: str, cases: Sequence[FailureCase]) -> str:
+    pictures = {str(number): scrub_picture(case.picture) for number, case in enumerate(cases)}
+    return re.sub(f"{_MARK}(\\d+){_MARK}", lambda mark: pictures.get(mark[1], ""), text)
 
 
 @cache

@@ -5,8 +5,10 @@ import random
 
 import pytest
 
-from engineers import make
+from engineers import Context, StageReport, WireForm, make, redaction
 from engineers.knobs import find_knobs
+from engineers.model.prompt import build_prompt
+from engineers.report import FailureCase
 from envtuning.trainees import make_trainee
 from envtuning.trainees.menu import MenuPolicy, advantages
 from envtuning.worlds.bfcl.calls import as_reply
@@ -19,6 +21,7 @@ from envtuning.worlds.bfcl.pool import TaskPool
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from envtuning.worlds.bfcl.transcript import transcript
+from envtuning.worlds.bfcl.world import BFCLCases
 from envtuning.worlds.episodes import rates
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
@@ -103,12 +106,40 @@ def test_a_failed_case_is_told_by_the_first_turn_that_went_wrong(v4):
     assert why.startswith(f"Turn 1 of {task.turns}: no call was made.")
 
 
-def test_failure_cases_and_prompts_keep_the_paths_that_they_are_about(world, v4):
-    """They are about files: nothing of them is blanked on the way into a prompt."""
-    from engineers.redaction import scrub
+def walked(package, task):
+    """The failed case of who makes a folder, goes there, looks where it is, and is cut off."""
+    replies = ["[mkdir(dir_name='drafts')]", "[cd(folder='drafts')]", "[pwd()]"]
+    picture, explanation = transcript(package, task, replies, None)
+    return FailureCase(slice=task.split, kind="too_many_steps", picture=picture, explanation=explanation)
 
+
+def user_prompt(cases):
+    config = BFCLConfig()
+    report = StageReport(stage=0, config=config.model_dump(mode="json"), failure_cases=cases)
+    context = Context(failures=False, cases=True, token_budget=10**6)
+    return build_prompt(report, WireForm(config), context).messages[1]["content"]
+
+
+def test_failure_cases_and_prompts_keep_the_paths_that_they_are_about(v4, monkeypatch):
+    """A task for each root of the 800 tasks, whatever folders this machine has at its top; a real path is blanked."""
+    monkeypatch.setattr(redaction, "_top_folders", lambda: frozenset({"workspace", "data", "tmp"}))
+    states = {
+        task: json.loads(task.state_json.get("GorillaFileSystem", "{}")) for s in SPLITS for task in load_tasks(v4, s)
+    }
+    by_root = {root: task for task, state in states.items() for root in list(state.get("root", ()))[:1]}
+    assert {"workspace", "data", "tmp"} < set(by_root)
+    told = [walked(v4, task) for task in by_root.values()]
+    assert all(f'"/{root}/drafts"' in case.picture for root, case in zip(by_root, told, strict=True))
+    text = user_prompt(told)
+    assert all(case.picture in text for case in told)
+    case = told[0]
+    case.picture += f"\nFile {__file__}, line 3; /home/anna/notes.txt; sk-proj-abcdefghij0123456789; $MSFT"
+    assert "File <path>, line 3; <path>; <redacted>; $MSFT" in user_prompt([case])
+
+
+def test_a_failure_case_says_what_differs_and_no_values_of_the_ground_truth(world, v4):
     task = find_task(v4, "multi_turn_base_0")
-    target = BFCLConfig(slices={"base": {}})
+    cases = BFCLCases((task.id,))
 
     class Wrong:
         def reply(self, conversations, *, seed):
@@ -117,16 +148,12 @@ def test_failure_cases_and_prompts_keep_the_paths_that_they_are_about(world, v4)
                 for talk in conversations
             ]
 
-    from envtuning.worlds.bfcl.world import BFCLCases
-
-    cases = BFCLCases((task.id,))
-    (episode,) = world.play(Wrong(), cases, target, seed=0)
+    (episode,) = world.play(Wrong(), cases, BFCLConfig(slices={"base": {}}), seed=0)
     case = world.explain(cases, episode)
     assert case.kind == "wrong_state"
     assert "GorillaFileSystem.root" in case.explanation
     assert "/workspace/document" in case.picture
-    assert scrub(case.picture) == case.picture
-    assert not any(value in case.explanation for value in ("temp", "final_report"))  # no values of the ground truth
+    assert not any(value in case.explanation for value in ("temp", "final_report"))
 
 
 def test_a_policy_that_raises_fails_that_task_alone(world):
