@@ -69,6 +69,16 @@ def test_held_out_sets_are_of_their_scenarios_and_disjoint(world):
         world.draw(MENU, 21, seed=1, purpose="validation", exclude=())
 
 
+@pytest.mark.parametrize("config", [MENU, BASE], ids=["every split", "base"])
+def test_no_training_reset_deals_a_held_out_task(world, config):
+    validation = world.draw(MENU, 10, seed=1, purpose="validation", exclude=())
+    test = world.draw(MENU, 30, seed=1, purpose="test", exclude=(validation,))
+    env = world.make_env(config, exclude=(validation, test), room={}, seed=3)
+    dealt = {find_task(world.package, env.reset(seed=7 if n == 0 else None)[1]["task"]).scenario for n in range(60)}
+    assert len(dealt) > 20
+    assert not dealt & (validation.fingerprints() | test.fingerprints())
+
+
 def test_cases_come_back_from_the_disk(world, tmp_path):
     cases = world.draw(MENU, 5, seed=1, purpose="validation", exclude=())
     cases.save(tmp_path / "cases.json")

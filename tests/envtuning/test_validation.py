@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engineers.report import StageReport
 from envtuning.loop import run as loop
 from envtuning.loop.transitions import Converged
-from envtuning.loop.validation import draw_probe, draw_test, draw_validation, open_suites
+from envtuning.loop.validation import draw_probe, draw_suites, draw_test, draw_validation, open_suites
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
@@ -74,6 +74,17 @@ def test_suites_belong_to_the_target_and_not_to_the_runs_seed(spec, run):
     validation = draw_validation(spec)
     assert draw_validation(retested) == validation
     assert draw_test(retested, validation) != draw_test(spec, validation)
+
+
+def test_a_preset_is_developed_on_without_its_test():
+    """The two ways of docs/runs.md: no test at all, or another one."""
+    final = draw_suites(load_spec("engineer"))
+    untested = draw_suites(load_spec("engineer", changes={"suites.test_per_slice": 0}))
+    assert untested.test is None
+    assert untested.validation == final.validation
+    another = draw_suites(load_spec("engineer", changes={"suites.test_seed": 1})).test
+    assert len(another) == len(final.test)
+    assert len(another.fingerprints() & final.test.fingerprints()) < 0.1 * len(another)
 
 
 def test_every_size_of_the_target_counts_alike_whatever_its_share(spec):

@@ -14,6 +14,7 @@ from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, plan_of, success_by_kind
 from envtuning.worlds.lakes.play import Mode, play_lakes
+from envtuning.worlds.lakes.supply import raise_unless_enough
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Purpose, World
 from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite
 from mapf_frozenlake.feedback import explain
@@ -79,7 +80,7 @@ class LakeWorld(World[LakeConfig]):
         try:
             if purpose == "probe":  # as the stage's own config deals them, shares included
                 return generate(config, n=count, seed=seed, exclude=exclude)
-            return validation_suite(even_shares(config), count, seed, exclude=exclude)
+            return _held_out(even_shares(config), count, seed, exclude)
         except GenerationError as error:
             raise InfeasibleConfig(str(error)) from error
 
@@ -165,6 +166,17 @@ class LakeWorld(World[LakeConfig]):
             ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
         )
         return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+
+
+def _held_out(config: LakeConfig, count: int, seed: int, exclude: Sequence[InstanceSet]) -> InstanceSet:
+    """A set to validate or test on. Raises ``TooFewCases`` where the config has too few different boards for it."""
+    try:
+        drawn = validation_suite(config, count, seed, exclude=exclude)
+    except GenerationError:
+        raise_unless_enough(config, count, None, seed=seed, exclude=exclude)
+        raise
+    raise_unless_enough(config, count, drawn, seed=seed, exclude=exclude)
+    return drawn
 
 
 def even_shares(config: LakeConfig) -> LakeConfig:

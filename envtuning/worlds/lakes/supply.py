@@ -1,0 +1,80 @@
+"""Whether a config has enough different boards for a held-out set. Boards that are equal up to symmetry count as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envtuning.worlds.world import TooFewCases
+from mapf_frozenlake import GenerationError, LakeConfig
+from mapf_frozenlake.generator.apportion import ANY, NO_WAIT, WAIT
+from mapf_frozenlake.generator.generate import Drawer, excluded_keys
+from mapf_frozenlake.generator.strata import Stratum, strata_of
+from mapf_frozenlake.generator.symmetry import canonical_keys
+from mapf_frozenlake.instance_set import InstanceSet
+
+PATIENCE = 1_000  # draws in a row that bring no new board, until a kind counts as exhausted
+_AT_ONCE = 100
+_REMEDY = "hold out fewer boards, or choose a size or a hole_ratio that has more"
+_LABELS = {ANY: "", WAIT: " that need a wait", NO_WAIT: " that need no wait"}
+
+Keys = NDArray[np.uint64]
+
+
+def raise_unless_enough(
+    config: LakeConfig, count: int, drawn: InstanceSet | None, *, seed: int, exclude: Sequence[InstanceSet]
+) -> None:
+    """Raises ``TooFewCases`` where a set of ``count`` boards has to repeat one, or leaves none to train on.
+
+    Judged for each kind of board: a size, a number of agents, and the wait label where the slice has a wait ratio. A set
+    may repeat a board by chance: it is refused only where its kind has fewer different boards, beyond those in
+    ``exclude``, than the set needs of it. ``drawn`` is the set; None where drawing it failed.
+    """
+    strata = strata_of(config)
+    kind_of = strata.sequence(count)
+    held_out, own = excluded_keys(exclude), np.empty(0, np.uint64) if drawn is None else canonical_keys(drawn)
+    for number in np.unique(kind_of).tolist():
+        kind, needed = strata.kinds[number], int((kind_of == number).sum())
+        met = () if drawn is None else own[kind_of == number].tolist()
+        left = _different(kind, needed, seed=seed, excluded=held_out, met=met)
+        if left < needed and (total := _total(kind, left, seed, held_out)):
+            taken = f", {total - left:,} of them held out" if total > left else ""
+            raise TooFewCases(
+                f"{_named(kind)}: a set needs {needed:,} different boards and there are {total:,}{taken}: {_REMEDY}"
+            )
+        now = np.union1d(held_out, own)
+        if drawn is not None and not _different(kind, 1, seed=seed, excluded=now):
+            total = _total(kind, 0, seed, now)
+            raise TooFewCases(
+                f"{_named(kind)}: nothing would be left to train on, as all its different boards ({total:,}) are held out: "
+                f"{_REMEDY}"
+            )
+
+
+def _total(kind: Stratum, left: int, seed: int, held_out: Keys) -> int:
+    """How many different boards there are of a kind that has ``left`` beyond the held-out ones; 0: it cannot be drawn."""
+    if not held_out.size:
+        return left
+    return _different(kind, left + held_out.size, seed=seed, excluded=np.empty(0, np.uint64))
+
+
+def _named(kind: Stratum) -> str:
+    return f"{kind}{_LABELS[kind.label]}"
+
+
+def _different(kind: Stratum, enough: int, *, seed: int, excluded: Keys, met: Iterable[int] = ()) -> int:
+    """How many different boards of this kind are not excluded; ``enough`` if there are so many or more."""
+    drawer, found, first, in_vain = Drawer([kind], seed, excluded), set(met), 0, 0
+    while len(found) < enough and in_vain < PATIENCE:
+        rows = np.arange(min(_AT_ONCE, enough))
+        boards = InstanceSet.empty(rows.size, kind.height, kind.width, kind.num_agents)
+        try:
+            drawer.fill(boards, np.zeros_like(rows), first + rows, rows)
+        except GenerationError:  # of all the draws that one board may take, none brought a board
+            break
+        before = len(found)
+        found |= set(canonical_keys(boards).tolist())
+        first, in_vain = first + rows.size, 0 if len(found) > before else in_vain + rows.size
+    return min(len(found), enough)
