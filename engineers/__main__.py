@@ -1,4 +1,4 @@
-"""``python -m engineers``: try an engineer on a report file alone, see what it would be asked, serve a model."""
+"""``python -m engineers``: try an engineer on a report file, print its prompt, serve a model."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def propose(
     save: Annotated[Path | None, typer.Option(help="Write the proposed config here, as JSON.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole proposal as JSON.")] = False,
 ) -> None:
-    """Ask ENGINEER for the next config and show what it changes and why. Exit code 3: it fell back to the current one."""
+    """Ask ENGINEER for the next config and show what it changes and why. Exit code 3: every reply was refused and the current config is kept."""
     read, current = _load(report, config_class)
     shared = {
         "seed": seed,

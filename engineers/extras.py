@@ -1,4 +1,4 @@
-"""What to install where something is missing: one sentence, in one place."""
+"""The sentence that says which extra to install when an import fails."""
 
 from __future__ import annotations
 

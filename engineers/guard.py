@@ -1,4 +1,4 @@
-"""The guard: what a proposal must pass before a stage is trained on it. Each refusal is a sentence for the engineer."""
+"""The guard: the checks of a proposal before a stage is trained on it. Each refusal is a sentence for the engineer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Feasible = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class Guard:
-    """What a proposal must pass besides its schema; an engineer that is given one asks it before it answers."""
+    """The checks of a proposal besides its schema; an engineer that has a guard applies it before it answers."""
 
     feasible: Feasible | None = None  # None: nobody is asked whether the config can be drawn
     max_drop: float | None = None  # largest part of a working slice's share that may go at once (0.5: half); None: all

@@ -1,8 +1,8 @@
 """``human``: an engineer at a keyboard. Writes the report and an editable answer, waits until the answer is saved.
 
-In the desk's folder of the stage lie ``report.md`` (to read), ``report.json`` (the same, whole) and ``answer.json`` (to
-edit and save; saved as it is, it changes nothing). What is wrong with a saved answer appears in ``refused.txt`` and on
-the screen, and the wait continues. An answer saved while nobody waited counts when the same question is asked again.
+The stage's folder contains ``report.md`` (to read), ``report.json`` (the complete report) and ``answer.json`` (to
+edit and save; saved without an edit, it changes nothing). Errors in a saved answer are written to ``refused.txt`` and to
+the screen, and the wait continues. An answer that was saved while no process waited is used when the question is asked again.
 """
 
 from __future__ import annotations

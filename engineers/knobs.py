@@ -1,7 +1,7 @@
 """``Knob``: one editable value of a config, with its bounds and meaning, read from the config model's own JSON Schema.
 
-A knob path is dotted, and ``*`` stands for every key that the current config has: ``slices.*.share``. A path that stops
-early means everything below it: ``slices.6`` is all knobs of slice 6.
+A knob path is dotted, and ``*`` stands for every key that the current config has: ``slices.*.share``. A path to a group
+means everything in it: ``slices.6`` is all knobs of slice 6.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
 class KnobError(ValueError):
-    """A path that names no knob of this config, or values that are no config; the message says what there is."""
+    """A path that names no knob of this config, or values that do not make a config; the message lists what exists."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One editable value: where it is, what it may be, what it is now."""
+    """One editable value: its path, its allowed values, its current value."""
 
     path: tuple[str, ...]  # ("slices", "6", "share")
     pattern: str  # "slices.*.share": equal for the knobs that mean the same in different slices
@@ -66,7 +66,7 @@ class Knob:
         return float(self.schema["minimum"]), float(self.schema["maximum"])
 
     def fit(self, value: float) -> float | int:
-        """The nearest value that the knob can take, rounded to what a reader wants to see."""
+        """The nearest value that the knob can take, rounded for a reader."""
         low, high = self.bounds or (-math.inf, math.inf)
         clipped = min(max(value, low), high)
         if self.multiple_of:

@@ -1,7 +1,7 @@
-"""A user's own code, named as ``package.module:object``: of an installed package, or of a file in the current directory.
+"""A user's own code, named as ``package.module:object``: from an installed package or a file in the current directory.
 
-Whoever names code runs it. In a script, that is whoever wrote the script. A command reads names from files, which may be
-somebody else's: it calls ``trust_only`` first, and from then on only what its user named on the command line is imported.
+Naming code runs it. In a script, the script's author names it. A command reads names from files, which another person may
+have written: it calls ``trust_only`` first, and then imports only modules that its user named on the command line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``Proposal``: what an engineer answers, and ``Engineer``: the one method a backend has."""
+"""``Proposal``: an engineer's answer, and ``Engineer``: the protocol with its single method."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Change(BaseModel):
 
 
 class Usage(BaseModel):
-    """What a proposal took. ``cost`` is None where no price is known."""
+    """The tokens and the cost of a proposal. ``cost`` is None if no price is known."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class Usage(BaseModel):
 
 
 class Proposal(BaseModel, Generic[ConfigT]):
-    """The next config, why, and what it took to get it."""
+    """The next config, the reasons for it, and its cost."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 

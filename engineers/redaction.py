@@ -1,6 +1,6 @@
 """Keys stay out of prompts, transcripts, logs and errors: known secrets and whatever looks like one are blanked.
 
-Defence in depth. Backends never hand headers or keys on in the first place.
+This is a second line of defence: backends do not pass headers or keys on.
 """
 
 from __future__ import annotations

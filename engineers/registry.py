@@ -74,8 +74,8 @@ class UnknownEngineer(ValueError):
 def make(name: str, **options: Any) -> Engineer:
     """The engineer of this name; ``feasible`` and ``max_drop`` are short for ``guard=Guard(feasible, max_drop)``. Raises ``UnknownEngineer``, or ``ImportError`` with the command that installs its extra.
 
-    The ``COMMON_OPTIONS`` may be given to any engineer, so that a loop needs no cases; others only to one that has them.
-    A factory is given what follows the slash and the options; a class the options alone.
+    The ``COMMON_OPTIONS`` may be given to any engineer, so that a loop can treat all alike; others only to one that has them.
+    A factory gets the text after the slash and the options; a class gets only the options.
     """
     backend, _, model = name.partition("/")
     if limits := {limit: options.pop(limit) for limit in ("feasible", "max_drop") if limit in options}:

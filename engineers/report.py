@@ -1,4 +1,4 @@
-"""``StageReport``: what an engineer is told about a stage. Typed, versioned JSON; any environment can fill it."""
+"""``StageReport``: the report of a stage that an engineer reads. Typed, versioned JSON; any environment can fill it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Section(BaseModel):
 
 
 class SliceResult(_Section):
-    """What the trainee reached on one slice of the validation suite."""
+    """The trainee's results on one slice of the validation suite."""
 
     name: str = Field(description="The slice, by the key it has in the config: '6' for 6×6 lakes.")
     episodes: int = Field(ge=0)
@@ -49,7 +49,7 @@ class FailureCase(_Section):
 
 
 class StageRecord(_Section):
-    """An earlier stage: its config and what came of it."""
+    """An earlier stage: its config and its results."""
 
     stage: int
     config: dict[str, Any]

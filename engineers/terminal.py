@@ -1,4 +1,4 @@
-"""A console that prints text and nothing else: what a model, a file or a server writes cannot steer the terminal."""
+"""A console that prints only text: control characters from a model, a file or a server cannot control the terminal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The loop: stages of training, validation, reports, and an engineer between the stages.
 
-The curriculum for training of your own stands by itself: ``CurriculumEnv``, ``CurriculumVectorEnv``,
+The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
 ``CurriculumParallelEnv``, ``Ladder`` and ``RLlibCurriculumCallback``.
 """
 

@@ -76,7 +76,7 @@ register_envs()
 
 
 def __getattr__(name: str) -> Any:
-    """PettingZoo and Stable-Baselines3 are imported when somebody asks for their forms."""
+    """Imports PettingZoo and Stable-Baselines3 only when their forms are used."""
     if name == "parallel_env":
         from mapf_frozenlake.mapf_frozenlake_v0 import parallel_env
 

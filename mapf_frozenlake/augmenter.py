@@ -60,7 +60,7 @@ def turn_event(
 
 
 def augment(event: LakeEvent) -> str | None:
-    """A sentence or two for each fault: agent, cell, cause, and what would have been possible. A plan's success is told, too."""
+    """A sentence or two for each fault: agent, cell, cause, and what would have been possible. A plan's success is reported, too."""
     if isinstance(event, PlanEvent):
         return explain(event.instance, event.plan, event.verdict)
     if isinstance(event.moves, ParseError):

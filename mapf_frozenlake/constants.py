@@ -1,4 +1,4 @@
-"""What everything else is said in: bounds, actions, events and kinds of failure."""
+"""The constants of the package: bounds, actions, events and kinds of failure."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class UnknownArgument(LakeError, TypeError):
 
 
 class GenerationError(LakeError):
-    """The generator drew as often as it may and could not meet its config; the message says what is reachable."""
+    """The generator reached its limit of draws without meeting the config; the message says what is reachable."""
 
 
 class SolverBudgetExceeded(RuntimeError):

@@ -20,9 +20,9 @@ _MOVES = tuple(action for action in Action if action is not Action.WAIT)
 def explain(
     instance: Instance, plan: Plan | ParseError, verdict: Verdict | None = None, *, most: int = MOST_VIOLATIONS
 ) -> str:
-    """What came of a plan, a sentence or two for each fault: agent, cell, cause, and what would have been possible.
+    """Explains a plan's violations in a sentence or two each: agent, cell, cause, and what would have been possible.
 
-    The first ``most`` violations are explained, the rest are counted. ``verdict`` saves judging again.
+    The first ``most`` violations are explained, the rest are counted. Pass ``verdict`` to avoid judging again.
     """
     if isinstance(plan, ParseError):
         return f"No plan could be read from the reply: {plan}."

@@ -48,7 +48,7 @@ class Playback:
 def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Objective] = ()) -> Verdict:
     """Whether the plan is valid and optimal, what it costs, and every violation in it.
 
-    The plan is played to its end: no horizon, no stop on success; after a violation it continues, a fall stops it. The
+    The whole plan is played, without a horizon and without a stop on success; after a violation it continues, a fall stops it. The
     failure is the kind of the earliest violation. Optimality and the gap need the least makespan: the instance's own, or
     with ``optima`` the solver's; the gap in the sum of costs is known only by ``optima=("sum_of_costs",)``. A
     ``ParseError`` in place of a plan is judged too: it fails as ``parse_error``.

@@ -1,6 +1,6 @@
 """Compiled functions as the plain Python that they were made of: the same answers, without the seconds that compiling takes.
 
-For what is wanted a few times only. Numba's ``py_func`` is not enough: it calls the compiled parts.
+It is for functions that are called only a few times. Numba's ``py_func`` is not enough, because it calls the compiled parts.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class GeminiChat(NetworkChat):
 
 
 def read_reply(reply: Any) -> Completion:
-    """The text of a reply, thoughts left out, and what it took. Raises ``Refused`` or ``TooLong`` where it has none."""
+    """The reply's text without thoughts, and its token counts. Raises ``Refused`` or ``TooLong`` if there is no text."""
     usage = reply.usage_metadata
     thought = getattr(usage, "thoughts_token_count", 0) or 0
     prompt, written = getattr(usage, "prompt_token_count", 0) or 0, getattr(usage, "candidates_token_count", 0) or 0

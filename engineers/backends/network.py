@@ -157,9 +157,9 @@ class NetworkChat(ABC):
 
 
 def within(seconds: float, ask: Callable[[], Completion]) -> Completion:
-    """What ``ask`` returns or raises, or ``Timeout`` if that takes longer; its thread is then left to end by itself.
+    """Return or raise what ``ask`` does; raise ``Timeout`` if it takes longer. Its thread then ends by itself.
 
-    The SDKs' own timeouts count from byte to byte: a reply that drips would never meet one.
+    The SDKs' own timeouts count from byte to byte, so a reply that arrives slowly would never time out.
     """
     answers: SimpleQueue[Completion | Exception] = SimpleQueue()
 

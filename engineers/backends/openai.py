@@ -59,7 +59,7 @@ def strict_format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def read_chat_completion(reply: Any) -> Completion:
-    """The text of a chat.completions reply and what it took. Raises ``Refused`` or ``TooLong`` where it has none."""
+    """The text of a chat.completions reply and its token counts. Raises ``Refused`` or ``TooLong`` if there is no text."""
     if not getattr(reply, "choices", None):
         raise WireBroken(f"the reply has no choices: {str(reply)[:200]}")
     choice, usage = reply.choices[0], reply.usage

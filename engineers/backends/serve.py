@@ -1,7 +1,7 @@
 """A small OpenAI-compatible server for one local model: ``python -m engineers serve --model FOLDER-OR-NAME``.
 
-For a workshop, not for the internet: one question at a time, no keys, loopback unless told otherwise. What it adds to
-larger servers is that ``response_format`` is honoured to the letter, bounds included, with any weights. Ask it as
+It is for local use, not for the internet: one question at a time, no keys, loopback by default. Unlike larger servers,
+it enforces every part of ``response_format``, bounds included, with any weights. Ask it as
 ``server/http://127.0.0.1:8000/v1#local``.
 """
 
@@ -114,7 +114,7 @@ class _Server(ThreadingHTTPServer):
             self.free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Silent: a client that hangs up is no failure of the server's."""
+        """Report nothing: a client that hangs up is not an error of the server."""
 
 
 def _stranger(headers: Any, host: str) -> str | None:

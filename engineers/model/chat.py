@@ -1,7 +1,7 @@
-"""``Chat``: the one thing a language-model backend provides. Everything else of an engineer is ``ModelEngineer``'s.
+"""``Chat``: the one method that a language-model backend provides. ``ModelEngineer`` does the rest.
 
-Everything that can go wrong at a provider is named here, once. What an SDK raises is translated at the boundary, with the
-keys taken out, so that nothing above needs to know an SDK.
+This module defines every error that a provider can cause. A backend translates what its SDK raises, and removes keys from
+the message, so that no other code depends on an SDK.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Message(TypedDict):
 
 @dataclass(frozen=True)
 class Completion:
-    """What came back: the text as it is, thoughts and fences included, and what the provider counted."""
+    """A reply: its raw text, thoughts and fences included, and the provider's token counts."""
 
     text: str
     prompt_tokens: int = 0  # 0: not counted by the provider, so estimated by the meter
@@ -67,7 +67,7 @@ class ServerFailed(ChatError):
 
 
 class WireBroken(ChatError):
-    """What came back is not in the provider's own wire format."""
+    """The reply is not in the provider's own wire format."""
 
     may_be_billed = True
 

@@ -1,4 +1,4 @@
-"""``Context``: what a model is told. Sections on and off, a token budget, and the six contexts of the published ablation."""
+"""``Context``: which sections a prompt has, its token budget, and the six contexts of the published ablation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``Ledger``: what was asked of a model, noted before it is asked. Caps that a killed process left behind hold by it.
+"""``Ledger``: a record of each question to a model, written before it is asked, so that caps hold after a kill.
 
-A line for each question at its worst case, then a line for what it really took. A question without the second line was asked
-by a process that died before the answer came: it counts at its worst case, because it may have been billed.
+Each question has a line with its worst case, then a line with what it really took. A question without the second line was
+asked by a process that died before the answer came: it counts at its worst case, because it may have been billed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Taken:
 
 
 class LedgerDamaged(ValueError):
-    """The ledger cannot be read, so nobody knows what is left of a cap."""
+    """The ledger cannot be read, so the rest of a cap is unknown."""
 
 
 @dataclass

@@ -50,7 +50,7 @@ class Meter:
     _reserved: tuple[int, int] = field(default=(0, 0), repr=False)
 
     def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
-        """Make sure that asking cannot overspend. Raises ``BudgetExceeded`` with what is left and what it takes."""
+        """Make sure that the question fits under the caps. Raises ``BudgetExceeded`` with what is left and what it may take."""
         prompt = most_tokens(messages, schema)
         if self.max_total_tokens is not None and self.tokens + prompt + answer > self.max_total_tokens:
             raise BudgetExceeded(

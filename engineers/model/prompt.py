@@ -32,7 +32,7 @@ _MARK = "\ue000"  # a character of nobody's
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is sent, and what was left out to keep the budget."""
+    """The messages that are sent, and the sections left out to keep the token budget."""
 
     messages: list[Message]
     left_out: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ def build_summary_prompt(report: StageReport, form: WireForm[Any], context: Cont
 
 
 def build_reask(error: str) -> Message:
-    """What is said after an answer that was not accepted."""
+    """The message that follows an answer that was refused."""
     return {"role": "user", "content": scrub(_template("reask.md.j2").render(error=error)).strip()}
 
 

@@ -1,7 +1,7 @@
 """``replay/FILE``: a recorded engineer, byte for byte, without keys or a network.
 
 The file is a transcript, or a folder with ``transcript*.jsonl`` below it. Replies are those recorded for the report's
-stage; parsing and guarding happen anew. A transcript of the replay equals the one that is replayed.
+stage; they are parsed and checked by the guard again. A transcript of the replay equals the one that is replayed.
 """
 
 from __future__ import annotations

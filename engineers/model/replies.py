@@ -1,6 +1,6 @@
-"""Reading what a model wrote: thoughts and fences off, the JSON object found. Nothing is executed, nothing repaired.
+"""Read a model's reply: remove thoughts and fences, find the JSON object. Nothing is executed or repaired.
 
-Time is bounded: replies above a length are refused unread, and the search for an object stops at a budget of work.
+Time is bounded: replies above a length are refused without reading, and the search for an object has a work budget.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 
 
 class ReplyError(ValueError):
-    """A reply that is no answer. ``where`` it failed and ``why``: the sentence that goes back to the model."""
+    """A reply without a valid answer. ``where`` it failed and ``why``: the sentence that is sent back to the model."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where}: {why}")
@@ -52,7 +52,7 @@ def encodable(text: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """What stands outside <think>…</think>; a lone closing tag ends a thought that the prompt opened."""
+    """The text outside <think>…</think>; a lone closing tag ends a thought that the prompt opened."""
     outside: list[str] = []
     start, thinking = 0, False
     for tag in _THOUGHT_TAG.finditer(text):

@@ -22,7 +22,7 @@ TRANSCRIPT_VERSION: Final = 1
 
 
 class Exchange(BaseModel):
-    """One question and what came of it: a reply or an error."""
+    """One question and its result: a reply or an error."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -32,7 +32,7 @@ SETTLED = 0.5  # part of the rounds that is spent on the target's own difficulti
 class BanditEngineer(PlainEngineer):
     """Progress is the change of a slice's validation rate between stages; only what exceeds one standard error counts.
 
-    Read from the report's history alone. Told no target, it leaves difficulties alone.
+    It is computed from the report's history alone. Without a target, difficulties stay as they are.
     """
 
     name = "bandit"

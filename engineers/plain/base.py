@@ -58,7 +58,7 @@ class PlainEngineer(ABC):
 
     @abstractmethod
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
-        """What to turn, from nothing but the arguments and the seed."""
+        """The changes to make, as a function of the arguments and the seed alone."""
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None

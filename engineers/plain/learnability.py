@@ -1,6 +1,6 @@
-"""``learnability``: train where success is a coin's toss. Variance p(1 − p) says how much is to be learnt (sampling for
-learnability): the data goes along the way to the target up to where half of the episodes should succeed, and the target's
-slices weigh in proportion to their own p(1 − p).
+"""``learnability``: train where half of the episodes succeed. The variance p(1 − p) measures how much can be learnt
+(sampling for learnability): the data moves towards the target up to the point where half of the episodes should succeed,
+and the target's slices are weighted by their own p(1 − p).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COIN = 0.5  # the success at which p(1 − p) is greatest
 
 
 class LearnabilityEngineer(PlainEngineer):
-    """Told no target, it leaves difficulties alone and weighs the slices by their success in training."""
+    """Without a target, it keeps difficulties and weights the slices by their success in training."""
 
     name = "learnability"
 

@@ -1,4 +1,4 @@
-"""``random``: every knob drawn anew after each stage, uniformly from its range, by (seed, stage)."""
+"""``random``: draws a new value for every knob after each stage, uniformly from its range, by (seed, stage)."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""``rules``: the strong engineer without a model. It walks from what works to the target, as fast as success allows.
+"""``rules``: the strong engineer without a model. It moves from a config that works to the target, as fast as success allows.
 
-One stage's step is a part of what is left of the way. On what it trains on, the trainee succeeds at the rate p; on the target,
-at the end of the way, at the rate v; in between, success is taken to lie on the line from p to v. A step goes
+A stage's step is a fraction of the remaining distance to the target. On its training data the trainee succeeds at the rate p,
+on the target at the rate v; between them, success is assumed to change linearly from p to v. A step goes
 
-- to where ``frontier`` of the episodes would succeed, from which most is learnt;
-- further where the rounds that are left run short of an even walk that ends on the target with rounds to spare;
-- but never to where fewer than ``alive`` would succeed: from there nothing comes back.
+- to where ``frontier`` of the episodes would succeed, because there most is learnt;
+- further if the remaining rounds are too few for even steps that reach the target with rounds to spare;
+- but never to where fewer than ``alive`` would succeed, because there nothing is learnt.
 
-Where nothing succeeds any more, or the target does clearly worse than it did, the last step is taken back by half.
+If nothing succeeds any more, or success on the target falls clearly, half of the last step is undone.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Thresholds:
 
 
 class RulesEngineer(PlainEngineer):
-    """Generic over configs with slices and without (see ``engineers.roles``). Told no target, it walks towards the far
-    end of every difficulty's range, by half of what training does better than validation."""
+    """Generic over configs with slices and without (see ``engineers.roles``). Without a target, it moves towards the hard
+    end of every difficulty's range, by half of the difference between success in training and in validation."""
 
     name = "rules"
 

@@ -16,9 +16,9 @@ from engineers.space import Space
 
 
 class ScheduleEngineer(PlainEngineer):
-    """``parts[i]`` of the way from the first stage's config to the target is gone after stage i; after the last, all of it.
+    """After stage i it has moved ``parts[i]`` of the way from the first stage's config to the target; after the last, all.
 
-    Told no target, it proposes the current config.
+    Without a target, it proposes the current config.
     """
 
     name = "schedule"

@@ -1,4 +1,4 @@
-"""What a report says about each slice, as rates that are not taken in by few episodes."""
+"""A report's success rates for each slice, corrected for small numbers of episodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOUBT = 2.0  # the rate of all slices is drawn towards 1/2 as if so many episode
 
 @dataclass(frozen=True)
 class Rates:
-    """Success rates, each shrunken by how few episodes it stands on: of everything together, and per slice."""
+    """Success rates, overall and per slice, each shrunken the more the fewer episodes it has."""
 
     pooled: float
     episodes: int
@@ -32,14 +32,14 @@ class Rates:
 
 @dataclass(frozen=True)
 class Signals:
-    """How the trainee does on what it trains on and on the target; None where nothing was measured."""
+    """The trainee's success on its training data and on the target; None if it was not measured."""
 
     trained: Rates | None
     validated: Rates | None
 
     @property
     def here(self) -> Rates | None:
-        """On what it trains on; where that was not measured apart, on the target."""
+        """Success on its training data; if that was not measured separately, on the target."""
         return self.trained or self.validated
 
     def there(self, name: str | None = None) -> float:

@@ -1,7 +1,7 @@
 """``uniform``: the whole space, evenly: domain randomisation as far as one config per stage can express it.
 
 All slices get the same share. Each other number is spread over its range by a Latin hypercube: with n slices the range
-is cut into n parts, every slice gets the middle of one, and the parts are dealt anew each stage, so that one stage
+is cut into n parts, every slice gets the middle of one, and the parts are assigned again in each stage, so that one stage
 covers the range and many stages cover it for every slice.
 """
 

@@ -1,9 +1,9 @@
-"""``Way``: the straight way from the current config to the target, which every step of an engineer goes along.
+"""``Way``: the straight line from the current config to the target; every step of an engineer is along it.
 
-All difficulties move together, each by the same part of what it still has to go. Shares move along the slices' order: the
-data is thought of as a heap on a line of slices, and each grain goes its part of the way to where the target has it, so
-that on its way from the smallest slice to the largest it passes through those between (the shortest transport of one heap
-into the other). Slices that are neither in the heap nor on its way get nothing.
+All difficulties move together, each by the same fraction of its remaining distance. Shares move along the slices' order by
+optimal transport: the data is a distribution over the ordered slices, and each part of it moves the same fraction of its way
+to its place in the target's distribution. So data that moves from the smallest slice to the largest passes through those
+between. A slice that has no data and is on no part's way gets none.
 """
 
 from __future__ import annotations

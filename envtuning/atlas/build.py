@@ -1,7 +1,7 @@
-"""Building a tree: every node is a run that goes its way by a script, begun where its parent's run ended.
+"""Build a tree: every node is a run with given configs that starts where its parent's run ended.
 
-So a node is what a real run of the same configs, seed and budgets would have reached, and a killed build goes on as runs do.
-Children of a node are trained with the same random numbers: what differs between them is the config.
+So a node equals a real run with the same configs, seed and budgets, and a killed build continues as runs do.
+Children of a node are trained with the same random numbers: they differ only in the config.
 """
 
 from __future__ import annotations

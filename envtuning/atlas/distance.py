@@ -1,4 +1,4 @@
-"""How far two configs are from each other: by what they draw, never by their knobs."""
+"""The distance between two configs: it compares the cases that they draw, never their knobs."""
 
 from __future__ import annotations
 

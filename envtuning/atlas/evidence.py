@@ -1,7 +1,7 @@
-"""Does an engineer read what it is told? Asked on trees of one stage whose root cannot do one known thing.
+"""Does an engineer read its reports? It is asked on trees of one stage whose root lacks one known skill.
 
-*Planted*: the reports of policies with a weakness; right is the entry that teaches what they lack, and what following it really
-brings was trained. *Altered*: the same question with other evidence, or with the same evidence in other words. An engineer that
+*Planted*: reports of policies with a weakness; the right entry teaches the missing skill, and its real gain was measured by
+training. *Altered*: the same question with other evidence, or with the same evidence in other words. An engineer that
 follows the evidence changes its answer in the first case and keeps it in the second; one that follows a habit does not.
 """
 

@@ -1,7 +1,7 @@
 """The menu as an engineer sees it: a pydantic config with one choice, so that every engineer and every backend works unchanged.
 
-Entries have letters, dealt anew for each seed, so that neither a name nor a place gives one away; what a letter stands for is in
-the description of the choice, which every prompt shows.
+Entries have letters, assigned again for each seed, so that neither its name nor its place reveals an entry; the description of
+the choice, which every prompt shows, says what each letter stands for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What walks are worth: success on the test at the leaf, beside what could have been reached and what needs no engineer."""
+"""Scores of walks: success on the test at the leaf, beside the best path and the rows that need no engineer."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def taken(row: Row, rows: Sequence[Row]) -> float | None:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How much of what differs between paths is the paths' own (Cronbach's alpha, seeds as raters)."""
+    """The part of the differences between paths that is due to the paths (Cronbach's alpha, seeds as raters)."""
 
     seeds: int
     of_the_mean: float  # over all seeds: what the tables stand on

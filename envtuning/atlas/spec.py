@@ -43,7 +43,7 @@ class AtlasSpec(Frozen):
     menu: dict[str, dict[str, Any] | Named] = Field(
         min_length=3,
         description="Entries by name. 'first': the preset's first config; 'target'; 'uniform': the whole space evenly, drawn "
-        "anew at every node; else a config, laid over the first one with every share at 0.",
+        "again at every node; otherwise a config that changes the first one, in which every share is set to 0.",
     )
     diagnosis: str | None = Field(None, description="The entry that teaches what the root cannot do; null: unknown.")
     held_out: bool = Field(False, description="Whether this tree's scores are kept out of all tuning.")

@@ -1,4 +1,4 @@
-"""How a tree is kept: for every seed a file of reports, and apart from it, sealed, a file of what the test said."""
+"""How a tree is stored: for every seed a file of reports and a separate, sealed file of test results."""
 
 from __future__ import annotations
 

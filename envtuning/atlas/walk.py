@@ -1,8 +1,8 @@
-"""Walks: an engineer is asked at the root, goes where it chose, is asked there, and so on to a leaf.
+"""Walks: an engineer chooses at the root, moves to the child that it chose, chooses again, and so on to a leaf.
 
-In *menu mode* it chooses an entry. In *free mode* it writes any config, goes to the entry that draws most alike, and the next
-report shows that entry's config. Engineers without a model that write configs by rules know no menus: in menu mode they choose
-what is nearest to what they would write.
+In *menu mode* it chooses an entry. In *free mode* it writes any config and moves to the entry whose cases are most similar; the
+next report shows that entry's config. Engineers that write configs by rules cannot read a menu: in menu mode each gets the
+entry nearest to the config that it would write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line itself, and how what goes wrong is told."""
+"""The command line, and how it reports errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand on the command line, and what it means for a run."""
+"""The arguments of the command line, and their effect on a run."""
 
 from __future__ import annotations
 

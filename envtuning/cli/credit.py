@@ -20,7 +20,7 @@ def credit(
     cases: Annotated[int, typer.Option(min=1, help="Cases for each slice of the target.")] = crediting.PER_SLICE,
     trust: Trusted = None,
 ) -> None:
-    """Train a stage again with each of the proposal's changes taken back: which of them earned the gain."""
+    """Train a stage again, each time with one of the proposal's changes undone, to see which of them earned the gain."""
     with errors_in_one_sentence(), trusting(trust):
         run = RunFolder(folder)
         raise_unless_whole(run)

@@ -65,7 +65,7 @@ def run(
 
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
-    """Go on with a run that was interrupted; it ends as if it had not been."""
+    """Continue a run that was interrupted; it ends as if it had not been."""
     with errors_in_one_sentence(), trusting(trust, *observer or ()):
         run_and_report(RunFolder(folder), observer)
 

@@ -20,10 +20,10 @@ class Prompts(Protocol):
 
 
 class TRLCurriculumCallback(TrainerCallback):
-    """Tells ``curriculum`` the logged ``metric`` after each step, and hands the config that it returns to the prompts.
+    """Calls ``curriculum`` with the logged ``metric`` after each step, and gives the config that it returns to the prompts.
 
-    A ``Ladder`` will do: its window then counts logged steps. Weights, optimiser and schedule are not touched; TRL's data
-    loader is one batch ahead, so the batch after next is the first of the new config.
+    It works with a ``Ladder``, whose window then counts logged steps. Weights, optimiser and schedule do not change. TRL's
+    data loader is one batch ahead, so the batch after next is the first of the new config.
     """
 
     def __init__(

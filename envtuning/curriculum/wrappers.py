@@ -1,9 +1,9 @@
-"""A curriculum for anyone's training: swap the config under a running trainer, at the next reset, and touch nothing else.
+"""A curriculum for your own training: swap the config under a running trainer, at the next reset, and change nothing else.
 
 ``CurriculumEnv`` (Gymnasium), ``CurriculumVectorEnv`` (Gymnasium's vector form) and ``CurriculumParallelEnv`` (PettingZoo)
-wrap any environment that has ``set_config``; for others give ``apply=lambda env, config: …``. The spaces stay the ones that
-the trainer has seen, so its weights and its optimiser stay too. Who decides on the swap: your training loop, by
-``env.set_config(config)``, or the environment itself, by ``curriculum=Ladder(configs)``.
+wrap any environment that has ``set_config``; for others pass ``apply=lambda env, config: …``. The spaces do not change, so the
+trainer keeps its weights and its optimiser. Your training loop swaps the config by ``env.set_config(config)``, or the
+environment itself does by ``curriculum=Ladder(configs)``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trainee may get wrong, and how it is said: every mistake is a sentence, none makes a run loop or crash."""
+"""The trainee's contract: every breach of it becomes one sentence, and none makes a run loop for ever or crash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOSING = 60.0  # seconds
 
 
 class TraineeFailed(RuntimeError):
-    """The trainee broke its contract, or raised what it should not; the message says how."""
+    """The trainee broke its contract or raised an undeclared error; the message says how."""
 
 
 PASSED_ON = (TrainingDiverged, WorkerLost, InfeasibleConfig, StorageError, TraineeFailed)
@@ -39,9 +39,9 @@ def held_to(method: str) -> Iterator[None]:
 
 
 def close(trainee: Trainee) -> None:
-    """Give its processes back, within ``CLOSING`` seconds. Raises ``TraineeFailed``.
+    """Close the trainee within ``CLOSING`` seconds. Raises ``TraineeFailed``.
 
-    One whose worker has died may wait for its answer for ever (Gymnasium's ``AsyncVectorEnv`` does): it is left to itself then.
+    A trainee whose worker has died may wait for its answer for ever (Gymnasium's ``AsyncVectorEnv`` does); it is then abandoned.
     """
     raised: list[Exception] = []
 

@@ -1,4 +1,4 @@
-"""``Observer``: how a loop tells what it is doing, to a terminal or to anything else. What it does changes no run."""
+"""``Observer``: is called at each event of the loop, to show it or to log it. An observer does not change the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Progress:
 
 
 class Observer:
-    """Override what you want to hear."""
+    """Override the methods of the events that you need."""
 
     def run_began(self, run: RunFolder) -> None:
         pass

@@ -1,4 +1,4 @@
-"""From what a stage left behind to the typed ``StageReport`` that an engineer reads."""
+"""Build the typed ``StageReport`` that an engineer reads, from a stage's files."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -
 
 
 def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
-    """Continue a run that was interrupted; ends with what it would have ended with."""
+    """Continue a run that was interrupted; it ends as if it had not been."""
     run = RunFolder(folder)
     continue_run(run, observer)
     return run

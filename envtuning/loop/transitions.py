@@ -1,6 +1,6 @@
 """When a stage is over: pure functions of the stage's history that return a decision and the reason for it.
 
-A rule is data, so it stands in a run's file. A stage's budget always ends it, whatever its rule says.
+A rule is data, so it can be written in a run's file. A stage always ends when its budget is spent, whatever its rule says.
 """
 
 from __future__ import annotations

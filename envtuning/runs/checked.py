@@ -1,9 +1,9 @@
-"""A run's files against accidents: what a later step reads is written with a checksum and read against it.
+"""Protects a run's files against accidents: each file that a later step reads has a checksum, which is checked on reading.
 
 ``RUN/checksums.json`` has the SHA-256 of every file that is whole, and of every checkpoint's folder as one. A checksum is noted
 before its file takes its name, so a process that dies between the two leaves at most a file that is still to be written.
-A run without ``checksums.json`` (made before there was one) is read unchecked. Against somebody who means harm this is no
-protection: who can change a file can change its checksum.
+A run without ``checksums.json`` (from an earlier version) is read unchecked. This does not protect against an attacker, who
+can change a file and its checksum.
 """
 
 from __future__ import annotations

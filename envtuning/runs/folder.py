@@ -1,4 +1,4 @@
-"""A run's folder: what lies where, and what is left to do. Everything a run knows stands in its files.
+"""A run's folder: where each file is, and what is left to do. The whole state of a run is in its files.
 
 ::
 
@@ -13,7 +13,7 @@
                   episodes.json     every validation episode with its trace, for replays
                   checkpoint/       the trainee at the stage's end
                   report.json       the StageReport
-                  done.json         written last: the stage counts from here on
+                  done.json         written last: with this file the stage is complete
                   transcript.jsonl  the engineer's exchanges about this report
                   proposal.json     the engineer's answer
 """
@@ -307,7 +307,7 @@ class Test:
 
 
 def next_task(run: RunFolder) -> Choose | Train | Test | None:
-    """What a run does next depends on its files alone: that is all there is to resuming. None: the run is finished."""
+    """The run's next task, a function of its files alone; resuming needs nothing else. None: the run is finished."""
     for number in count():
         stage = run.stage(number)
         if not stage.config_file.exists():

@@ -1,4 +1,4 @@
-"""One run seed, and from it a seed for everything that draws."""
+"""Derives a seed for every random draw of a run from the run's one seed."""
 
 from __future__ import annotations
 

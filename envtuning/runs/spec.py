@@ -1,4 +1,4 @@
-"""``RunSpec``: all that decides how a run goes, as one frozen model. A preset is a file of it, and so is what a user writes."""
+"""``RunSpec``: the complete description of a run, as one frozen model. Presets and users' files are read as this model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run looks like in a terminal: its tables, and its progress while it goes."""
+"""Shows a run in a terminal: its tables, and its progress while it runs."""
 
 from __future__ import annotations
 

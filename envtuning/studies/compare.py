@@ -1,7 +1,7 @@
 """Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
 
-The budget has validation and probes charged. The guard lets working slices be dropped: else baselines that redraw everything
-would be refused. How the runs are done, and what they share, is told in ``studies.study``.
+Validation and probes are charged to the budget. The guard allows dropping working slices, because otherwise baselines that
+redraw everything would be refused. ``studies.study`` describes how the runs are done and what they share.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Credit: which change of a proposal earned its gain.
 
 From the checkpoint that the proposal was written for, the same stage is trained again on paired seeds: once on the config as it was
-(*keep*), once on the proposal, and once on the proposal with each group of knobs taken back. What a group's taking back loses is its
-credit.
+(*keep*), once on the proposal, and once for each group of knobs on the proposal with that group reset. The credit of a group is what
+is lost by resetting it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Credit:
-    """What a proposal was worth, and which of its changes earned it."""
+    """The gain of a proposal, and the credit of each of its changes."""
 
     run: str
     stage: int

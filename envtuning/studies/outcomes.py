@@ -1,4 +1,4 @@
-"""What came of a study's runs: one line per run, read from its folder, and its test case by case."""
+"""The results of a study's runs: one line per run, read from its folder, and its test case by case."""
 
 from __future__ import annotations
 

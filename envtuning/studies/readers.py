@@ -1,7 +1,7 @@
 """A better reader, or a better report? Each reader is asked about each report, and its configs are measured alike.
 
-Readers are models (the base and the checkpoints of finished runs), reports are those of finished runs. What is measured is what
-the paper says of good proposals, from the report and the two configs alone.
+Readers are models (the base and the checkpoints of finished runs); reports are those of finished runs. The measures are the
+paper's criteria for good proposals, computed from the report and the two configs alone.
 """
 
 from __future__ import annotations

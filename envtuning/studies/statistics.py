@@ -1,4 +1,4 @@
-"""What a few paired seeds say: intervals by SciPy's bootstrap, over seeds, and over seeds and test cases together.
+"""Statistics of a few paired seeds: intervals by SciPy's bootstrap, over seeds, and over seeds and test cases together.
 
 All take arrays with a row per seed, in the same order for all arms. A seed is resampled with all that belongs to it, so that
 differences stay paired.

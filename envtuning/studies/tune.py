@@ -24,7 +24,7 @@ KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
 
 
 def trainable(config: dict[str, Any]) -> None:
-    """One run. After each stage it reports the validation's metrics, ``stage`` and what the run has spent by unit.
+    """Do one run. After each stage, report the validation's metrics, ``stage`` and what the run has spent by unit.
 
     ``config``: ``preset``, a preset's name or a run's file; ``runs``, the folder that gets a run folder per trial, which
     must outlive the trial and be the same after a restore; optionally ``engineer``, ``seed``, ``stages`` (how many) and

@@ -1,4 +1,4 @@
-"""``check_trainee``: what the loop counts on in a trainee."""
+"""``check_trainee``: tests the promises of a trainee that the loop relies on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``check_world``: what the loop counts on in a world."""
+"""``check_world``: tests the promises of a world that the loop relies on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_STEPS = 25  # of the actions that a Gymnasium world's environments are comp
 
 
 def check_world(world: World[Any], config: Any, *, per_slice: int = 4, policy: Callable[[], Any] | None = None) -> None:
-    """Draws, saves, plays and explains ``per_slice`` cases of each slice of the config, and looks at what comes of it.
+    """Draws, saves, plays and explains ``per_slice`` cases of each slice of the config, and checks the results.
 
     ``policy()`` makes a policy to play with, the same every time; by default one that acts at random, or replies nothing.
     """

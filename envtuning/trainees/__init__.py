@@ -28,7 +28,7 @@ EXTRAS = {"sb3": "sb3"}  # what to install for a kind; the others share one extr
 
 
 class UnknownTrainee(ValueError):
-    """No trainee of this kind, or not with these options, or not in this world."""
+    """There is no trainee of this kind, or it does not take these options, or it cannot learn in this world."""
 
 
 def make_trainee(

@@ -1,4 +1,4 @@
-"""``Trainee``: what the loop needs of anything that learns, neural policies and language models alike."""
+"""``Trainee``: the methods that the loop needs of a learner, be it a neural policy or a language model."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ OnIteration = Callable[[Metrics], None]
 
 
 class TrainingDiverged(RuntimeError):
-    """The loss, the gradient or the weights left the finite numbers; the stage's last good checkpoint stands."""
+    """The loss, the gradient or the weights are no longer finite; the stage's last good checkpoint is still valid."""
 
 
 class WorkerLost(RuntimeError):
-    """A worker died and could not be replaced; a new trainee, loaded from the last checkpoint, can go on."""
+    """A worker died and could not be replaced; a new trainee, loaded from the last checkpoint, can continue."""
 
 
 @runtime_checkable
@@ -29,28 +29,28 @@ class Trainee(Protocol):
 
     Optional, where a trainee has them:
     ``reports``             the names of the training metrics that it has: a rule that needs another is refused before the run
-    ``units``               those that its budgets may be in; a factory with an argument ``unit`` is given the run's
-    ``collapse(iterations)``  why a stage's iterations so far are a collapse, or None: recorded once, and the stage continues
-    ``checkpoints_inside``  True where long stages are to be saved at their validations
-    ``slim(folder)``        takes out of an older checkpoint what only training on from it needs
+    ``units``               the units that its budgets may have; a factory with an argument ``unit`` gets the run's unit
+    ``collapse(iterations)``  says why a stage's iterations so far are a collapse, or None; recorded once, the stage continues
+    ``checkpoints_inside``  True if long stages are to be saved at their validations
+    ``slim(folder)``        removes from an older checkpoint what only further training needs
     """
 
     form: Form  # of its policy: "acts" on observations, "replies" to texts, returns "plans"
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        """Learn for about ``budget`` units on cases of ``config``; the swap leaves weights and optimiser alone.
+        """Learn for about ``budget`` units on cases of ``config``; a new config does not reset weights or optimiser.
 
         The unit is the run's: env steps unless it says otherwise; an env step moves all agents of one environment once.
         Called several times in a stage, each with its seed. ``on_iteration`` gets each iteration's metrics as it ends: what
-        it spent by unit (``env_steps``, ``episodes``, ``samples``, ``tokens``), ``success_rate``, ``grad_norm`` and whatever
-        else there is; ``workers_lost``, how many workers were lost since the iteration before, each told once.
-        Returns the call's metrics, with all that it spent. A trainee may leave out ``on_iteration``: what ``train`` returns
-        counts. Raises ``TrainingDiverged`` when the numbers stop being finite, ``WorkerLost`` when it cannot go on.
+        it spent by unit (``env_steps``, ``episodes``, ``samples``, ``tokens``), ``success_rate``, ``grad_norm`` and any other
+        metrics; ``workers_lost`` is the number of workers lost since the previous iteration, each counted once.
+        Returns the call's metrics, with all that it spent. A trainee need not call ``on_iteration``: what ``train`` returns
+        is counted. Raises ``TrainingDiverged`` when the numbers stop being finite, ``WorkerLost`` when it cannot continue.
         """
         ...
 
     def policy(self) -> Any:
-        """The trainee as it is now, acting without learning: what its world plays, in the form that it declares."""
+        """The trainee's current policy, which its world plays in the form that the trainee declares; it does not learn."""
         ...
 
     def save(self, folder: Path) -> None:
@@ -58,11 +58,11 @@ class Trainee(Protocol):
         ...
 
     def load(self, folder: Path) -> None:
-        """Become what was saved, in place."""
+        """Restore the saved state, in place."""
         ...
 
     def close(self) -> None:
-        """Give back processes and memory; nothing is called after it."""
+        """Release processes and memory; no other method is called afterwards."""
         ...
 
 

@@ -1,8 +1,8 @@
-"""``MenuTrainee``: REINFORCE over a menu of calls. Small, honest and quick: it proves that the loop works on tool use.
+"""``MenuTrainee``: REINFORCE over a menu of calls. It is small and quick, and proves that the loop works on tool use.
 
-The environment offers a menu in which the right call stands among decoys (``tool_style: menu``), so this is multiple choice and no
-figure of it is a figure of the benchmark. The policy is linear in hashed features of what was said: it scores each choice and
-draws by softmax. It learns from episodes in groups on the same task, by how much better one was than its group.
+The environment offers a menu with the right call among decoys (``tool_style: menu``), so this is multiple choice, and its figures
+are not results on the benchmark. The policy is linear in hashed features of the conversation: it scores each choice and
+samples by softmax. It plays each task in a group of episodes and learns from how much better each one was than its group.
 """
 
 from __future__ import annotations

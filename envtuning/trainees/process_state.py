@@ -12,7 +12,7 @@ import torch
 
 @contextmanager
 def process_state(seed: int, torch_threads: int) -> Iterator[None]:
-    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are put back afterwards."""
+    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are restored afterwards."""
     before = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
     threads = torch.get_num_threads()
     torch.set_num_threads(torch_threads)

@@ -30,8 +30,8 @@ class SB3Trainee:
     """A ``Trainee``: see there for what its methods promise.
 
     ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind;
-    ``hyperparameters`` are its own, at its own defaults. A replay buffer is emptied between stages: what was seen under
-    another config does not stay.
+    ``hyperparameters`` are its own, at its own defaults. The replay buffer is emptied between stages, so that
+    it holds no experience of another config.
     """
 
     form = "acts"
@@ -118,7 +118,7 @@ class SB3Trainee:
         torch.save({"parameters": self.model.get_parameters(), "variables": variables}, folder / "model.pt")
 
     def load(self, folder: Path) -> None:
-        """Weights and optimisers become what was saved; counters and buffers start anew."""
+        """Restore the saved weights and optimisers; counters and buffers start empty."""
         state = torch.load(folder / "model.pt", weights_only=True)
         self.model.set_parameters(state["parameters"], exact_match=True)
         with torch.no_grad():

@@ -1,8 +1,8 @@
 """``Augmenter``: actionable feedback as middleware. A world says what happened; the augmenter may add what to do about it.
 
-The raw result is what the world judges by; the hint is shown beside it and changes nothing else. So any world's feedback can
-be switched per stage, replaced, or written by an engineer, by one signature: tool use has it (``worlds.bfcl.hints``), and so have
-the lakes (``mapf_frozenlake.augmenter``), whose text environment takes an ``augmenter`` as that of tool use does.
+The world judges by the raw result; the hint is shown beside it and changes nothing else. So any world's feedback can
+be switched per stage, replaced, or written by an engineer, with one signature. Tool use (``worlds.bfcl.hints``) and the lakes
+(``mapf_frozenlake.augmenter``) both use it, and both text environments take an ``augmenter``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 @runtime_checkable
 class Event(Protocol):
-    """Something the agent did and what came of it; each world's own events say more."""
+    """An action of the agent and its result; each world's own events have more fields."""
 
     @property
     def action(self) -> str:

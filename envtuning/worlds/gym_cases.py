@@ -1,4 +1,4 @@
-"""Cases of a Gymnasium world: a slice and a seed each, told apart by a fingerprint, in a JSON file."""
+"""Cases of a Gymnasium world: each is a slice and a seed, is identified by a fingerprint, and is stored in a JSON file."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def draw_cases(
     taken: AbstractSet[str],
     distinct: bool,
 ) -> list[Case]:
-    """So many cases of each slice, none with a fingerprint in ``taken``; where ``distinct``, no two with the same.
+    """The given number of cases of each slice, none with a fingerprint in ``taken``; if ``distinct``, no two with the same.
 
-    A function of the arguments alone. Raises ``TooFewCases`` with the number that there is.
+    A function of the arguments alone. Raises ``TooFewCases`` with the number that exists.
     """
     rng = np.random.default_rng(seed)
     met = set(taken)

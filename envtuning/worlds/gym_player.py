@@ -1,4 +1,4 @@
-"""Playing a policy on cases of a Gymnasium world: many copies in step, one question per step for all of them."""
+"""Play a policy on cases of a Gymnasium world: many copies at once, with one call of the policy per step for all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GymEpisode(Episode):
 
 
 class PolicyError(Exception):
-    """What the policy raised, or what is wrong with what it gave."""
+    """The policy raised an error, or returned a wrong action."""
 
 
 @dataclass
@@ -137,7 +137,7 @@ def _ask(policy: Any, copies: Sequence[Copy], env: gym.Env) -> list[Any]:
 
 
 def _checked(action: Any, space: gym.Space) -> Any:
-    """The action as the space's own type. Raises ``PolicyError`` where it is none of the space's."""
+    """The action as the space's own type. Raises ``PolicyError`` if it is not in the space."""
     if isinstance(space, gym.spaces.Box):
         action = np.asarray(action, dtype=space.dtype)
     if not space.contains(action):

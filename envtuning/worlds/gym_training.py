@@ -1,4 +1,4 @@
-"""``TrainingEnv``: a Gymnasium world's config as one environment to train in, which never deals a held-out case."""
+"""``TrainingEnv``: a Gymnasium world's config as one environment to train in; no episode is a held-out case."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class TrainingEnv(gym.Env):
-    """Every reset deals a slice by its share and a case of it by a training seed; the sequence depends on the seed alone.
+    """Every reset draws a slice by its share and a case of it by a training seed; the sequence depends on the seed alone.
 
-    ``set_config`` goes into force at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``.
+    ``set_config`` takes effect at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``.
     """
 
     def __init__(self, world: GymWorld[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
@@ -45,7 +45,7 @@ class TrainingEnv(gym.Env):
         return self.config if self._next is None else self._next[0]
 
     def set_config(self, config: Any) -> None:
-        """Deal by this config from the next reset on. Raises ``InfeasibleConfig`` where its spaces are others."""
+        """Use this config from the next reset on. Raises ``InfeasibleConfig`` if its spaces differ."""
         if config == self.get_config():
             return
         envs = make_envs(self.world, config)
@@ -103,7 +103,7 @@ def spaces_of(env: gym.Env) -> Spaces:
 
 
 def make_envs(world: GymWorld[Any], config: Any) -> dict[str, gym.Env]:
-    """An environment for every slice in use. Raises ``InfeasibleConfig`` where one cannot be made or has other spaces."""
+    """An environment for every slice in use. Raises ``InfeasibleConfig`` if one cannot be made or has other spaces."""
     envs: dict[str, gym.Env] = {}
     try:
         for name in world.slices(config):

@@ -1,6 +1,6 @@
-"""``GymWorld``: the base class with which somebody brings their own Gymnasium environment. See ``docs/worlds.md``.
+"""``GymWorld``: the base class for your own Gymnasium environment. See ``docs/worlds.md``.
 
-What a user writes: a pydantic config, ``about``, ``make(config, slice)``, and where the defaults are wrong ``success``,
+You write a pydantic config, ``about`` and ``make(config, slice)``, and, where the defaults are wrong, ``success``,
 ``fingerprint`` and ``check``.
 """
 
@@ -37,7 +37,8 @@ FAILURES = {
 class GymWorld(World[C]):
     """Any single-agent Gymnasium environment, for policies that act on observations.
 
-    A config with slices (a map of models that have a ``share``) is dealt by their shares; one without is one slice, ``"all"``.
+    Cases are drawn by the shares of the config's slices (a map of models that have a ``share``); a config without slices is
+    one slice, ``"all"``.
     All configs of a run must have the same observation and action space.
     """
 
@@ -53,7 +54,7 @@ class GymWorld(World[C]):
 
     @abstractmethod
     def make(self, config: C, slice: str) -> gym.Env:
-        """An environment that deals episodes of this slice by these rules, another for every seed of ``reset``."""
+        """An environment for this slice of the config; each seed of ``reset`` gives another episode."""
 
     def success(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> bool:
         """Whether the task was done, by the episode's last step.
@@ -68,11 +69,11 @@ class GymWorld(World[C]):
         return "failed" if terminated else "out_of_time"
 
     def fingerprint(self, env: gym.Env, seed: int) -> str | bytes:
-        """What tells this case, just reset with this seed, from others: equal where it is the same to a learner.
+        """Identifies the case that was just reset with this seed; equal for cases that are the same to a learner.
 
-        By default the seed, which is right where every reset is new: held-out seeds are never used in training. Where
-        different seeds may deal the same case, give what was dealt, such as the grid's bytes: it is compared at every
-        training reset.
+        By default it is the seed, which is right if every reset is new: held-out seeds are never used in training. If
+        different seeds may give the same case, return the content of the case, such as the grid's bytes: it is compared
+        at every training reset.
         """
         return f"seed {seed}"
 
@@ -148,7 +149,7 @@ class GymWorld(World[C]):
         return {"config": configs[0]}
 
     def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> TrainingEnv:
-        """Deals slices by their shares and a new training case at every reset; see ``TrainingEnv``."""
+        """An environment with a new training case at every reset, its slice drawn by the shares; see ``TrainingEnv``."""
         env = TrainingEnv(self, room.get("config", config), exclude=exclude, seed=seed)
         env.set_config(config)
         return env

@@ -15,7 +15,7 @@ WORLDS: dict[str, str] = {
 
 
 class UnknownWorld(ValueError):
-    """No world of this name, or not with these options."""
+    """There is no world of this name, or it does not take these options."""
 
 
 def make_world(name: str, **options: Any) -> World[Any]:

@@ -21,7 +21,7 @@ MOST_TURNS = 1_000  # of one conversation; environments end their episodes long 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a policy said."""
+    """A reply of a policy."""
 
     text: str
     tokens: int = 0  # of prompt and reply together

@@ -41,7 +41,7 @@ class TooFewCases(ValueError):
 
 @dataclass(frozen=True)
 class About:
-    """What a world is, in words: for prompts, tables and pages."""
+    """A world's description in words: for prompts, tables and pages."""
 
     name: str
     environment: str  # what it is and what is to be done in it, in a few sentences
@@ -74,7 +74,7 @@ class Cases(Protocol):
         ...
 
     def fingerprints(self) -> frozenset[Any]:
-        """What must not occur in two of training, validation and test: equal for cases that are the same to a learner."""
+        """Identifies each case: equal for cases that are the same to a learner, which must not be in two of the three sets."""
         ...
 
 
@@ -125,7 +125,7 @@ class World(ABC, Generic[C]):
         return {}
 
     def features(self, cases: Any) -> NDArray[np.float64]:
-        """Per case, what a config decides of it, each in 0…1, for telling how alike two configs draw: [cases, features]."""
+        """Per case, the features that a config controls, each in 0…1, to compare what two configs draw: [cases, features]."""
         raise NotImplementedError(f"the world {self.about.name!r} says no features of its cases")
 
     def film(self, cases: Any, episode: Episode) -> Any | None:
@@ -137,11 +137,11 @@ class World(ABC, Generic[C]):
         return target
 
     def room(self, configs: Sequence[C]) -> dict[str, Any]:
-        """What a trainee must know before it is made to be able to learn on all of these configs."""
+        """What a trainee must know when it is made, so that it can learn on all of these configs."""
         return {}
 
     def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
-        """A Gymnasium environment to train in, with ``set_config``, that never deals an excluded case."""
+        """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
         raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
 
     def slices(self, config: C) -> dict[str, float]:

@@ -19,7 +19,7 @@ Indices = int | Sequence[int] | None
 
 
 class MAPFFrozenLakeSB3VecEnv(VecEnv):
-    """``num_envs`` lakes as SB3 asks for them; with ``per_agent`` every agent slot is an env, acting by ``Discrete(5)``.
+    """``num_envs`` lakes as an SB3 ``VecEnv``; with ``per_agent`` every agent slot is an env with ``Discrete(5)`` actions.
 
     Row i with seed s plays what a single env with seed s + i plays (per agent: its lake's). The info of an episode's last
     step has ``terminal_observation``, ``TimeLimit.truncated``, ``is_success`` and what else Gymnasium's has, and the

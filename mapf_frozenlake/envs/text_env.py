@@ -43,12 +43,12 @@ class AnyText(spaces.Text):
 
 
 class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
-    """One lake in words, for one controller of all agents.
+    """One lake as text, for one controller of all agents.
 
     ``mode="plan"``: the observation is the whole task, the action a reply with every agent's moves; one step, judged as
-    ``judge`` does. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read is
-    not paid, and everybody waits. With the config's ``feedback`` the next observation explains what went wrong, in the words
-    of ``augmenter``; without it only says what is the case. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
+    ``judge`` does. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read gets
+    reward 0, and all agents wait. With the config's ``feedback`` the next observation explains what went wrong, in the words
+    of ``augmenter``; without it, it only describes the state. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
     the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
     is False, too, once a reply could not be read.
     """

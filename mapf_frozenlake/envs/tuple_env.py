@@ -17,7 +17,7 @@ Seen = tuple[NDArray, ...]
 
 
 class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
-    """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces, a list of rewards; the slots are the agents, whoever takes part.
+    """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces, a list of rewards; every slot is an agent, also an empty one.
 
     Plays what the PettingZoo form with a fixed roster plays, and takes its arguments. ``n_agents``, ``action_masks`` and
     ``state`` are public; ``info`` has Gymnasium's outcome when the episode is over, and the events of every step.

@@ -31,8 +31,8 @@ _OPTIMAL = np.array([False, True, None], dtype=object)  # by the batch's code: 0
 class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     """``num_envs`` lakes. Env i with reset seed s plays what a single env with seed s + i plays.
 
-    Observations are the caller's to keep: each is written to an array that nobody else holds. ``copy=False`` hands out the
-    batch's one array, which the next step overwrites: less memory, for trainers that copy anyway.
+    The caller may keep observations: each is written to an array of its own. ``copy=False`` returns the
+    batch's one array, which the next step overwrites: this takes less memory, for trainers that copy anyway.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(_RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
@@ -175,7 +175,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
 
     @property
     def instances(self) -> InstanceSet:
-        """What the running episodes began on, one of each env."""
+        """The boards of the running episodes, one of each env."""
         return InstanceSet.from_instances(self.batch.instance(env) for env in range(self.num_envs))
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """``evaluate``: a policy of any form, a suite, and the table of how it did.
 
 forms.py     a policy's answers: solver, text or neural
-answers.py   the file that keeps them, so that a run on a paid model can go on where it stopped
-record.py    what came of one instance
+answers.py   the file that keeps them, so that a run on a paid model can continue where it stopped
+    record.py    the result on one instance
 table.py     rates, intervals, failure kinds and regret, by agents, size, wait subset and hole ratio
 reference.py the published figures of "From Trainee to Trainer", as rows marked as theirs
 """

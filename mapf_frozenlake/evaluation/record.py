@@ -1,4 +1,4 @@
-"""What came of one instance."""
+"""The result of a policy on one instance."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def evaluate(
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> EvaluationTable:
-    """How a policy does on a suite: every instance is asked once, and every answer judged by the same judge.
+    """Evaluate a policy on a suite: it is asked once for each instance, and the same judge judges every answer.
 
     policy       a solver (Instance to Solution or plan), a text policy (string to string), or a neural policy (an object
                  with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); ``form`` says which where

@@ -26,7 +26,7 @@ _LIMITS = Limits(draws=1_000_000, decisions=100_000, expansions=100_000_000)
 
 
 def make_suite(name: str) -> InstanceSet:
-    """The suite of that name, drawn anew: the same on any machine."""
+    """Draw the suite of that name again: the same on any machine."""
     if name == "quick":
         return _drawn(name, excluded_keys(make_suite("mapf-frozenlake-3150")))
     return _drawn(name, np.empty(0, np.uint64))

@@ -46,7 +46,7 @@ def text_dataset(
 
 
 def score_answer(answer: str | None, entry: Mapping[str, Any]) -> float:
-    """What the answer to a row of ``text_dataset`` is worth, by the reward it was made with; 0 for no answer."""
+    """The score of an answer to a row of ``text_dataset``, by the reward that the row names; 0 for no answer."""
     instance = from_text(entry["metadata"]["text"])
     plan = parse_plan(answer or "", instance.num_agents)
     return plan_reward(entry["metadata"]["reward"], instance, plan, judge(instance, plan))

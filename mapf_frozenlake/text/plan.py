@@ -1,4 +1,4 @@
-"""``parse_plan``: from what a language model wrote to a plan, or to the place and reason why it is none."""
+"""``parse_plan``: reads a plan from a language model's reply, or says where and why it cannot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parse_plan(reply: str, num_agents: int) -> ParsedPlan | ParseError:
     """The plan that a reply holds, one list of actions per agent; or where and why none can be read.
 
     Reads thinking tags, code fences, JSON or lines, agents' names and synonyms of the moves. Of several complete
-    answers the last counts; what could mean two things is an error. Never executes anything, never raises on a reply,
+    answers the last counts; an ambiguous reply is an error. Never executes anything, never raises on a reply,
     and takes time linear in its length.
     """
     return _read_with(_plan_in, reply, num_agents)

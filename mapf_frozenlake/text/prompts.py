@@ -1,4 +1,4 @@
-"""What a model is asked: for a whole plan, or for the next move of every agent."""
+"""The prompts for a language model: for a whole plan, or for the next move of every agent."""
 
 from __future__ import annotations
 

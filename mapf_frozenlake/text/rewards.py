@@ -1,4 +1,4 @@
-"""What a one-shot plan pays: the named rewards of the step-by-step world, for a plan that has no steps to spread over."""
+"""The reward of a plan in one reply: the named rewards of the step-by-step world, for a plan without steps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def plan_reward(name: RewardName, instance: Instance, plan: Plan | ParseError, v
     """Pays 1 for every valid plan under each name but ``shaped``, and 0 for what cannot be read.
 
     sparse    1 if the plan is valid
-    progress  the share of agents that end on their goals without a violation of theirs
-    legal     the share of agents without a violation of theirs
+    progress  the share of agents that end on their goals without having made a violation
+    legal     the share of agents that made no violation
     shaped    sparse, plus the mean share of way gained: (distance at the start - at the end) / (height + width)
     """
     if isinstance(plan, ParseError):

@@ -37,9 +37,9 @@ def plan_rewards(
     log_metric: Any = None,
     **other_columns: Any,
 ) -> list[float]:
-    """A reward function for TRL: each reply's plan judged, paid by the reward that its row names.
+    """A reward function for TRL: judges each reply's plan and pays the reward that its row names.
 
-    Only the model's last message counts, and of it only what stands outside its thoughts. Nothing readable pays 0.
+    Only the model's last message counts, and in it only the text outside its thoughts. A reply that cannot be read pays 0.
     """
     judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
     if log_metric is not None and judged:
@@ -131,8 +131,8 @@ class LakePrompts:
 class LakeTurns:
     """One lake, step by step, for TRL's ``environment_factory``: the model moves all agents by calling ``move``.
 
-    A row needs ``metadata`` as ``prompt_row`` makes it; its prompt may be any, the lake is told by ``reset``. The reward
-    is the sum of what the named reward pays for each step.
+    A row needs ``metadata`` as ``prompt_row`` makes it; its prompt may be any, because ``reset`` returns the lake's text. The
+    reward is the sum of what the named reward pays for each step.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What can be set about any trainee of lakes that learns by PPO."""
+"""The options of every trainee of lakes that learns by PPO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' collapse: the entropy is gone and the gradient's norm surges, some steps before the numbers stop being finite.
+"""The papers' collapse: the entropy vanishes and the gradient's norm surges, some steps before the numbers stop being finite.
 
 A pure function of the metrics of one stage; ``collapsed`` says why, or None.
 """

@@ -20,7 +20,7 @@ from mapf_frozenlake.text import TextStyle
 
 
 class EvaluationStopped(RunStopped):
-    """Not every board could be asked; what was answered is kept, and the message says how to go on."""
+    """Not every board could be asked; the answers so far are kept, and the message says how to continue."""
 
 
 class CappedChat:

@@ -1,4 +1,4 @@
-"""A language model on the disk: an ordinary transformers folder with the optimiser beside it; in and out in place.
+"""Save and load a language model: an ordinary transformers folder with the optimiser's state beside it; loads in place.
 
 ::
 

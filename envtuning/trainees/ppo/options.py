@@ -1,4 +1,4 @@
-"""What can be set about the PPO trainee."""
+"""The options of the PPO trainee."""
 
 from __future__ import annotations
 

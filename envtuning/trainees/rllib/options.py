@@ -1,4 +1,4 @@
-"""What can be set about the RLlib trainee, and the RLlib configuration that it comes to."""
+"""The options of the RLlib trainee, and the RLlib configuration that they give."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class RLlibTrainee(LakeTrainee):
         torch.save(plain, folder / "learner.pt")
 
     def load(self, folder: Path) -> None:
-        """The learner becomes what was saved, newer or older than it is now, and so do all runners.
+        """Restore the saved state in the learner and in all runners, whether it is newer or older than the current one.
 
         RLlib's own restore keeps whichever weights are newer by their sequence number, and leaves remote runners on the
         weights that they were built with.

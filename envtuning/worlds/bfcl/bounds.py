@@ -1,7 +1,7 @@
 """``over_bounds``: arguments that would keep a whitelisted tool busy for ever or fill the memory, found before the call.
 
-Each bound lies far above anything a task needs. A call that meets one is not run, and the episode says so (``departures``): the
-official executor would have run it.
+Each bound is far above anything a task needs. A call that exceeds one is not run, and the episode records it in ``departures``,
+because the official executor would have run it.
 """
 
 from __future__ import annotations

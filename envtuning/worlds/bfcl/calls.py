@@ -1,8 +1,8 @@
-"""``read_action``: what an agent wrote, as calls or as the answer that ends the turn. Nothing in it is evaluated.
+"""``read_action``: reads an agent's text as calls or as the answer that ends the turn. Nothing in it is evaluated.
 
 Two ways of writing calls are read: the benchmark's own, ``[cd(folder='docs'), ls()]``, and JSON,
-``[{"name": "cd", "arguments": {"folder": "docs"}}]``; one call may stand without the list, and code fences, ``<tool_call>``
-tags and thoughts in ``<think>`` tags may stand around it. Arguments are literals.
+``[{"name": "cd", "arguments": {"folder": "docs"}}]``; a single call needs no list, and code fences, ``<tool_call>``
+tags and thoughts in ``<think>`` tags may surround it. Arguments are literals.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class EndOfTurn:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Meant as calls and not to be read as such; the turn continues, and the agent is told why."""
+    """The text is meant as calls but cannot be read; the turn continues, and the agent gets the reason."""
 
     reason: str
 
@@ -69,7 +69,7 @@ Action = Calls | EndOfTurn | Unreadable
 
 
 class CallError(ValueError):
-    """A text that is no call; the message says what is wrong with it."""
+    """The text is not a call; the message says what is wrong with it."""
 
 
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
@@ -80,7 +80,7 @@ _CALL_LIKE = re.compile(r"\A[A-Za-z_][\w.]*\(")
 
 
 def read_action(text: str) -> Action:
-    """What the agent wants. Never raises; takes time in proportion to the text's length, which is bounded."""
+    """The agent's action. Never raises; takes time in proportion to the text's length, which is bounded."""
     if not isinstance(text, str):
         return Unreadable(f"an action is a text, not {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:

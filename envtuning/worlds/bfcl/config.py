@@ -1,4 +1,4 @@
-"""``BFCLConfig``: what a stage of tool use trains on: which tasks, what is said about mistakes, and what is paid."""
+"""``BFCLConfig``: the config of a stage of tool use: its tasks, the feedback on errors, and the reward."""
 
 from __future__ import annotations
 

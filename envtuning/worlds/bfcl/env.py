@@ -39,9 +39,9 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
 
     ``info`` has ``task``, ``slice`` (its split), ``turn``, ``turns``, ``tools`` (the documents of those offered now), ``state_check`` and
     ``response_check`` (of the turn that ended last; None before the first and where a turn has no ground truth), and when
-    the episode is over ``success`` (the official checker's verdict), ``failure`` (its kind or None), ``progress``, ``syntax``, ``trajectory`` (what the
-    official checker would be given) and ``departures`` (calls that the official executor would have run otherwise; empty
-    for all but hostile ones).
+    the episode is over ``success`` (the official checker's verdict), ``failure`` (its kind or None), ``progress``, ``syntax``, ``trajectory`` (the
+    official checker's input) and ``departures`` (calls that the official executor would have run in another way; empty
+    unless the agent is hostile).
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012

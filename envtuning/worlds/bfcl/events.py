@@ -1,4 +1,4 @@
-"""``CallEvent``: what an augmenter of tool use is told about one call. It sees what the agent could see, and no ground truth."""
+"""``CallEvent``: an augmenter's input about one call. It holds only what the agent could see, and no ground truth."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def weight_of(task: Task, config: BFCLConfig) -> float:
 
 
 class TaskPool:
-    """Deals training tasks for ever. Two pools with the same arguments deal the same tasks."""
+    """An endless sequence of training tasks. Two pools with the same arguments give the same tasks."""
 
     def __init__(
         self, package: Package, cut: Cut, config: BFCLConfig, *, seed: int, excluded: Collection[int] = ()
@@ -59,7 +59,7 @@ class TaskPool:
         self._passes = 0
 
     def deal(self) -> Task:
-        """The next task; the pool is shuffled anew for each pass, and drawn anew after so many passes."""
+        """The next task; the pool is shuffled again for each pass, and drawn again after the given number of passes."""
         if not self._queue:
             if self._passes % self.config.epochs == 0:
                 self.pool = self._draw()

@@ -1,7 +1,7 @@
-"""What an episode is worth: ``progress``, ``syntax`` or ``binary``, each from 0 to 1, each 0 for a policy that says nothing.
+"""The reward of an episode: ``progress``, ``syntax`` or ``binary``, each from 0 to 1, each 0 for a policy that says nothing.
 
-A turn that has ground truth weighs the same whether it was reached or not: an episode that stops early is not paid as if the rest
-had gone as well. A turn without ground truth, where the right act is to ask, weighs nothing: nothing was checked there.
+A turn that has ground truth has the same weight whether it was reached or not, so an episode that stops early is not paid for
+the rest. A turn without ground truth, in which the agent should ask, has weight 0, because nothing is checked in it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def success(turns: Sequence[TurnRecord], all_turns: int) -> bool:
 
 
 def generous_progress(turns: Sequence[TurnRecord]) -> float:
-    """The mean over the turns that were reached, with those without ground truth given away. Only to show what it pays for nothing."""
+    """The mean over the turns that were reached; those without ground truth count as solved. Only to show what it pays for nothing."""
     if not turns:
         return 0.0
     return sum(turn.check is None or turn_progress(turn) for turn in turns) / len(turns)

@@ -1,6 +1,6 @@
-"""Policies without learning: what a figure on this world must be held against.
+"""Policies without learning: the baselines for figures on this world.
 
-A script is what an agent will say, turn by turn; the answer that ends a turn is left out.
+A script is an agent's calls, turn by turn; the answer that ends a turn is left out.
 """
 
 from __future__ import annotations

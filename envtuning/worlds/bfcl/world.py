@@ -188,7 +188,7 @@ class BFCLWorld(World[BFCLConfig]):
     def make_env(
         self, config: BFCLConfig, *, exclude: Sequence[Any] = (), room: Mapping[str, Any] | None = None, seed: int = 0
     ) -> TrainingEnv:
-        """A Gymnasium text environment that deals training tasks by the config."""
+        """A Gymnasium text environment whose episodes are training tasks drawn by the config."""
         excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
         return TrainingEnv(self, config, excluded, seed)
 
@@ -203,7 +203,7 @@ class BFCLWorld(World[BFCLConfig]):
 
 
 class TrainingEnv(BFCLMultiTurnEnv):
-    """Deals training tasks for ever, by a config that may be swapped between two episodes."""
+    """An environment with an endless sequence of training tasks; its config may be swapped between two episodes."""
 
     def __init__(self, world: BFCLWorld, config: BFCLConfig, excluded: frozenset[int], seed: int) -> None:
         super().__init__(version=world.version, path=world.path)
@@ -211,7 +211,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
         self.set_config(config)
 
     def set_config(self, config: BFCLConfig) -> None:
-        """Deal and speak by this config from the next reset on."""
+        """Use this config from the next reset on."""
         self._pool = TaskPool(self._world.package, self._world.cut, config, seed=self._seed, excluded=self._excluded)
         self._config = config
         self.settings |= {

@@ -1,4 +1,4 @@
-"""``refusals``: what a written hint must pass before anything is trained with it. A sentence for each reason it does not."""
+"""``refusals``: checks written hints before a stage is trained with them, and gives a sentence for each reason to refuse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = Tru
     """Why these hints must not be trained with; empty if they may. ``measured=False`` leaves the slow last rule out.
 
     A hint is keyed by an error template of a known tool, is of bounded length, holds no token of a ground truth, and the hints
-    together are no less actionable than the rules alone, on scenarios that nobody trains on. Takes seconds.
+    together are no less actionable than the rules alone, on scenarios that are not used for training. Takes seconds.
     """
     if len(hints) > MAX_HINTS:
         return [f"{len(hints)} hints: write at most {MAX_HINTS}"]

@@ -2,8 +2,8 @@
 
 What a single tool needs beyond them is data, not a rule: a sentence by error template in the config's ``hints`` (``WrittenHints``).
 
-A rule knows the call, the tool's document, the result and the tools that are offered: what the agent could know. It knows no ground
-truth, so it says where to look and not what to write. Rules on arguments speak up also where the tool said nothing.
+A rule sees the call, the tool's document, the result and the tools that are offered, as the agent does. It does not see the ground
+truth, so it says where to look and not what to write. Rules on arguments also give a hint when the tool reports no error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SAID = {"string": "a text", "integer": "a whole number", "float": "a number", "
 
 
 def augment(event: CallEvent) -> str | None:
-    """What to do about this call; None where nothing is wrong. A ``CallAugmenter``."""
+    """What to do about this call; None if nothing is wrong. A ``CallAugmenter``."""
     faults = [said for rule in ARGUMENT_RULES if (said := rule(event))]
     if not faults and complains(event):
         faults = [said for rule in RESULT_RULES if (said := rule(event))][:2]

@@ -12,7 +12,7 @@ from envtuning.worlds.bfcl.hints.templates import template_of
 
 @dataclass(frozen=True)
 class WrittenHints:
-    """An augmenter. An empty hint is none: the rules speak."""
+    """An augmenter that uses the written hints; for an empty hint the rules' hint is used."""
 
     hints: Mapping[str, str]
     otherwise: CallAugmenter | None = augment
