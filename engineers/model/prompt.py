@@ -17,7 +17,7 @@ from engineers.extras import require
 from engineers.model.chat import Message
 from engineers.model.context import Context
 from engineers.model.meter import estimate_tokens
-from engineers.model.shown import compact, compact_json, flat, knob_docs, only
+from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs
 from engineers.model.wire import WireForm
 from engineers.redaction import scrub, scrub_picture
 from engineers.report import FailureCase, SliceResult, StageRecord, StageReport
@@ -128,7 +128,8 @@ def _render(
     space: Space,
     material: _Material,
 ) -> list[Message]:
-    paths = [knob.path for knob in form.knobs]
+    shown = ShownConfigs(form, report.config)
+    told = report.target if context.target else {}
     words = {
         "context": context,
         "stage": report.stage,
@@ -136,7 +137,8 @@ def _render(
         "environment": report.environment,
         "results": report.results,
         "training_results": report.training_results,
-        "target": report.target,
+        "target": told,
+        "fixed": shown.fixed(told),
         "meanings": report.failure_meanings,
         "rounds_left": report.rounds_left,
         "budget_left": report.budget_left,
@@ -146,17 +148,19 @@ def _render(
         "incidents": report.incidents,
         "cases": _with_places(material.cases),
         "environment_stats": material.environment_stats,
+        "asked": shown.asked(),
         "behaviour": material.behaviour,
         "history": material.history[::-1],
-        "knobs": knob_docs(form.knobs, space, report.target if context.target else {}),
+        "knobs": knob_docs(form.knobs, space, shown.in_use(told)),
         "example": compact_json(form.example()),
         "summary": summary,
         "failed": _failed,
         "rate": _rate,
         "pairs": _pairs,
+        "drawn": drawn,
         "compact": compact,
-        "knobs_of": lambda config: compact_json(only(config, paths)),
-        "shown_config": lambda record, before: _shown_config(record, before if context.changes else None, paths),
+        "knobs_of": lambda config: compact_json(shown.editable(shown.in_use(config))),
+        "shown_config": shown.since if context.changes else lambda record, before: shown.whole(record),
     }
     system = _template("system.md.j2").render(words)
     user = _template(template).render(words, report=_template("report.md.j2").render(words))
@@ -187,17 +191,6 @@ def _environment() -> jinja2.Environment:
 
 def _template(name: str) -> jinja2.Template:
     return _environment().get_template(name)
-
-
-def _shown_config(record: StageRecord, before: StageRecord | None, paths: Sequence[tuple[str, ...]]) -> str:
-    """An earlier config's editable part; after another one, only what is different in it."""
-    if before is None:
-        return compact_json(only(record.config, paths))
-    old, new = (flat(only(config, paths)) for config in (before.config, record.config))
-    turned = [
-        f"{name} {compact(old.get(name))} → {compact(value)}" for name, value in new.items() if old.get(name) != value
-    ]
-    return f"since stage {before.stage} {', '.join(turned)}" if turned else f"as in stage {before.stage}"
 
 
 def _failed(result: SliceResult) -> str:

@@ -6,7 +6,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engineers.knobs import Knob
+from engineers.knobs import Knob, find_knobs
+from engineers.model.wire import WireForm
+from engineers.report import StageRecord
+from engineers.roles import find_slices
 from engineers.space import Space, range_of
 
 
@@ -68,19 +71,111 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
     return f"; sensible are {'; '.join(said)}"
 
 
-def only(config: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
-    """The part of a config at these paths; keys that it does not have are left out."""
-    kept: dict[str, Any] = {}
-    for path in paths:
-        value: Any = config
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        if value is not None:
-            place = kept
-            for key in path[:-1]:
-                place = place.setdefault(key, {})
-            place[path[-1]] = value
-    return kept
+class ShownConfigs:
+    """The configs of a run in a prompt about the current one: what may be written, what is fixed, what changed."""
+
+    def __init__(self, form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
+        knobs = find_knobs(form.current, ("*",))
+        self.trained_on = trained_on
+        self.paths = [knob.path for knob in form.knobs]
+        self.slices = [(piece, piece.share) for piece in find_slices(knobs) if piece.share is not None]
+        self.meanings = {knob.name: str(knob.schema["description"]).rstrip(".") for knob in knobs}
+
+    def editable(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The part that an answer may write; keys that the config does not have are left out."""
+        kept: dict[str, Any] = {}
+        for path in self.paths:
+            if (value := _at(config, path)) is not None:
+                place = kept
+                for key in path[:-1]:
+                    place = place.setdefault(key, {})
+                place[path[-1]] = value
+        return kept
+
+    def in_use(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The config without the slices that have no share."""
+        return _without(config, self._off(config))
+
+    def whole(self, record: StageRecord) -> str:
+        """An earlier config, switched-off slices and all."""
+        return compact_json(self.editable(record.config))
+
+    def since(self, record: StageRecord, before: StageRecord | None) -> str:
+        """An earlier config without switched-off slices; after another one, only what is different in it."""
+        if before is None:
+            return compact_json(self.editable(self.in_use(record.config)))
+        shares = {share.path for _, share in self.slices}
+        was_off, is_off = self._off(before.config), self._off(record.config)
+        turned = []
+        for path in self.paths:
+            old, new = _at(before.config, path), _at(record.config, path)
+            name, is_share = ".".join(path), path in shares
+            if path[:-1] in is_off and not is_share:
+                continue  # nothing is drawn by it
+            if path[:-1] in was_off and not is_share:
+                turned.append(f"{name} {compact(new)}")  # never told before
+            elif old != new:
+                turned.append(f"{name} {compact(old)} → {compact(new)}")
+        return f"since stage {before.stage} {', '.join(turned)}" if turned else f"as in stage {before.stage}"
+
+    def fixed(self, target: Mapping[str, Any]) -> str:
+        """What else the target says, once where its slices agree; beside it what training has, where that differs."""
+        editable, here = {".".join(path) for path in self.paths}, flat(self.in_use(self.trained_on))
+        said: dict[str, dict[str, str]] = {}
+        for name, value in flat(self.in_use(target)).items():
+            if name not in editable:
+                text = compact(value) if value is not None else f"null ({self.meanings.get(name, 'not set')})"
+                other = f" (training has {compact(here[name])})" if here.get(name, value) != value else ""
+                said.setdefault(self._starred(name), {})[name] = f"{text:.200}{other}"
+        return ", ".join(
+            f"{name} {text}"
+            for pattern, texts in said.items()
+            for name, text in (texts if len(set(texts.values())) > 1 else {pattern: next(iter(texts.values()))}).items()
+        )
+
+    def asked(self) -> dict[str, dict[str, float]]:
+        """What training was to be drawn by: per slice its part of the data, and its numbers under their fields' names."""
+        shares = {piece.name: float(_at(self.trained_on, share.path) or 0.0) for piece, share in self.slices}
+        total = sum(shares.values()) or 1.0
+        numbers = {
+            piece.name: {knob.field: _at(self.trained_on, knob.path) for knob in piece.difficulties}
+            for piece, _ in self.slices
+        }
+        return {name: numbers[name] | {"share": weight / total} for name, weight in shares.items()}
+
+    def _off(self, config: Mapping[str, Any]) -> set[tuple[str, ...]]:
+        return {share.group for _, share in self.slices if _at(config, share.path) == 0}
+
+    def _starred(self, name: str) -> str:
+        for _, share in self.slices:
+            group = ".".join(share.group)
+            if name.startswith(f"{group}."):
+                return ".".join([*share.group[:-1], "*", name[len(group) + 1 :]])
+        return name
+
+
+def drawn(stats: Mapping[str, float], asked: Mapping[str, float]) -> str:
+    """'hole ratio 0.306 (asked 0.31), distance 4.1'"""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {compact(value)}"
+        + (f" (asked {asked[name]:.3g})" if asked.get(name) is not None else "")
+        for name, value in stats.items()
+    )
+
+
+def _at(config: Mapping[str, Any], path: Sequence[str]) -> Any:
+    value: Any = config
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _without(config: Mapping[str, Any], groups: set[tuple[str, ...]], place: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        key: _without(value, groups, (*place, key)) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if (*place, key) not in groups
+    }
 
 
 def flat(config: Mapping[str, Any], place: str = "") -> dict[str, Any]:

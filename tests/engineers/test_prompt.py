@@ -121,6 +121,76 @@ def test_earlier_configs_are_shown_by_what_changed_in_them(later):
     assert "min_distance" not in said
 
 
+def test_what_is_fixed_in_the_target_is_told_beside_what_may_be_written(later):
+    fixed = {"num_agents": 3, "collisions": "end", "horizon": None, "reward": "sparse"}
+    slices = {
+        str(size): {"share": share, "hole_ratio": 0.3, "wait_ratio": None, "min_distance": 4}
+        for size, share in ((5, 1.0), (6, 1.0), (7, 0.0))
+    }
+    report = later.model_copy(update={"target": {"slices": slices, **fixed}})
+    target = text_of(report, CONTEXTS["informed"]).split("## The target")[1].split("What the kinds")[0]
+    assert '"7"' not in target  # no part of it
+    said = next(line for line in target.splitlines() if line.startswith("Fixed, "))
+    assert said.endswith(
+        "slices.*.min_distance 4 (training has 1), num_agents 3 (training has 2), collisions end, horizon null "
+        "(Number of steps after which an episode is truncated; null means 4 * (rows + columns)), reward sparse"
+    )
+    slices["6"]["min_distance"] = 3
+    unlike = text_of(report, CONTEXTS["informed"])
+    assert "slices.5.min_distance 4 (training has 1), slices.6.min_distance 3 (training has 1), num_agents 3" in unlike
+    for name in CONTEXTS.keys() - {"informed"}:
+        assert "Fixed, " not in text_of(report, CONTEXTS[name])
+
+
+def test_where_all_knobs_are_open_nothing_is_called_fixed(report, kitchen):
+    told = report.model_copy(update={"target": kitchen.model_dump(mode="json")})
+    form = WireForm(kitchen, ("*",))
+    assert "Fixed, " not in build_prompt(told, form, CONTEXTS["informed"]).messages[1]["content"]
+    closed = build_prompt(told, WireForm(kitchen), CONTEXTS["informed"]).messages[1]["content"]
+    assert "Fixed, nothing that you write changes it: owner nobody\n" in closed
+
+
+def test_what_was_asked_for_stands_beside_what_was_drawn(later):
+    text = text_of(later, CONTEXTS["informed"]).split("## What was really drawn")[1].split("##")[0]
+    assert "- 4: drawn 800, hole ratio 0.22 (asked 0.22), wait ratio 0.2 (asked 0.2), mean makespan 4.1\n" in text
+    slices = later.config["slices"] | {
+        "3": later.config["slices"]["3"] | {"share": 0.0},
+        "6": later.config["slices"]["6"] | {"hole_ratio": 0.5, "wait_ratio": None},
+    }
+    stats = later.environment_stats | {"3": {"share": 0.0}, "6": {"share": 0.21, "hole_ratio": 0.48, "wait_ratio": 0.3}}
+    other = later.model_copy(
+        update={"config": later.config | {"slices": slices}, "environment_stats": stats, "history": []}
+    )
+    text = text_of(other, CONTEXTS["informed"]).split("## What was really drawn")[1].split("##")[0]
+    assert "- 6: share 0.21 (asked 0.205), hole ratio 0.48 (asked 0.5), wait ratio 0.3\n" in text
+    assert "- 3:" not in text
+
+
+def with_shares(config, **changes):
+    slices = {name: piece | changes.get(f"s{name}", {}) for name, piece in config["slices"].items()}
+    return config | {"slices": slices}
+
+
+def test_switched_off_slices_are_left_out_of_earlier_configs(later):
+    first, second = later.history
+    off = {f"s{size}": {"share": 0.0} for size in (7, 8, 9, 10)}
+    begun = with_shares(first.config, **off)
+    on = with_shares(
+        begun, s7={"share": 0.25, "hole_ratio": 0.4}, s3={"share": 0.0, "hole_ratio": 0.3}, s9={"hole_ratio": 0.5}
+    )
+    history = [first.model_copy(update={"config": begun}), second.model_copy(update={"config": on})]
+    report = later.model_copy(update={"history": history, "config": with_shares(on, s4={"wait_ratio": None})})
+    lines = text_of(report, CONTEXTS["informed"]).split("## Earlier stages")[1].splitlines()
+    first_line, second_line, now = (next(line for line in lines if line.startswith(f"Stage {n}")) for n in range(3))
+    assert '"6"' in first_line
+    assert not any(f'"{size}"' in first_line for size in (7, 8, 9, 10))
+    assert f"slices.3.share {begun['slices']['3']['share']} → 0" in second_line
+    assert "slices.7.share 0 → 0.25, slices.7.hole_ratio 0.4, slices.7.wait_ratio" in second_line
+    assert not any(f"slices.{name}" in second_line for name in ("3.hole_ratio", "9", "10"))
+    assert now.endswith(f"since stage 1 slices.4.wait_ratio {begun['slices']['4']['wait_ratio']} → null")
+    assert '"10": {"share": 0.0' in text_of(report, CONTEXTS["V3"]).split("## Earlier stages")[1]  # as published
+
+
 def test_failures_are_raw_counts_by_kind(later):
     assert "- 6: 35 of 60 failed: 14 hole, 14 conflict, 5 goal missed, 2 illegal move" in text_of(later, CONTEXTS["V1"])
 

@@ -15,7 +15,7 @@ from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
-from envtuning.worlds.lakes.episodes import behaviour, judged, plan_of, success_by_kind
+from envtuning.worlds.lakes.episodes import behaviour, how_missed, judged, missed_by_kind, plan_of, success_by_kind
 from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
 
@@ -144,7 +144,8 @@ def test_a_report_holds_every_section_and_survives_json(run):
     assert report.history[1].config == run.stage(1).report.config
     played = {"waits", "episode_length", "collisions", "collisions_avoided"}
     assert played <= set(report.behaviour["4"])
-    assert all(name.startswith("valid_where_") for name in set(report.behaviour["4"]) - played)
+    told = ("valid_where_", "goal_missed_")
+    assert all(name.startswith(told) for name in set(report.behaviour["4"]) - played)
     assert set(report.environment_stats) == {str(size) for size in LakeConfig(**report.config).slices}
     assert report.training["why_it_ended"] == run.stage(2).done.reason
     assert len(report.training["grad_norm_curve"]) == min(20, report.training["iterations"])
@@ -198,6 +199,39 @@ def test_a_collision_is_avoided_where_the_shortest_ways_would_have_collided(plan
     found = behaviour(CORRIDOR, episode)
     assert found.pop("episode_length") == episode.cost["env_steps"]
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("plan", "how"),
+    [
+        ([[2, 4, 4, 4, 4, 4, 4, 4], [4]], "standing_still"),
+        ([[4, 4, 4, 4, 4, 4, 2, 2], [4]], "coming_nearer"),
+        ([[2, 0] * 4, [4]], "wandering"),  # to and fro
+        ([[2, 2, 1, 3, 1, 3, 1, 3], [4]], "wandering"),
+        # Agent 1 goes round agent 0 and stays on its goal; agent 0 has not moved: who has arrived counts for nothing.
+        ([[4], [1, 0, 0, 0, 0, 3]], "standing_still"),
+        ([[], []], "standing_still"),
+    ],
+)
+def test_a_missed_goal_is_split_by_what_the_missing_did_at_the_end(plan, how):
+    episode = judged(0, CORRIDOR, plan, horizon=8, slippery=False, cost={})
+    assert episode.failure == "goal_missed"
+    assert how_missed(CORRIDOR, episode.playback) == how
+
+
+def test_missed_goals_are_counted_as_parts_of_all_episodes():
+    boards = generate(LakeConfig.single(4, num_agents=1, hole_ratio=0.0, min_distance=2), n=4, seed=0)
+    plans = [solve(boards[0]).plan, [[4]], [[4]], [[0] * 20]]
+    episodes = [
+        judged(case, boards[case], plan, horizon=20, slippery=False, cost={}) for case, plan in enumerate(plans)
+    ]
+    assert [episode.failure for episode in episodes] == [None, "goal_missed", "goal_missed", "illegal_move"]
+    found = LakeWorld().behaviour(boards, episodes)["4"]
+    missed = {name: value for name, value in found.items() if name.startswith("goal_missed")}
+    assert missed == {
+        "goal_missed_standing_still": 0.5, "goal_missed_coming_nearer": 0.0, "goal_missed_wandering": 0.0
+    }  # fmt: skip
+    assert not missed_by_kind(boards, episodes[:1])
 
 
 @given(st.lists(st.tuples(st.sampled_from([3, 4, 10]), st.booleans()), min_size=1, max_size=30))

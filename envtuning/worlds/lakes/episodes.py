@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,6 +133,34 @@ def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str
     if len(found := np.unique(counts)) > 1:
         kinds |= {f"valid_with_{count}_agents": counts == count for count in found}
     return {name: round(float(valid[kind].mean()), 3) for name, kind in kinds.items() if kind.any()}
+
+
+def missed_by_kind(cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, float]:
+    """How one size's goals were missed without a violation, as parts of its episodes; empty where none was."""
+    kinds = [
+        how_missed(cases[episode.case], episode.playback)
+        for episode in episodes
+        if episode.failure == FailureKind.GOAL_MISSED.value and episode.playback is not None
+    ]
+    names = ("standing_still", "coming_nearer", "wandering") if kinds else ()
+    return {f"goal_missed_{name}": round(kinds.count(name) / len(episodes), 3) for name in names}
+
+
+def how_missed(instance: Instance, playback: Playback) -> str:
+    """In the last quarter of the steps, the agents that ended off their goals stood still, came nearer (the sum of their ways
+    fell: more time might have done), or wandered.
+    """
+    late = playback.positions[-1 - math.ceil(len(playback.events) / 4) :]
+    away = np.flatnonzero((late[-1] != instance.goals).any(axis=1))
+    late = late[:, away]
+    if (late == late[0]).all():
+        return "standing_still"
+    fields = distance_fields(instance)[away]
+    begun, ended = (
+        sum(int(field[row, col]) for field, (row, col) in zip(fields, cells.tolist(), strict=True))
+        for cells in (late[0], late[-1])
+    )
+    return "coming_nearer" if ended < begun else "wandering"
 
 
 def downhill(field: NDArray[np.int16], cell: Sequence[int]) -> int:

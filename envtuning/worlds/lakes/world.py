@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
-from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, plan_of, success_by_kind
+from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_kind, plan_of, success_by_kind
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.lakes.supply import raise_unless_enough
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Purpose, World
@@ -41,8 +41,8 @@ ABOUT = About(
         "illegal_move": "the first violation was a move off the board",
         "hole": "the first violation was a step into a hole, which ends the episode",
         "conflict": "the first violation was two agents on one cell, or two agents exchanging cells",
-        "goal_missed": "no violation, but at the episode's end not all agents stood on their goals: they ran out of time, "
-        "wandered, or blocked each other",
+        "goal_missed": "no violation, but at the episode's end not all agents stood on their goals; in the last quarter of its "
+        "steps the missing agents stood still, came nearer to their goals, or wandered: the behaviour counts them",
         "policy_error": "the policy raised an error",
     },
     slice_label="{0}×{0}",
@@ -106,7 +106,7 @@ class LakeWorld(World[LakeConfig]):
         for size, group in by_slice(episodes).items():
             rows = [behaviour(cases[episode.case], episode) for episode in group]  # type: ignore[arg-type]
             found[size] = {name: round(fmean(row[name] for row in rows), 3) for name in rows[0]}
-            found[size] |= success_by_kind(cases, group)
+            found[size] |= success_by_kind(cases, group) | missed_by_kind(cases, group)  # type: ignore[arg-type]
         return found
 
     def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
