@@ -63,8 +63,8 @@ clients: setup-dev ## Every library of docs/compatibility.md, each in an environ
 fuzz: setup-dev ## 100,000 replies, instance files and engineers' answers; figures to benchmarks/results
 	$(BIN)/python -m benchmarks.fuzz all --n 100000
 
-bench-quick: setup-dev ## One seed of the preregistered studies' main arms, a few minutes on two cores
-	$(BIN)/python -m benchmarks.study small-corridors --arms uniform,rules,ladder,target-only --seeds 2000 --jobs 2 --out runs/bench-quick
+bench-quick: setup-dev ## The main arms of the study small-corridors on one seed and another test, a few minutes on two cores
+	$(BIN)/python -m benchmarks.study benchmarks/quick.yaml --jobs 2 --out runs/bench-quick
 
 clean: ## Remove the environment and every cache
 	rm -rf $(VENV) $(WORLDS) .pytest_cache .mypy_cache .ruff_cache .hypothesis

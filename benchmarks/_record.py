@@ -13,26 +13,55 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-WRITTEN = (":(top,exclude)benchmarks/results", ":(top,exclude)benchmarks/README.md")  # by record() itself
+REFUSED = RESULTS.parents[1] / "runs" / "not-committed"  # figures of a tree that no commit has
+DIRTY = "BENCHMARKS_DIRTY"  # set to 1, changes that are not committed are no reason to refuse: the commit gets a +
+WRITTEN = (
+    ":(top,exclude)benchmarks/results",
+    ":(top,exclude)benchmarks/README.md",
+    ":(top,exclude)docs/compatibility.md",
+)
 PACKAGES = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pettingzoo", "ray", "torch", "pogema", "w9-pathfinding")
 
 
+class NotCommitted(SystemExit):
+    """Figures are of a commit: they can be made again from it."""
+
+
 def record(name: str, figures: dict[str, Any]) -> Path:
-    """Write ``benchmarks/results/NAME.json``, and ``benchmarks/README.md`` anew; returns the former's path."""
+    """Write ``benchmarks/results/NAME.json``, and ``benchmarks/README.md`` anew; returns the former's path.
+
+    Where the tree has changes that are not committed, the figures are kept under ``runs/not-committed`` and ``NotCommitted`` is raised.
+    """
+    text = json.dumps(conditions() | {"figures": figures}, indent=1) + "\n"
+    try:
+        raise_unless_committed()
+    except NotCommitted as refusal:
+        kept = REFUSED / f"{name}.json"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, encoding="utf-8")
+        raise NotCommitted(f"{refusal}; the figures are in {kept}") from None
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(conditions() | {"figures": figures}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     from benchmarks import readme  # it needs RESULTS from here
 
     readme.main()
     return path
 
 
+def raise_unless_committed() -> None:
+    """For whoever records: before a long benchmark, so that it is not found out after."""
+    if _commit().endswith("+") and os.environ.get(DIRTY) != "1":
+        raise NotCommitted(
+            f"files differ from the commit, so that nobody could make these figures again: commit them, or set {DIRTY}=1"
+        )
+
+
 def conditions() -> dict[str, Any]:
     """Machine, versions, commit and command."""
     return {
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["python", "-m", _module(), *sys.argv[1:]]),
+        "command": " ".join([*_started(), *sys.argv[1:]]),
         "commit": _commit(),
         "machine": {
             "processor": _processor(),
@@ -43,10 +72,12 @@ def conditions() -> dict[str, Any]:
     }
 
 
-def _module() -> str:
-    """The module that was started, as it is named behind ``python -m``."""
-    path = Path(sys.argv[0])
-    return f"benchmarks.{path.parent.name if path.stem == '__main__' else path.stem}"
+def _started() -> list[str]:
+    """How the program was started: by ``python -m`` with a module or package, or as a file."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is None:
+        return ["python", Path(sys.argv[0]).name]
+    return ["python", "-m", spec.parent if spec.name.endswith(".__main__") else spec.name]
 
 
 def _versions() -> dict[str, str]:

@@ -38,7 +38,7 @@ def schedules(draws: int, stages: int, rng: np.random.Generator) -> dict[str, Pa
 def development(preset: str) -> RunSpec:
     """The preset's run on other held-out boards, its test left shut."""
     base = load_spec(preset)
-    suites = base.suites.model_copy(update={"seed": SUITE_SEED, "test_per_slice": 0})
+    suites = base.suites.model_copy(update={"seed": SUITE_SEED, "test_seed": None, "test_per_slice": 0})
     return base.model_copy(update={"suites": suites})
 
 

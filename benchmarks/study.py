@@ -2,24 +2,26 @@
 
 The files are in ``benchmarks/preregistered``. ``--arms`` and ``--seeds`` do a part of it, ``--table`` runs nothing. The table holds
 whatever is finished and says what is not; it goes to ``benchmarks/results`` as JSON, with the commits that the runs were made
-by, and as Markdown.
+by, and as Markdown; that of a file of your own stays with its runs.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from benchmarks._record import RESULTS, conditions, record
+from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
 from envtuning.cli import parse_seeds
 from envtuning.show.console import make_console
 from envtuning.studies.outcomes import finished
 from envtuning.studies.preregistered import StudySpec, load_study
-from envtuning.studies.study import execute
+from envtuning.studies.study import Job, execute
 from envtuning.studies.summary import as_json, markdown, summarise
 
 HERE = Path(__file__).parent / "preregistered"
+COMMITS = "commits.txt"
 
 
 def main() -> None:
@@ -37,35 +39,60 @@ def main() -> None:
     named = HERE / f"{arguments.study}.yaml"
     study = load_study(named if named.exists() else arguments.study)
     out = arguments.out / study.name
+    if named.exists():
+        raise_unless_committed()
     if not arguments.table:
         arms = study.specs()
         wanted = {name: arms[name] for name in arms if arguments.arms is None or name in arguments.arms.split(",")}
         seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
-        remember_commit(out)
-        execute(wanted, seeds, out, jobs=arguments.jobs, ended=lambda job: console.print(f"finished {job.folder}"))
-    console.print(f"figures: {write_up(study, out)}", highlight=False)
+        here = str(conditions()["commit"])  # the code that is loaded, wherever the checkout goes meanwhile
+        remember_commit(out, here)
+
+        def ended(job: Job) -> None:
+            remember_commit(out, here, job.folder.relative_to(out).as_posix())
+            console.print(f"finished {job.folder}")
+
+        execute(wanted, seeds, out, jobs=arguments.jobs, ended=ended)
+    written = store(study, out) if named.exists() else write_up(study, out, out)[0]
+    console.print(f"figures: {written}", highlight=False)
 
 
-def write_up(study: StudySpec, out: Path) -> Path:
-    """The table of what is finished, stored; returns the JSON's path."""
+def store(study: StudySpec, out: Path) -> Path:
+    """The table of what is finished, among the results that pages may claim; returns the JSON's path."""
+    markdown_file, figures = write_up(study, out, RESULTS)
+    return record(markdown_file.stem, figures)
+
+
+def write_up(study: StudySpec, out: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """The table of what is finished and its picture, in this folder; returns the table's path and all figures."""
     summary = summarise(study, out)
-    draw(summary, study, finished(study.specs(), study.seeds, out), RESULTS / f"study_{study.name}.png")
-    (RESULTS / f"study_{study.name}.md").write_text(markdown(summary), encoding="utf-8")
-    return record(f"study_{study.name}", as_json(summary) | {"runs_made_by_commits": commits(out)})
+    path = folder / f"study_{study.name}.md"
+    draw(summary, study, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
+    path.write_text(markdown(summary), encoding="utf-8")
+    made_by = {"runs_made_by_commits": commits(out), "commits_of_runs": commits_of_runs(out)}
+    return path, as_json(summary) | made_by
 
 
-def remember_commit(out: Path) -> None:
-    """A study may be run in many sittings: each leaves the commit that it was run by."""
-    here = str(conditions()["commit"])
-    if here not in commits(out):
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / "commits.txt").open("a", encoding="utf-8") as file:
-            file.write(here + "\n")
+def remember_commit(out: Path, commit: str, run: str = "") -> None:
+    """A study may be run in many sittings: each leaves its commit when it begins, and once more with every run that it ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / COMMITS).open("a", encoding="utf-8") as file:
+        file.write(f"{commit} {run}".rstrip() + "\n")
 
 
 def commits(out: Path) -> list[str]:
-    file = out / "commits.txt"
-    return file.read_text(encoding="utf-8").split() if file.exists() else []
+    """Every commit that runs of this folder were made by."""
+    return list(dict.fromkeys(line[0] for line in _lines(out)))
+
+
+def commits_of_runs(out: Path) -> dict[str, str]:
+    """The commit by each run, where it is known: folders of before have one line for a sitting, and no run in it."""
+    return {line[1]: line[0] for line in _lines(out) if len(line) > 1}
+
+
+def _lines(out: Path) -> list[list[str]]:
+    file = out / COMMITS
+    return [line.split() for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
 if __name__ == "__main__":

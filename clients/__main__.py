@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks._record import RESULTS, record
+from benchmarks._record import RESULTS, raise_unless_committed, record
 from clients.checks._checks import MARK
 from clients.scripts import Script, scripts
 from clients.table import write_table
@@ -49,6 +49,7 @@ def main() -> int:
 
 def run(chosen: list[Script], cache: Path) -> int:
     """Check these, record them beside what was recorded of the others, write the table; 1 if one of them failed."""
+    raise_unless_committed()
     stored = RESULTS / "clients.json"
     figures: dict[str, Any] = json.loads(stored.read_text())["figures"] if stored.exists() else {}
     for script in chosen:

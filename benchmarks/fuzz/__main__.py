@@ -12,7 +12,7 @@ import pkgutil
 import time
 from pathlib import Path
 
-from benchmarks._record import record
+from benchmarks._record import raise_unless_committed, record
 
 
 def targets() -> list[str]:
@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=100_000, help="inputs per target (100000)")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    raise_unless_committed()
     for target in targets() if "all" in arguments.targets else arguments.targets:
         module = importlib.import_module(f"benchmarks.fuzz.{target.replace('-', '_')}")
         began = time.perf_counter()

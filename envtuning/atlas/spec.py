@@ -73,7 +73,7 @@ class AtlasSpec(Frozen):
     @cached_property
     def run(self) -> RunSpec:
         """The run that a walk through the tree is: the root, then ``depth`` stages that an engineer writes."""
-        base = load_spec(self.preset, changes=self.changes)
+        base = load_spec(self.preset, changes=self.changes).with_test_seed(None)
         root = base.stages[0].model_copy(update={"name": "root", "budget": self.root_budget})
         stages = [Stage(name=f"round {number}", budget=self.stage_budget) for number in range(1, self.depth + 1)]
         return base.model_copy(update={"name": self.name, "stages": (root, *stages), "total": None})

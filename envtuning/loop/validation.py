@@ -56,7 +56,7 @@ def draw_validation(spec: RunSpec) -> Any:
 
 
 def draw_test(spec: RunSpec, validation: Any) -> Any:
-    seed = derive(spec.suites.seed if spec.suites.test_seed is None else spec.suites.test_seed, "test")
+    seed = derive(spec.suites.seed_of_test, "test")
     return spec.world.made.draw(
         spec.target, spec.suites.test_per_slice, seed=seed, purpose="test", exclude=(validation,)
     )

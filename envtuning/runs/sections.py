@@ -130,6 +130,10 @@ class SuiteSpec(Frozen):
         None, ge=0, le=HIGHEST_SEED, description="Seed of the test set; null: the same as `seed`."
     )
 
+    @property
+    def seed_of_test(self) -> int:
+        return self.seed if self.test_seed is None else self.test_seed
+
 
 class GuardSpec(Frozen):
     """Limits on a proposal beyond its schema; ``engineers.guard.check`` applies them."""

@@ -151,6 +151,10 @@ class RunSpec(Frozen):
         more = [self.stages[-1].model_copy(update={"config": "engineer", "name": ""})] * (count - len(self.stages))
         return self.model_copy(update={"stages": (*self.stages[:count], *more)})
 
+    def with_test_seed(self, seed: int | None) -> RunSpec:
+        """The same run on another test; None: the one of ``suites.seed``."""
+        return self.model_copy(update={"suites": self.suites.model_copy(update={"test_seed": seed})})
+
 
 def preset_names() -> list[str]:
     return sorted(entry.name.removesuffix(".yaml") for entry in _presets().iterdir() if entry.name.endswith(".yaml"))

@@ -40,7 +40,7 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
         path = out / f"beyond-{'-'.join(name.split())}.cases"
         if not path.exists():
             held_out = draw_suites(base).held_out
-            seed = derive(base.suites.seed, "beyond", name)
+            seed = derive(base.suites.seed_of_test, "beyond", name)
             drawn = base.world.made.draw(target, study.beyond_per_slice, seed=seed, purpose="test", exclude=held_out)
             with atomic.new_file(path) as draft:
                 drawn.save(draft)

@@ -19,6 +19,7 @@ from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.show.console import counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.outcomes import fallbacks
 from envtuning.studies.study import Arms, Job, execute, folder_name
 from envtuning.trainees import raise_unless_makeable
 from envtuning.worlds.episodes import pooled
@@ -40,6 +41,7 @@ class RunFigures:
     tokens: int
     cost: float | None  # US dollars; None where no price is known
     incidents: int
+    fallbacks: int  # answers after which the current config went on
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Row:
     tokens: float  # mean per run
     cost: float | None
     spent: dict[str, float]  # by unit, mean per run
-    incidents: int
+    incidents: int  # of all runs together, as fallbacks are: an engineer that always fails is `fixed`
+    fallbacks: int
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def figures_of(run: RunFolder, engineer: str) -> RunFigures:
         tokens=usage.tokens,
         cost=usage.cost,
         incidents=len(run.incidents()),
+        fallbacks=fallbacks(run),
     )
 
 
@@ -163,6 +167,7 @@ def _row(name: str, figures: Sequence[RunFigures], baselines: Sequence[str]) -> 
         cost=None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs) / len(own),
         spent={unit: sum(one.spent.get(unit, 0) for one in own.values()) / len(own) for unit in first.spent},
         incidents=sum(one.incidents for one in own.values()),
+        fallbacks=sum(one.fallbacks for one in own.values()),
     )
 
 
@@ -183,7 +188,8 @@ def table(comparison: Comparison) -> Table:
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = plain_table(
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, % of the test suite, 95 % intervals",
-        "means over seeds, Student's t intervals; gain over the first stage and differences paired by seed",
+        "means over seeds, Student's t intervals; gain over the first stage and differences paired by seed; "
+        "fallbacks: answers, of all runs, after which the current config went on",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]
     for heading in (
@@ -193,6 +199,8 @@ def table(comparison: Comparison) -> Table:
         *(f"− {base}" for base in bases),
         "tokens",
         "cost",
+        "incidents",
+        "fallbacks",
     ):
         found.add_column(heading, justify="left" if heading == "engineer" else "right", no_wrap=True)
     for row in comparison.rows:
@@ -204,6 +212,8 @@ def table(comparison: Comparison) -> Table:
             *(row.against[base].percent(signed=True) if base in row.against else "" for base in bases),
             f"{row.tokens:,.0f}",
             "unknown" if row.cost is None else f"${row.cost:.4f}",
+            str(row.incidents),
+            str(row.fallbacks),
         )
     return found
 

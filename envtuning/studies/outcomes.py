@@ -39,7 +39,6 @@ def outcome_of(run: RunFolder, arm: str) -> Outcome:
     test, objective = run.test, run.world.about.objective
     if test is None:
         raise SpecError(f"{run.path} has not opened its test: finish it with `envtuning resume {run.path}`")
-    answers = [stage.answer for stage in run.done_stages]
     return Outcome(
         arm=arm,
         seed=run.spec.seed,
@@ -48,10 +47,14 @@ def outcome_of(run: RunFolder, arm: str) -> Outcome:
         spent=run.budget_spent,
         ignited_after=ignition(run, objective),
         incidents=len(run.incidents()),
-        fallbacks=sum(
-            answer is not None and (answer.proposal is None or answer.proposal.fallback) for answer in answers
-        ),
+        fallbacks=fallbacks(run),
     )
+
+
+def fallbacks(run: RunFolder) -> int:
+    """How many of the engineer's answers were of no use, so that the current config went on."""
+    answers = [stage.answer for stage in run.done_stages]
+    return sum(answer is not None and (answer.proposal is None or answer.proposal.fallback) for answer in answers)
 
 
 def ignition(run: RunFolder, objective: str) -> int | None:

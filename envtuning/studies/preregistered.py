@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engineers.sentences import in_sentences
+from envtuning.runs.sections import HIGHEST_SEED
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
 from envtuning.studies.study import Arms
 
@@ -32,7 +33,7 @@ class ArmSpec(BaseModel):
 
 
 class StudySpec(BaseModel):
-    """What is compared with what."""
+    """What is compared with what, on which test."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,6 +42,15 @@ class StudySpec(BaseModel):
     preset: str = Field(description="The preset or file that says target, budget, trainee, suites and first stage.")
     metric: str = "valid_rate"
     seeds: tuple[int, ...] = Field(min_length=1)
+    test_seed: int | None = Field(
+        None,
+        ge=0,
+        le=HIGHEST_SEED,
+        description="Seed of the final test and of the further sets, the study's own; null: the preset's `suites.seed`.",
+    )
+    pilot: str = Field(
+        "", description="The pilot's spread and the n that it asks for; empty: n was chosen without one."
+    )
     arms: dict[str, ArmSpec] = Field(min_length=1)
     trivial: tuple[str, ...] = Field(
         (), description="Arms that need no engineering; headroom is counted from the best."
@@ -51,6 +61,10 @@ class StudySpec(BaseModel):
         description="Further test sets by name: what each changes in the target, as dotted keys with new values.",
     )
     beyond_per_slice: int = Field(200, ge=1, description="Cases for each slice of a further test set.")
+    added_later: dict[str, str] = Field(
+        default_factory=dict,
+        description="Arms, or `beyond`, that were written down after the test was opened, and what was known of them by then.",
+    )
     margin: float = Field(0.10, description="The least headroom that is expected.")
 
     @model_validator(mode="after")
@@ -58,11 +72,17 @@ class StudySpec(BaseModel):
         for name in (*self.trivial, *self.searched):
             if name not in self.arms:
                 raise ValueError(f"{name!r} is no arm: the arms are {', '.join(self.arms)}")
+        for name in self.added_later:
+            if name not in self.arms and name != "beyond":
+                raise ValueError(
+                    f"added_later.{name} is neither an arm nor `beyond`: the arms are {', '.join(self.arms)}"
+                )
         return self
 
     @property
     def base(self) -> RunSpec:
-        return load_spec(self.preset)
+        """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
+        return load_spec(self.preset).with_test_seed(self.test_seed)
 
     def specs(self) -> Arms:
         """The run of every arm, without its seed."""

@@ -53,7 +53,8 @@ class Paired:
     seeds: int
     difference: Interval  # seeds resampled
     with_cases: Interval  # seeds and test cases resampled
-    chance_to_beat: Interval
+    chance_to_beat: Interval  # over all pairs of seeds, ties half
+    wins: int  # seeds on which the arm lies above the other
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class Summary:
     budget: int
     unit: str
     preregistered_seeds: tuple[int, ...]
+    test_seed: int | None  # of the study's own test; None: the preset's `suites.seed`
+    pilot: str
+    added_later: dict[str, str]
+    searched: tuple[str, ...]
     missing: dict[str, list[int]]  # preregistered runs that are not finished, by arm
     headroom: Interval | None
     headroom_expected: float
@@ -88,6 +93,10 @@ def summarise(study: StudySpec, out: Path) -> Summary:
         budget=base.budget,
         unit=base.unit,
         preregistered_seeds=study.seeds,
+        test_seed=study.test_seed,
+        pilot=study.pilot,
+        added_later=study.added_later,
+        searched=study.searched,
         missing={arm: absent for arm in arms if (absent := [seed for seed in study.seeds if (arm, seed) not in runs])},
         headroom=_headroom(study, success),
         headroom_expected=study.margin,
@@ -158,6 +167,7 @@ def _paired(
         difference=interval(mean_difference, ours, theirs),
         with_cases=over_seeds_and_cases(matrix(runs, arm, seeds), matrix(runs, other, seeds)),
         chance_to_beat=interval(improvement, ours, theirs),
+        wins=int(np.sum(ours > theirs)),
     )
 
 
@@ -169,18 +179,18 @@ def markdown(summary: Summary) -> str:
     """The table for a page, in percent."""
     trivial = list(dict.fromkeys(name for row in summary.rows for name in row.against))
     head = ["arm", "n", summary.metric.replace("_", " "), "middle half", *(f"− {name}" for name in trivial)]
-    head += ["beats " + name for name in trivial[:1]] + ["worst tenth", "ignited", "incidents", "fallbacks"]
+    head += ["beats " + name for name in trivial] + ["worst tenth", "ignited", "incidents", "fallbacks"]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for row in summary.rows:
-        beats = [said(row.against[name].chance_to_beat) if name in row.against else "" for name in trivial[:1]]
+        against = [row.against.get(name) for name in trivial]
         lines.append(
             [
                 f"`{row.arm}`",
                 str(row.seeds),
                 said(row.success),
                 f"{100 * row.interquartile.mean:.1f}",
-                *(said(row.against[name].difference, signed=True) if name in row.against else "" for name in trivial),
-                *beats,
+                *("" if pair is None else difference(pair) for pair in against),
+                *("" if pair is None else f"{said(pair.chance_to_beat)}, {pair.wins}/{pair.seeds}" for pair in against),
                 f"{100 * row.worst_tenth:.1f}",
                 ignition(row),
                 str(row.incidents),
@@ -207,7 +217,9 @@ def _beyond(summary: Summary) -> str:
 def notes(summary: Summary) -> str:
     """What stands below the table: headroom, what each arm takes of it, what is missing."""
     sentences = [
-        f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent, 95 % intervals by bootstrap over seeds; "
+        f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent, 95 % intervals by bootstrap over seeds, "
+        "of differences also [over seeds and test cases]; beats: the chance that a run lies above one of the other arm, over all pairs of "
+        "seeds, and on how many of the paired seeds it does; "
         f"ignited: share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent."
     ]
     if summary.headroom is not None:
@@ -221,6 +233,17 @@ def notes(summary: Summary) -> str:
                 sentences.append(
                     f"`{row.arm}` takes {row.above_trivial.mean / room.mean:.0%} of it ({said(row.above_trivial, signed=True)})."
                 )
+    elif not summary.searched:
+        sentences.append("No searched schedule is among the arms: headroom was not measured.")
+    sentences.append(
+        "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was."
+        if summary.test_seed is None
+        else f"The test was drawn from seed {summary.test_seed}, which is this study's alone."
+    )
+    sentences.append(" ".join(summary.pilot.split()) or "n was chosen without a pilot.")
+    if summary.added_later:
+        later = "; ".join(f"`{name}` ({' '.join(why.split())})" for name, why in summary.added_later.items())
+        sentences.append(f"Written down after the test was opened: {later}.")
     if summary.missing:
         absent = "; ".join(f"{arm} {len(seeds)}" for arm, seeds in summary.missing.items())
         sentences.append(f"Preregistered runs that are not finished: {absent}.")
@@ -236,6 +259,13 @@ def said(value: Interval, *, signed: bool = False) -> str:
         else f" ({100 * value.low:{sign}.1f}, {100 * value.high:{sign}.1f})"
     )
     return f"{100 * value.mean:{sign}.1f}{spread}"
+
+
+def difference(pair: Paired) -> str:
+    """+14.0 (+11.6, +16.8) [+11.1, +17.2]: over seeds, and over seeds and cases."""
+    wide = pair.with_cases
+    more = "" if wide.low is None or wide.high is None else f" [{100 * wide.low:+.1f}, {100 * wide.high:+.1f}]"
+    return said(pair.difference, signed=True) + more
 
 
 def ignition(row: ArmRow) -> str:

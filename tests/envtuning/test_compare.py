@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from envtuning.loop import ask
 from envtuning.loop.observer import Observer
 from envtuning.runs import checked
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.studies.compare import RunFigures, compare, figures_of, rows, table, with_keys, write
 from envtuning.studies.intervals import t_mean
+from envtuning.studies.outcomes import outcome_of
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
 
@@ -103,7 +105,34 @@ def test_the_figures_are_stored_beside_the_runs(done):
 
 
 def figures(engineer: str, seed: int, valid: float) -> RunFigures:
-    return RunFigures(engineer, seed, valid, {"optimal_rate": valid / 2}, 0.1, {"env_steps": 1000}, 0, 0.0, 0)
+    return RunFigures(engineer, seed, valid, {"optimal_rate": valid / 2}, 0.1, {"env_steps": 1000}, 0, 0.0, 0, 0)
+
+
+def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_apart(spec, tmp_path, monkeypatch):
+    made = ask.make_engineer
+
+    class Broken:
+        def propose(self, report, current, editable=None):
+            raise RuntimeError("no network")
+
+    monkeypatch.setattr(
+        ask, "make_engineer", lambda run, stage: Broken() if run.spec.engineer.name == "random" else made(run, stage)
+    )
+    result = compare(spec, ["fixed", "random"], [0], tmp_path)
+    fixed, broken = result.rows
+    assert broken.success == fixed.success
+    assert (fixed.incidents, fixed.fallbacks) == (0, 0)
+    assert (broken.incidents, broken.fallbacks) == (2, 2)  # one for each of the two rounds
+    one = outcome_of(RunFolder(tmp_path / "random" / "seed0"), "random")
+    assert (one.incidents, one.fallbacks) == (2, 2)  # a study counts the same
+    console = Console(width=200, record=True)
+    console.print(table(result))
+    lines = console.export_text().splitlines()
+    shown = {
+        name: line.split() for line in lines for name in ("engineer", "fixed", "random") if name in line.split()[:1]
+    }
+    assert shown["engineer"][-2:] == ["incidents", "fallbacks"]
+    assert (shown["fixed"][-2:], shown["random"][-2:]) == (["0", "0"], ["2", "2"])
 
 
 def test_pairing_takes_the_seeds_luck_out():
@@ -188,12 +217,13 @@ def test_a_row_adds_up_incidents_and_takes_means_of_the_rest():
     from dataclasses import replace
 
     runs = [
-        replace(figures("rules", 0, 0.5), tokens=10, cost=0.25, incidents=2, spent={"env_steps": 1000}),
-        replace(figures("rules", 1, 0.7), tokens=30, cost=0.75, incidents=3, spent={"env_steps": 2000}),
+        replace(figures("rules", 0, 0.5), tokens=10, cost=0.25, incidents=2, fallbacks=1, spent={"env_steps": 1000}),
+        replace(figures("rules", 1, 0.7), tokens=30, cost=0.75, incidents=3, fallbacks=3, spent={"env_steps": 2000}),
         figures("fixed", 1, 0.4),  # a seed that the other does not have is left out of the differences
     ]
     row = next(one for one in rows(runs, ["fixed", "rules"]) if one.engineer == "rules")
-    assert (row.seeds, row.tokens, row.cost, row.incidents, row.spent) == (2, 20, 0.5, 5, {"env_steps": 1500})
+    assert (row.seeds, row.tokens, row.cost, row.incidents, row.fallbacks) == (2, 20, 0.5, 5, 4)
+    assert row.spent == {"env_steps": 1500}
     assert row.success.mean == pytest.approx(0.6)
     assert row.gain.mean == pytest.approx(0.5)  # the first stage reached .1
     assert row.others["optimal_rate"].mean == pytest.approx(0.3)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
 from envtuning.loop.run import raise_unless_runnable
+from envtuning.loop.validation import draw_suites
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies import beyond
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
 from envtuning.studies.study import _ready, execute, plan, run_folders
-from envtuning.studies.summary import as_json, markdown, summarise
+from envtuning.studies.summary import as_json, markdown, notes, said, summarise
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +85,13 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     assert rules.against["uniform"].difference.mean == pytest.approx(means["rules"] - means["uniform"])
     assert rules.against["uniform"].with_cases.mean == pytest.approx(means["rules"] - means["uniform"])
     assert next(row for row in summary.rows if row.arm == "uniform").above_trivial is None
+    pair = rules.against["uniform"]
+    assert pair.wins == sum(runs["rules", seed] > runs["uniform", seed] for seed in (3, 4, 5))
     text = markdown(summary)
     assert "| `rules` | 3 |" in text
+    wide = pair.with_cases
+    assert f"[{100 * wide.low:+.1f}, {100 * wide.high:+.1f}] | {said(pair.chance_to_beat)}, {pair.wins}/3 |" in text
+    assert "n was chosen without a pilot." in text
     assert "Preregistered runs that are not finished: uniform 1; rules 1; written 1." in text
     assert json.loads(json.dumps(as_json(summary)))["rows"][0]["arm"] == "uniform"
 
@@ -136,6 +144,68 @@ arms:
   rules: {engineer: {name: rules}}
   written: {engineer: {name: schedule, options: {parts: [0.5]}}}
 """
+
+
+def test_a_study_has_a_test_of_its_own_whatever_the_presets_is(tmp_path):
+    def study(text):
+        (tmp_path / "two.yaml").write_text(text)
+        return load_study(tmp_path / "two.yaml")
+
+    own = STUDY.replace("preset: scripted", "preset: small-corridors")
+    theirs = load_spec("small-corridors")
+    assert theirs.suites.test_seed is not None
+    before, seeded = study(own), study(own + "test_seed: 77\n")
+    assert {spec.suites.test_seed for spec in before.specs().values()} == {None}  # that of the suites: as it was run
+    assert {spec.suites.test_seed for spec in seeded.specs().values()} == {77}
+    assert seeded.base.suites.seed == before.base.suites.seed
+    small = {"test_per_slice": 5, "validation_per_slice": 5}
+    tests = []
+    for spec in (theirs, before.base, seeded.base):
+        suites = draw_suites(spec.model_copy(update={"suites": spec.suites.model_copy(update=small)}))
+        tests.append([mfl.to_text(board) for board in suites.test])
+    assert all(one != other for one, other in combinations(tests, 2))
+
+
+def test_every_study_from_now_on_names_its_test():
+    """Those that do not were run before: their test was their preset's, which has had another since."""
+    from benchmarks.study import HERE
+
+    studies = {path.stem: load_study(path) for path in HERE.glob("*.yaml")}
+    of_before = {"corridors", "small-corridors", "small-corridors-levels", "own-world", "own-world-weak-car"}
+    assert {name for name, study in studies.items() if study.test_seed is None} == of_before
+    for study in [*studies.values(), load_study(HERE.parent / "quick.yaml")]:
+        theirs = load_spec(study.preset).suites
+        assert theirs.test_seed is not None
+        assert study.base.suites.seed_of_test != theirs.test_seed
+
+
+def test_what_was_written_down_later_is_said_to_be(tmp_path):
+    (tmp_path / "two.yaml").write_text(
+        STUDY.replace("[3, 4]", "[3]").replace("searched: [written]\n", "")
+        + "added_later: {rules: no run of it was made}\npilot: The sd was 4, which asks for n = 5.\ntest_seed: 7\n"
+    )
+    text = notes(summarise(load_study(tmp_path / "two.yaml"), tmp_path / "runs"))
+    assert "Written down after the test was opened: `rules` (no run of it was made)." in text
+    assert "The sd was 4, which asks for n = 5." in text
+    assert "The test was drawn from seed 7, which is this study's alone." in text
+    assert "headroom was not measured" in text
+    (tmp_path / "two.yaml").write_text(STUDY + "added_later: {luck: none}\n")
+    with pytest.raises(SpecError, match="luck is neither an arm nor `beyond`: the arms are uniform, rules, written"):
+        load_study(tmp_path / "two.yaml")
+
+
+def test_commits_are_kept_by_run_and_those_of_before_by_sitting(tmp_path):
+    from benchmarks.study import COMMITS, commits, commits_of_runs, remember_commit
+
+    out = tmp_path / "study"
+    assert (commits(out), commits_of_runs(out)) == ([], {})
+    out.mkdir()
+    (out / COMMITS).write_text("aaa\n")
+    remember_commit(out, "bbb+")
+    remember_commit(out, "bbb+", "rules/seed3")
+    remember_commit(out, "aaa", "uniform/seed3")
+    assert commits(out) == ["aaa", "bbb+"]
+    assert commits_of_runs(out) == {"rules/seed3": "bbb+", "uniform/seed3": "aaa"}
 
 
 def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
