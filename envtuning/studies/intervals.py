@@ -34,7 +34,19 @@ def t_mean(values: Sequence[float]) -> Interval:
     mean = fmean(values)
     if len(values) < 2:
         return Interval(mean, None, None)
-    freedom = len(values) - 1
-    factor = T_975[freedom - 1] if freedom <= len(T_975) else NORMAL_975
-    half = factor * stdev(values) / len(values) ** 0.5
+    half = half_width(stdev(values), len(values))
     return Interval(mean, mean - half, mean + half)
+
+
+def half_width(deviation: float, n: int) -> float:
+    """Half of Student's t interval of a mean of ``n`` values that spread so much."""
+    factor = T_975[n - 2] if n - 1 <= len(T_975) else NORMAL_975
+    return factor * deviation / n**0.5
+
+
+def seeds_for(deviation: float, half: float) -> int:
+    """The least n for which the interval of the mean is ± ``half`` at most, by the spread that a pilot had."""
+    n = 2
+    while half_width(deviation, n) > half:
+        n += 1
+    return n

@@ -15,7 +15,7 @@ from envtuning.runs import checked
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.studies.compare import RunFigures, compare, figures_of, rows, table, with_keys, write
-from envtuning.studies.intervals import t_mean
+from envtuning.studies.intervals import seeds_for, t_mean
 from envtuning.studies.outcomes import outcome_of
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
@@ -164,6 +164,12 @@ def test_students_interval_is_the_textbooks():
     assert found.mean == 3.0
     assert (found.low, found.high) == (pytest.approx(1.037, abs=1e-3), pytest.approx(4.963, abs=1e-3))
     assert t_mean([0.5]).low is None
+
+
+def test_the_seeds_that_a_pilot_asks_for_are_the_fewest_that_do():
+    assert seeds_for(0.1, 0.05) == 18  # t = 2.110 with 17 degrees of freedom: 0.0497; with 16: 2.120, 0.0514
+    assert seeds_for(0.0, 0.05) == 2
+    assert seeds_for(1.0, 0.05) == 1537  # (1.96 / 0.05)²
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
+from statistics import stdev
 
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
-from envtuning.studies.intervals import Interval
+from benchmarks.study import HERE
+from envtuning.studies.intervals import Interval, seeds_for
+from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import said
 
 README = Path(__file__).parents[2] / "README.md"
@@ -23,8 +27,9 @@ def test_the_claim_about_engineers_is_the_stored_study():
     paired = rules["against"]["uniform"]
     text = " ".join(README.read_text(encoding="utf-8").split())
     assert f"{said(Interval(**paired['difference']), signed=True)} points" in text
-    assert f"{paired['seeds']} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
     arms = {row["arm"]: row for row in figures["rows"]}
+    (wins,) = {arms[arm]["against"]["uniform"]["wins"] for arm in ("rules", "bandit", "learnability")}
+    assert f"each of them on {wins} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
     assert all(row["seeds"] == len(figures["preregistered_seeds"]) for row in arms.values())
     for arm in ("uniform", "target-only", "rules"):
         assert f"{100 * arms[arm]['success']['mean']:.1f} %" in text
@@ -49,6 +54,16 @@ def test_the_claim_about_the_second_target_is_the_stored_study():
     arms = {row["arm"]: row for row in figures["rows"]}
     for arm in ("bandit", "learnability"):
         assert f"`{arm}` by {100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
+
+
+def test_the_pilot_named_in_a_preregistration_is_the_stored_search():
+    figures = json.loads((RESULTS / "search_schedule_small-corridors.json").read_text(encoding="utf-8"))["figures"]
+    rates = [row["validation"] for row in figures["schedules"] if len(row["validation"]) == 5]
+    pairs = combinations(rates, 2)
+    widest = max(stdev([one - other for one, other in zip(*pair, strict=True)]) for pair in pairs)
+    pilot = load_study(HERE / "small-corridors.yaml").pilot
+    assert f"at most {100 * widest:.1f} points" in pilot
+    assert f"±5 points would take n = {seeds_for(widest, 0.05)}" in pilot
 
 
 def test_the_claim_about_somebodys_own_world_is_the_stored_study():

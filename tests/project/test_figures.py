@@ -1,0 +1,328 @@
+"""Figures on the pages are the stored ones: each is written here with its rounding, from the JSON, and looked for on its page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from benchmarks._record import RESULTS
+
+ROOT = Path(__file__).parents[2]
+README, RUNS, TRAINING, INSTANCES, TOOLS, PAPERS = (
+    "README.md", "docs/runs.md", "docs/training.md", "docs/instances.md", "docs/tools.md", "docs/papers.md",
+)  # fmt: skip
+
+Figures = Any  # what a result's file holds
+
+
+class Claim(NamedTuple):
+    page: str
+    result: str
+    said: Callable[[Figures], str]  # what the page has to say
+
+
+def rounded(value: float, digits: int) -> str:
+    """1426 to two digits behind its last: 1,430."""
+    return f"{round(value, digits):,.0f}"
+
+
+# throughput
+
+POGEMA, ICE = (
+    "4 agents, 8×8, 11×11 windows, over POGEMA",
+    "one env by gym.make, 4 agents, walks over ice, over FrozenLake (env-steps)",
+)
+KEPT = "native vector env, observations the caller's to keep, over POGEMA"
+
+
+def goal(figures: Figures, name: str) -> float:
+    (found,) = [one["ratio"] for one in figures["compared"]["goals"] if one["name"] == name]
+    return found
+
+
+def sb3(figures: Figures, other: str) -> float:
+    rows = figures["stable_baselines3"]
+    return rows["sb3_vec_env"]["per_cpu_second"] / rows[other]["per_cpu_second"]
+
+
+THROUGHPUT = [
+    Claim(README, "throughput_ratios", lambda f: f"{goal(f, POGEMA):.0f}×; {goal(f, KEPT):.0f}× as a vector env whose observations are the caller's to keep"),
+    Claim(README, "throughput_ratios", lambda f: f"{goal(f, '64 agents, 32×32, 11×11 windows, over POGEMA'):.0f}×"),
+    Claim(README, "throughput_ratios", lambda f: f"walks that avoid holes {goal(f, ICE):.1f}×; random actions and resets {goal(f, 'the same, random actions and resets'):.1f}×, "
+          f"with 11×11 windows {goal(f, 'the same, 11×11 windows'):.1f}×"),
+    Claim(README, "throughput_ratios", lambda f: f"{sb3(f, 'SubprocVecEnv, 2 processes'):.0f}×, {sb3(f, 'SubprocVecEnv, 16 processes'):.0f}×, {sb3(f, 'DummyVecEnv'):.0f}×"),
+]  # fmt: skip
+
+# solvers and generator
+
+
+def of_agents(rows: list[Figures], agents: int) -> list[Figures]:
+    return [row for row in rows if row["agents"] == agents]
+
+
+def spread(figures: Figures, agents: int) -> str:
+    ratios = [row["ratio"] for row in of_agents(figures["against_w9"], agents)]
+    return f"{min(ratios):.0f}–{max(ratios):.0f}×"
+
+
+def peers_row(figures: Figures, agents: int) -> str:
+    rows, (summary,) = of_agents(figures["rows"], agents), of_agents(figures["summary"], agents)
+    certified = [row["certified_per_second"] for row in rows]
+    median_board = min(row["times_fastest_peer_median"] for row in rows)
+    ratios = (summary["worst_row"], summary["median_row"], summary["worst_row_call_alone"], median_board)
+    cells = [f"{agents}", f"{min(certified):,.0f} to {max(certified):,.0f}", *(f"{ratio:.1f}×" for ratio in ratios)]
+    return f"| {' | '.join(cells)} |"
+
+
+def hardest(figures: Figures) -> str:
+    row = min(figures["rows"], key=lambda row: row["times_fastest_peer"])
+    drawing = row["drawing_seconds"] * row["certified_per_second"] / row["candidates"]
+    return (
+        f"with {row['agents']} agents on {row['size']}×{row['size']} at hole ratio {row['hole_ratio']}, "
+        f"where drawing takes {100 * drawing:.0f} % of our time"
+    )
+
+
+def out_of_time(figures: Figures) -> str:
+    late = [
+        row for row in figures["rows"] if all(peer["candidates"] < row["candidates"] for peer in row["peers"].values())
+    ]
+    return f"In {len(late)} of {len(figures['rows'])} rows w9 had used up its time"
+
+
+GROWN = [*((agents, 8, 0.2) for agents in range(1, 8)), (4, 16, 0.2), (4, 32, 0.2), (4, 8, 0.0), (4, 8, 0.5)]
+
+
+def growth_row(figures: Figures, kind: tuple[int, int, float]) -> str:
+    (row,) = [row for row in figures["rows"] if (row["agents"], row["size"], row["hole_ratio"]) == kind]
+    plan, cheapest = row["solve_makespan_ms"], row["solve_sum_of_costs_ms"]
+    return (
+        f"| {row['agents']}, {row['size']}×{row['size']}, {row['hole_ratio']} | {row['median_ms']:.4f} | {row['slowest_ms']:.2f} | "
+        f"{plan['mean']:.3f} | {cheapest['mean']:.2f} ({cheapest['median']:.3f}) |"
+    )
+
+
+def resets(figures: Figures) -> str:
+    by_kind = {(row["agents"], row["size"]): row for row in figures["resets"]}
+    three, five = by_kind[3, 8], by_kind[5, 5]
+    return (
+        f"{three['ready_row_us']:.1f} µs where it is there, {three['new_row_us']['median']:.0f} µs (median) to draw a new one with 3 agents on "
+        f"8×8, {five['new_row_us']['max'] / 1000:.0f} ms at worst with 5 on 5×5. A new config's pool takes {three['new_pool_ms']:.1f} ms."
+    )
+
+
+def step_loop(figures: Figures) -> str:
+    (row,) = [row for row in figures["step_loop"] if (row["agents"], row["size"]) == (4, 8)]
+    return (
+        f"{row['num_envs']:,} envs of 4 agents on 8×8 step in {row['boards_new']['median_us']:.0f} µs (median) while boards are new, "
+        f"in {row['boards_there']['median_us']:.0f} µs once they are there"
+    )
+
+
+def halves(figures: Figures) -> str:
+    rates = [row["half_need_a_wait_per_second"] for row in figures["quotas"]]
+    rates = [rate for rate in rates if rate]
+    return f"{min(rates):,.0f} to {max(rates):,.0f} instances a second"
+
+
+BOARDS = [
+    Claim(README, "solvers_plans", lambda f: f"makespan {f['worst_row']['makespan, times_w9_call_alone']:.1f}×, sum of costs {f['worst_row']['sum_of_costs, times_w9_call_alone']:.1f}×"),
+    Claim(README, "generator", lambda f: f"{spread(f, 2)} (2 agents) to {spread(f, 5)} (5)"),
+    Claim(README, "generator", lambda f: f"{f['suites'][0]['cpu_seconds']:.0f} s of CPU"),
+    *(Claim(INSTANCES, "solvers", lambda f, n=n: peers_row(f, n)) for n in (2, 3, 4, 5)),
+    Claim(INSTANCES, "solvers", hardest),
+    Claim(INSTANCES, "solvers", out_of_time),
+    Claim(INSTANCES, "solvers", lambda f: f"at most {f['caps']['peer_seconds_per_board']} s a board and {f['caps']['peer_seconds_per_row']:.0f} s a row"),
+    *(Claim(INSTANCES, "solvers_growth", lambda f, kind=kind: growth_row(f, kind)) for kind in GROWN),
+    Claim(INSTANCES, "generator", lambda f: f"The suite of {f['suites'][0]['instances']:,} boards, drawn and certified: {f['suites'][0]['cpu_seconds']:.1f} s of CPU"),
+    Claim(INSTANCES, "generator", halves),
+    Claim(INSTANCES, "generator", resets),
+    Claim(INSTANCES, "generator", step_loop),
+    Claim(INSTANCES, "fuzz_replies", lambda f: f"{f['inputs']:,} replies, the slowest {f['slowest_seconds']:.2f} s"),
+    Claim(INSTANCES, "fuzz_instance_files", lambda f: f"{f['inputs']:,} instance files, the slowest {f['slowest_seconds']:.2f} s"),
+]  # fmt: skip
+
+# the papers' boards
+
+
+def suite_row(figures: Figures, name: str, shown: str, digits: int = 2) -> str:
+    rows = {row["group"]["agents"]: row for row in figures[name]["rows"] if row["group"].get("size") == "all"}
+    cells = [f"{rows[agents]['valid']:.{digits}f} / {rows[agents]['optimal']:.{digits}f}" for agents in (3, 4, 5)]
+    return f"| {shown} | {' | '.join(cells)} |"
+
+
+SUITE = [
+    *(
+        Claim(INSTANCES, "evaluate_suite", lambda f, n=n: suite_row(f, f"optimal, as {n}", "optimal plans, as solver, as text, as network", 0))
+        for n in ("a solver", "text", "a network")
+    ),
+    Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "PIBT", "PIBT")),
+    Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "greedy, ignoring the others", "greedy shortest paths that ignore the others")),
+    Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "random walk", "random walk over ice")),
+]  # fmt: skip
+
+# training
+
+
+def stock_row(figures: Figures, name: str, shown: str) -> str:
+    row, better = figures["rows"][name], figures["ours_better_by"][name]
+    return (
+        f"| {shown} | {row['sampling']['cpu_us_per_step']:.0f} ({better['sampling_cpu_per_step']:.0f}×) | "
+        f"{rounded(row['end_to_end']['steps_per_cpu_s'], -1)} ({better['end_to_end_steps_per_cpu_s']:.1f}× fewer) |"
+    )
+
+
+def our_row(figures: Figures) -> str:
+    ours = figures["rows"]["ours"]
+    return f"| `RLlibTrainee` | {ours['sampling']['cpu_us_per_step']:.1f} | {rounded(ours['end_to_end']['steps_per_cpu_s'], -2)} |"
+
+
+def until_it_succeeds(figures: Figures, collisions: str) -> tuple[str, str, str]:
+    """The fewest and most env steps in thousands, and the seconds of CPU."""
+    runs = figures[f"until 80 % success, 5x5, 2 agents, collisions {collisions}"]
+    steps = sorted(run["env_steps"] for run in runs)
+    (seconds,) = {f"{run['cpu_seconds']:.0f}" for run in runs}
+    return rounded(steps[0], -3), rounded(steps[-1], -3), seconds
+
+
+def four_stages_row(figures: Figures, stage: int, shown: str) -> str:
+    one, other = (seed[stage]["valid_on_9x9_with_4_agents"] for seed in figures["four stages"])
+    return f"| {shown} | {' | '.join(f'{one[t]:.0f} / {other[t]:.0f}' for t in ('0.0', '0.25', '0.5', '1.0'))} |"
+
+
+def four_stages_cost(figures: Figures) -> str:
+    steps = [sum(stage["env_steps"] for stage in seed) for seed in figures["four stages"]]
+    seconds = [seed[-1]["cpu_seconds_so_far"] for seed in figures["four stages"]]
+    return f"{rounded(sum(steps) / 2, -3)} env steps, {sum(seconds) / 2:.0f} s of CPU"
+
+
+STAGES = ("4×4, 2 agents", "4–6, 2–3 agents", "6–8, 3–4 agents", "9×9, 4 agents")
+LEARNING = [
+    Claim(README, "training", lambda f: f"{f['ours_better_by']['stock MultiAgentEnv']['end_to_end_steps_per_cpu_s']:.1f}×"),
+    Claim(TRAINING, "training", our_row),
+    Claim(TRAINING, "training", lambda f: stock_row(f, "stock MultiAgentEnv", "stock RLlib, `MultiAgentEnv`")),
+    Claim(TRAINING, "training", lambda f: stock_row(f, "stock PettingZoo wrapper", "stock RLlib, PettingZoo wrapper")),
+    Claim(TRAINING, "learning", lambda f: "after {}–{} env steps ({} s of CPU)".format(*until_it_succeeds(f, "block"))),
+    Claim(TRAINING, "learning", lambda f: "{}–{} ({} s) where every conflict ends".format(*until_it_succeeds(f, "end"))),
+    Claim(TRAINING, "learning", four_stages_cost),
+    *(Claim(TRAINING, "learning", lambda f, n=n, s=s: four_stages_row(f, n, s)) for n, s in enumerate(STAGES)),
+    Claim(RUNS, "side_by_side", lambda f: f"the same figures, {f['times_as_fast']} times as fast on two cores"),
+]  # fmt: skip
+
+# tool use
+
+
+def reader(figures: Figures, row: str, part: str = "micro") -> float:
+    return 100 * figures["by half"]["not looked at"][row][part]
+
+
+def recovered(figures: Figures, row: str) -> str:
+    low, high = figures["by half"]["not looked at"][row]["interval"]
+    return f"{reader(figures, row):.1f} % ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def both_readers(figures: Figures, row: str) -> str:
+    return f"{recovered(figures, f'{row}, by names')} | {recovered(figures, f'{row}, one by one')} |"
+
+
+def silent(figures: Figures, messages: str) -> str:
+    """The lower and the higher of both readers."""
+    rates = sorted(
+        100 * figures["silent harmful faults"][f"{messages}, {how}"]["micro"] for how in ("by names", "one by one")
+    )
+    return f"{rates[0]:.0f} to {rates[1]:.0f} %"  # fmt: skip
+
+
+def asks(figures: Figures) -> str:
+    rows = figures["where something is missing"].values()
+    turns = [row["ours, by names"]["asks"] for row in rows]
+    assert all(
+        row["ours, by names"] == row["ours, one by one"] == {"asks": n} for row, n in zip(rows, turns, strict=True)
+    )
+    assert all(
+        row["stock, by names"] == row["stock, one by one"] == {"guesses": n} for row, n in zip(rows, turns, strict=True)
+    )
+    return f"in {sum(turns)} turns that want a question, a reader that tried its luck asks in all of them with the hints and in none"  # fmt: skip
+
+
+def macro(figures: Figures) -> str:
+    variants = figures["by half"]["not looked at"]["ours, by names"]["variants"]
+    others = [rate for name, rate in variants.items() if name != "unmet_precondition/later_step"]
+    assert len(variants) == 11
+    return f"over the other ten variants the mean is {100 * sum(others) / len(others):.1f} %"
+
+
+def ablation(figures: Figures, name: str) -> str:
+    row = figures["test"][name]
+    return f"| {100 * row['success_rate'][0]:.0f} %, {row['progress'][0]:.2f} |".replace(", 0.", ", .")
+
+
+def no_disagreement(figures: Figures, words: str) -> str:
+    assert figures["disagreements"] == []
+    return words.format(figures["trajectories"])
+
+
+def all_solved(figures: Figures) -> str:
+    assert figures["solved"] == figures["passes"] * figures["tasks"]
+    return f"ground truth {figures['tasks']} of {figures['tasks']} in `v3-paper` and `v4`"
+
+
+def generous(figures: Figures, digits: int) -> str:
+    """What silence gets where turns without ground truth are given away; the same on both splits."""
+    (value,) = {figures["splits"][split]["no-op"]["generous_progress"][0] for split in ("miss_func", "miss_param")}
+    return f"{value:.{digits}f}".removeprefix("0")
+
+
+TOOL_USE = [
+    *(Claim(TOOLS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "on {:,} trajectories of each version")) for version in ("v4", "v3-paper")),
+    *(Claim(PAPERS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "on {:,} trajectories of each version")) for version in ("v4", "v3-paper")),
+    *(Claim(PAPERS, f"bfcl_ground_truth_{version}", all_solved) for version in ("v4", "v3-paper")),
+    Claim(TOOLS, "bfcl_memory_v4", lambda f: f"{f['grown_by_kib'] / 1024:.1f} MiB over {f['episodes']:,} episodes"),
+    Claim(TOOLS, "bfcl_baselines_v4", lambda f: f"it would get {generous(f, 3)} on miss_func and miss_param"),
+    Claim(PAPERS, "bfcl_baselines_v4", lambda f: f"would give it {generous(f, 2)} on two splits"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"| masked | {reader(f, 'masked, by names'):.0f} % | {reader(f, 'masked, one by one'):.0f} % |"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: both_readers(f, "stock")),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: both_readers(f, "ours")),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"as many calls | {recovered(f, 'blind retry')} |"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"every tool that only reads is called | {reader(f, 'calls every tool that only reads'):.0f} % |"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"| ceiling | {recovered(f, 'everything looked up again at each complaint')} |"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"the hints recover {silent(f, 'ours')} (stock: {silent(f, 'stock')})"),
+    Claim(TOOLS, "bfcl_actionability_v4", asks),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"shares of the {f['by half']['not looked at']['ours, by names']['n']} faults"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"{reader(f, 'ours, by names', 'macro'):.1f} % by names"),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"ceiling {reader(f, 'everything looked up again at each complaint', 'macro'):.1f} %"),
+    Claim(TOOLS, "bfcl_actionability_v4", macro),
+    Claim(TOOLS, "bfcl_actionability_v3-paper", lambda f: f"{recovered(f, 'ours, by names')} by names and {reader(f, 'ours, one by one'):.1f} % one by one, "
+          f"stock {reader(f, 'stock, by names'):.1f} % and {reader(f, 'stock, one by one'):.1f} %"),
+    Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"recover from {reader(f, 'ours, by names'):.1f} % of visible harmful faults with the hints and from "
+          f"{reader(f, 'stock, by names'):.1f} % with the stock messages"),
+    *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL")),
+]  # fmt: skip
+
+CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *TOOL_USE]
+
+
+@cache
+def page(name: str) -> str:
+    return " ".join((ROOT / name).read_text(encoding="utf-8").replace("**", "").split())
+
+
+@cache
+def figures_of(result: str) -> Figures:
+    return json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{Path(claim.page).stem}-{claim.result}")
+def test_a_figure_on_a_page_is_the_stored_one(claim):
+    assert claim.said(figures_of(claim.result)) in page(claim.page)
+
+
+def test_every_figure_in_the_readmes_table_is_stored():
+    table = (ROOT / "README.md").read_text(encoding="utf-8").split("| what | measured | command |")[1].split("\n\n")[0]
+    measured = {line.split(" | ")[1] for line in table.splitlines()[2:]}
+    assert measured == {claim.said(figures_of(claim.result)) for claim in CLAIMS if claim.page == README}
