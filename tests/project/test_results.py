@@ -7,6 +7,8 @@ from itertools import combinations
 from pathlib import Path
 from statistics import stdev
 
+import pytest
+
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE
@@ -54,6 +56,15 @@ def test_the_claim_about_the_second_target_is_the_stored_study():
     arms = {row["arm"]: row for row in figures["rows"]}
     for arm in ("bandit", "learnability"):
         assert f"`{arm}` by {100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
+
+
+@pytest.mark.parametrize("study", ["corridors", "small-corridors"])
+def test_every_engineer_that_needs_no_model_lies_above_uniform_draws(study):
+    figures = json.loads((RESULTS / f"study_{study}.json").read_text(encoding="utf-8"))["figures"]
+    arms = {row["arm"]: row["against"] for row in figures["rows"]}
+    for arm in ("rules", "bandit", "learnability"):
+        pair = arms[arm]["uniform"]
+        assert min(pair["difference"]["low"], pair["with_cases"]["low"]) > 0
 
 
 def test_the_pilot_named_in_a_preregistration_is_the_stored_search():
