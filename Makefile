@@ -16,6 +16,8 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraint
 # Two cores are the yardstick: keep the numerical libraries from starting a thread pool each.
 export OMP_NUM_THREADS ?= 1
 export RAY_USAGE_STATS_ENABLED ?= 0
+# Tests start hundreds of Pythons, each of which would compile our modules again where byte code is not kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-fast prove mutants worlds lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
 

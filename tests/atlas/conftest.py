@@ -19,7 +19,7 @@ SMALL = {
         "suites.validate_every": None,
         "suites.failure_cases": 1,
     },
-    "seeds": [1, 2, 3],
+    "seeds": [1, 2],
     "depth": 2,
     "root_budget": 2000,
     "stage_budget": 3000,

@@ -63,7 +63,7 @@ def test_rays_handler_of_sigterm_does_not_stay(monkeypatch, no_ray_here):
 
 
 @pytest.mark.ray
-@pytest.mark.slow
+@pytest.mark.prove  # starts and kills a cluster of its own
 @pytest.mark.timeout(600)
 def test_the_address_file_of_a_killed_cluster_is_in_nobodys_way():
     with tempfile.TemporaryDirectory(prefix="r") as short:  # sockets have short names

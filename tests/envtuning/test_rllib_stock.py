@@ -168,7 +168,7 @@ def test_a_crowd_that_varies_trains_in_both_multi_agent_forms(ray_session):
             algorithm.stop()
 
 
-@pytest.mark.parametrize("vectorised", [False, True])
+@pytest.mark.parametrize("vectorised", [pytest.param(False, marks=pytest.mark.prove), True])
 def test_by_plain_id_with_the_module_as_its_prefix(ray_session, vectorised):
     """Remote runners import the package by the prefix; ``flat`` is what RLlib's default networks take."""
     mode = {"gym_env_vectorize_mode": "vector_entry_point"} if vectorised else {}

@@ -262,6 +262,7 @@ def test_held_out_boards_are_not_trained_on(make):
 
 
 @pytest.mark.slow
+@pytest.mark.prove  # two more processes that import Ray and torch, for what RLlib itself keeps in step
 def test_two_remote_learners_stay_in_step(make):
     trainee = make(**SMALL | {"num_learners": 2, "cpus_per_learner": 0.5})
     before = learner_state(trainee)

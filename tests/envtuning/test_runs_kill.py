@@ -113,7 +113,7 @@ def kinds_of_moments(operations: list[str]) -> dict[str, list[int]]:
     return kinds
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(12, marks=ALL)])
+@pytest.mark.parametrize("kills", [3, pytest.param(12, marks=ALL)])
 def test_a_run_killed_at_any_write_resumes_to_the_same_end(runs, spec, undisturbed, tmp_path, kills):
     expected, operations, _ = undisturbed
     kinds = kinds_of_moments(operations)

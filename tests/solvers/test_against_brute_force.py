@@ -36,7 +36,7 @@ def check_everything(instance: Instance) -> None:
                 assert replay(*plain, solution.plan, waits) == (solution.makespan, solution.sum_of_costs)
 
 
-@pytest.mark.parametrize("part", [0.3, pytest.param(1.0, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("part", [0.15, pytest.param(1.0, marks=pytest.mark.prove)])
 def test_everything_on_small_boards(part: float):
     rng = np.random.default_rng(1)
     for _ in range(int(600 * part)):
@@ -46,7 +46,7 @@ def test_everything_on_small_boards(part: float):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("boards", [60, pytest.param(300, marks=pytest.mark.prove)])
+@pytest.mark.parametrize("boards", [30, pytest.param(300, marks=pytest.mark.prove)])
 def test_everything_on_boards_up_to_four_by_four(boards: int):
     rng = np.random.default_rng(2)
     for _ in range(boards):
