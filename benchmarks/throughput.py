@@ -12,7 +12,7 @@ the best of each counts, because whatever else the machine does can only slow on
 
 Agents walk at random over ice: their moves are recorded beforehand, so that what is timed is stepping, rewards, observations
 and resets and nothing else. Steps that only reset an env do not count. Where it says "random", actions are drawn uniformly:
-most episodes soon end in a hole, and resets weigh as much as steps.
+most episodes soon end in a hole, and resets weigh as much as steps (a vector env spends a quarter of its steps on them).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,7 @@ from mapf_frozenlake import LakeBatch, LakeConfig
 from mapf_frozenlake.types import Action
 
 HOLES, HORIZON, TAPE = 0.2, 64, 64
+ROLLOUT = 16  # observations that a trainer holds at a time: more than the vector env keeps arrays for
 PEERS = Path(__file__).parent / "throughput_peers.py"
 
 
@@ -61,8 +63,22 @@ GOALS = (
     ),
     Goal("4 agents, 8×8, 5×5 windows, over POGEMA", "4 agents 8×8 5×5", "POGEMA 4 agents 8×8 5×5", 80, 200),
     Goal(
-        "native vector env, observations the caller's to keep, over POGEMA",
+        "native vector env, observations the caller's to keep, walks over ice, over POGEMA",
         "vector env, keeping",
+        "POGEMA 4 agents 8×8 11×11",
+        45,
+        60,
+    ),
+    Goal(
+        "the same, random moves and resets",
+        "vector env, random",
+        "POGEMA 4 agents 8×8 11×11",
+        60,
+        60,
+    ),
+    Goal(
+        f"the same, the last {ROLLOUT} observations held",
+        f"vector env, random, {ROLLOUT} held",
         "POGEMA 4 agents 8×8 11×11",
         45,
         60,
@@ -112,7 +128,7 @@ def random_walk(config: LakeConfig, envs: int, steps: int = TAPE) -> tuple[NDArr
     return tape, real
 
 
-def cpu_seconds(work: Callable[[], None], least: float = 0.05) -> float:
+def cpu_seconds(work: Callable[[], Any], least: float = 0.05) -> float:
     """CPU time of one call of ``work``, repeated until ``least`` seconds are filled."""
     begin, calls = time.process_time(), 0
     while time.process_time() - begin < least:
@@ -203,21 +219,26 @@ def _walk_of_an_episode(config: LakeConfig, seed: int) -> list[NDArray[np.int64]
     return actions
 
 
-def vector_env(envs: int = 1024, **kwargs: Any) -> Callable[[], float]:
-    """Measures a native Gymnasium vector env's agent-steps per CPU second."""
+def vector_env(envs: int = 1024, *, random: bool = False, held: int = 0, **kwargs: Any) -> Callable[[], float]:
+    """Measures a native Gymnasium vector env's agent-steps per CPU second; its user holds the last ``held`` observations."""
     config = lake(8, 4)
-    tape, real = random_walk(config, envs)
+    tape = np.random.default_rng(0).integers(0, 5, (TAPE, envs, 4)) if random else random_walk(config, envs)[0]
     vector = gym.make_vec(
         "MAPFFrozenLake-v0", num_envs=envs, config=config, certify="reachable", pool_size=256, **kwargs
     )
-    vector.unwrapped.batch.pool.ensure(np.arange(256))
+    batch = vector.unwrapped.batch
+    batch.pool.ensure(np.arange(256))
+    last: deque[Any] = deque(maxlen=held)
 
-    def play() -> None:
+    def play() -> int:
+        finished = 0  # env-steps that only reset
         vector.reset(seed=0)
         for actions in tape:
-            vector.step(actions)
+            finished += batch.num_finished
+            last.append(vector.step(actions)[0])
+        return tape[..., 0].size - finished
 
-    play()
+    real = play()
     return lambda: real * 4 / cpu_seconds(play)
 
 
@@ -288,6 +309,8 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
         "FrozenLake, random": frozen_lake_at_random(),
         "vector env, keeping": vector_env(window=11),
         "vector env, lending": vector_env(window=11, copy=False),
+        "vector env, random": vector_env(window=11, random=True),
+        f"vector env, random, {ROLLOUT} held": vector_env(window=11, random=True, held=ROLLOUT),
     }
     for agents, size, window in ((4, 8, 11), (4, 8, 5), (64, 32, 11)):
         for lifelong in (False, True):
