@@ -11,7 +11,7 @@ EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "tensorboard": "rllib"}
 ANY = "rllib"
 NOTES = f"""\
 Install an extra by pip install 'mapf-frozenlake[EXTRA]'.
-A run needs the extra of its trainee: {ANY} for ppo, rllib, menu and scripted; sb3; grpo. The bfcl extra runs the world of tools.
+A run needs the extra of its trainee: {ANY} for ppo, rllib and scripted; sb3; grpo; bfcl for menu, in the world of tools.
 `evaluate` asks local models with grpo; for providers add openai, gemini or litellm.
 """
 

@@ -24,7 +24,11 @@ KINDS: dict[str, str] = {
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }
-EXTRAS = {"sb3": "sb3"}  # what to install for a kind; the others share one extra with the loop
+EXTRAS = {
+    "sb3": "sb3",
+    "menu": "bfcl",
+    "grpo": "grpo",
+}  # what to install for a kind; the others share one extra with the loop
 
 
 class UnknownTrainee(ValueError):
