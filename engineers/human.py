@@ -51,6 +51,11 @@ class HumanEngineer:
         self.guard, self.space = guard, checked_space(space)
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
 
+    def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
+        """Raise ``KnobError`` where the config has no knob that an answer could change, or not those of ``space``."""
+        raise_unless_knobs(self.space, current)
+        WireForm(current, editable)
+
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:

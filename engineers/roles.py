@@ -58,6 +58,14 @@ def role_of(knob: Knob) -> str:
     return "difficulty" if knob.bounds else "none"
 
 
+def split_by_role(knobs: Iterable[Knob]) -> tuple[list[Knob], list[Knob]]:
+    """The shares, and all other knobs."""
+    shares, others = list[Knob](), list[Knob]()
+    for knob in knobs:
+        (shares if role_of(knob) == "share" else others).append(knob)
+    return shares, others
+
+
 def shares_of(data: dict[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, float]:
     """Each slice's part of the data, summing to 1 (all zero if every share is 0), from a config's JSON."""
     raw = {piece.name: 1.0 if piece.share is None else float(get(data, piece.share.path) or 0.0) for piece in slices}

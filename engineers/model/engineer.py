@@ -72,6 +72,11 @@ class ModelEngineer:
         self.ledger = Ledger(Path(ledger)) if ledger is not None else None
         self.guard, self.space = guard, checked_space(space)
 
+    def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
+        """Raise ``KnobError`` where the config has no knob that an answer could change, or not those of ``space``."""
+        raise_unless_knobs(self.space, current)
+        WireForm(current, editable)
+
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:

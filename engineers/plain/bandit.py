@@ -15,11 +15,11 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
-from engineers.plain.base import Design, PlainEngineer
+from engineers.plain.base import Design
 from engineers.plain.learnability import mixed_with_uniform
 from engineers.plain.rules import even_pace
 from engineers.plain.signals import signals
-from engineers.plain.way import Way, shares_ahead
+from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices
 from engineers.space import Space
@@ -29,7 +29,7 @@ SMOOTHING = 0.5  # weight of the newest change; older ones fade
 SETTLED = 0.5  # part of the rounds that is spent on the target's own difficulties
 
 
-class BanditEngineer(PlainEngineer):
+class BanditEngineer(Walker):
     """Progress is the change of a slice's validation rate between stages; only what exceeds one standard error counts.
 
     It is computed from the report's history alone. Without a target, difficulties stay as they are.

@@ -44,6 +44,7 @@ class PlainEngineer(ABC):
     """
 
     name: str
+    turns = "the shares of two slices or more, and numbers with two bounds"  # said where there are none
 
     def __init__(
         self,
@@ -59,6 +60,21 @@ class PlainEngineer(ABC):
     @abstractmethod
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         """The changes to make, as a function of the arguments and the seed alone."""
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        """Whether any design of this engineer can change one of these knobs; an engineer of one's own is taken at its word."""
+        return True
+
+    def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
+        """Raise ``KnobError`` where nothing in the config is for this engineer to turn: it would silently equal ``fixed``."""
+        raise_unless_knobs(self.space, current)
+        knobs = find_knobs(current, editable)
+        if not self.can_turn(knobs):
+            there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs)) or "nothing"
+            raise KnobError(
+                f"{self.name} can do nothing with this {type(current).__name__}: it turns {self.turns}, and editable is "
+                f"{there:.300}; open other knobs, or name an engineer that can turn these ('fixed' changes nothing)"
+            )
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
-from engineers.plain.base import Design, PlainEngineer
+from engineers.plain.base import Design
 from engineers.plain.signals import learnability, signals
-from engineers.plain.way import Way, part_with, shares_ahead
+from engineers.plain.way import Walker, Way, part_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices
 from engineers.space import Space
@@ -22,7 +22,7 @@ UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so tha
 COIN = 0.5  # the success at which p(1 − p) is greatest
 
 
-class LearnabilityEngineer(PlainEngineer):
+class LearnabilityEngineer(Walker):
     """Without a target, it keeps difficulties and weights the slices by their success in training."""
 
     name = "learnability"

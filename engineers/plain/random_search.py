@@ -12,6 +12,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
+from engineers.roles import split_by_role
 from engineers.space import Space
 
 DRAWS = 20  # of one slice until one can be drawn by the generator; then the slice stays as it is
@@ -25,6 +26,11 @@ class RandomEngineer(PlainEngineer):
     """
 
     name = "random"
+    turns = f"{PlainEngineer.turns}, and choices"
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        shares, others = split_by_role(knobs)
+        return len(shares) > 1 or any(self._can_draw(knob) for knob in others)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         rng = self.random(report)
@@ -42,6 +48,10 @@ class RandomEngineer(PlainEngineer):
                 design.refusals += refused
         design.reasons = dict.fromkeys(design.values, "drawn at random")
         return design
+
+    def _can_draw(self, knob: Knob) -> bool:
+        options = [option for option in knob.schema.get("enum", []) if option is not None]
+        return len(options) > 1 or "boolean" in knob.types or self.range_of(knob) is not None
 
     def _draw(self, knob: Knob, rng: random.Random) -> Any:
         options = [option for option in knob.schema.get("enum", []) if option is not None]

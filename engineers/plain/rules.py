@@ -20,9 +20,9 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
-from engineers.plain.base import Design, PlainEngineer
+from engineers.plain.base import Design
 from engineers.plain.signals import Rates, Signals, learnability, signals
-from engineers.plain.way import ALIVE, Way, part_with, shares_ahead
+from engineers.plain.way import ALIVE, Walker, Way, part_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices
 from engineers.space import Space
@@ -44,7 +44,7 @@ class Thresholds:
         return max(self.dead, here.nothing)
 
 
-class RulesEngineer(PlainEngineer):
+class RulesEngineer(Walker):
     """Generic over configs with slices and without (see ``engineers.roles``). Without a target, it moves towards the hard
     end of every difficulty's range, by half of the difference between success in training and in validation."""
 

@@ -8,14 +8,14 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump, find_knobs
-from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.way import Way, shares_ahead
+from engineers.plain.base import Design
+from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices
 from engineers.space import Space
 
 
-class ScheduleEngineer(PlainEngineer):
+class ScheduleEngineer(Walker):
     """After stage i it has moved ``parts[i]`` of the way from the first stage's config to the target; after the last, all.
 
     Without a target, it proposes the current config.

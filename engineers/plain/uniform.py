@@ -15,7 +15,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
-from engineers.roles import role_of
+from engineers.roles import role_of, split_by_role
 from engineers.space import Space
 
 
@@ -23,6 +23,10 @@ class UniformEngineer(PlainEngineer):
     """Equal shares, every other bounded number spread evenly; choices, nulls' alternatives and texts stay."""
 
     name = "uniform"
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        shares, others = split_by_role(knobs)
+        return len(shares) > 1 or any(self.range_of(knob) is not None for knob in others)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         rng = self.random(report)

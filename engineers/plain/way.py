@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engineers.knobs import Knob, get
-from engineers.plain.base import Design
-from engineers.roles import SliceKnobs, shares_of
+from engineers.plain.base import Design, PlainEngineer
+from engineers.roles import SliceKnobs, find_slices, shares_of
 
 Range = Callable[[Knob], tuple[float, float] | None]
 
@@ -90,6 +90,15 @@ class Way:
         if piece.share is None:
             return 1.0 if self.target else 0.0
         return max(float(_get(self.target, piece.share.path) or 0.0), 0.0)
+
+
+class Walker(PlainEngineer):
+    """An engineer whose designs go along the ``Way``: shares and difficulties are all that they turn."""
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        slices = find_slices(knobs)
+        dials = [knob for piece in slices for knob in piece.difficulties if self.range_of(knob) is not None]
+        return len(slices) > 1 or bool(dials)
 
 
 def part_with(success: float, here: float, there: float) -> float:

@@ -6,11 +6,13 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import engineers
 from engineers.guard import Guard
+from engineers.knobs import KnobError
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.proposal import Proposal
 from engineers.redaction import redact
@@ -32,7 +34,7 @@ class NoAnswer(RuntimeError):
 
 
 class EngineerUnavailable(RuntimeError):
-    """The engineer cannot be asked at all: an unknown name or option, a missing extra, a missing key."""
+    """The engineer cannot be asked at all: an unknown name or option, a missing extra or key, a config without a knob for it."""
 
 
 def raise_unless_askable(spec: RunSpec) -> None:
@@ -44,13 +46,27 @@ def raise_unless_askable(spec: RunSpec) -> None:
             raise_unless_possible(spec.engineer.name, spec.trainee.kind, factory_of(spec.trainee.kind))
         except (ValueError, ImportError) as error:
             raise EngineerUnavailable(str(error)) from error
+        if spec.engineer.name == "introspection":
+            raise_unless_able(spec, new_engineer(spec, {}, lambda: None))
     else:
-        chat = getattr(new_engineer(spec, {}), "chat", None)
-        required_key = getattr(chat, "required_key", lambda: None)
+        engineer = new_engineer(spec, {})
+        required_key = getattr(getattr(engineer, "chat", None), "required_key", lambda: None)
         try:
             required_key()
         except engineers.ChatError as error:
             raise EngineerUnavailable(str(error)) from error
+        raise_unless_able(spec, engineer)
+
+
+def raise_unless_able(spec: RunSpec, engineer: engineers.Engineer) -> None:
+    """Raise ``EngineerUnavailable`` where a written config that the engineer will be shown has nothing for it to turn."""
+    able = getattr(engineer, "raise_unless_able", lambda current, editable: None)
+    for stage, following in pairwise(spec.stages):
+        if following.config == "engineer" and stage.config != "engineer":
+            try:
+                able(stage.config, spec.editable)
+            except KnobError as error:
+                raise EngineerUnavailable(str(error)) from error
 
 
 def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]:

@@ -47,8 +47,8 @@ def create(folder: str | Path, spec: RunSpec) -> RunFolder:
 def raise_unless_runnable(spec: RunSpec) -> None:
     """Find out before the first stage what would stop a later one: trainee, engineer, rules and fades."""
     raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target, spec.unit)
-    raise_unless_askable(spec)
     raise_unless_editable(spec)
+    raise_unless_askable(spec)
     reported = reported_by(spec.trainee.kind)
     for number, stage in enumerate(spec.stages):
         missing = stage.advance_when.needs() - reported if stage.advance_when and reported is not None else frozenset()

@@ -14,13 +14,15 @@ from engineers import Proposal
 from envtuning.loop import run as loop
 from envtuning.loop.stage import RunStopped
 from envtuning.runs.folder import RunFolder, next_task
-from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
+from envtuning.studies.compare import raise_unless_comparable
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import LakeConfig
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=0, probe_per_slice=2, failure_cases=2)
+TESTED = SMALL.model_copy(update={"test_per_slice": 1})
 
 
 @pytest.fixture
@@ -265,6 +267,29 @@ def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_train
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.resume(run.path)
     assert run.stages == []
+
+
+@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "uniform", "schedule"])
+def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_anything_is_trained(spec, tmp_path, name):
+    """Else it would silently equal fixed."""
+    closed = spec.model_copy(update={"editable": ("reward",), "engineer": EngineerSpec(name=name)})
+    says = (
+        f"{name} can do nothing with this LakeConfig: it turns the shares of two slices or more, .* editable is reward;"
+    )
+    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+        loop.start(closed, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+        raise_unless_comparable(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
+    run = RunFolder.create(tmp_path / "elsewhere", closed)
+    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+        loop.resume(run.path)
+
+
+@pytest.mark.parametrize("name", ["fixed", "random"])
+def test_who_changes_nothing_by_intent_or_can_turn_a_choice_begins(spec, name):
+    closed = spec.model_copy(update={"editable": ("reward",), "engineer": EngineerSpec(name=name)})
+    envtuning.loop.ask.raise_unless_askable(closed)
 
 
 def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path):

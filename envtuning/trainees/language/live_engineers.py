@@ -76,10 +76,14 @@ class IntrospectionEngineer(PlainEngineer):
     """
 
     name = "introspection"
+    turns = "the shares of two slices or more"
 
     def __init__(self, *, trainee: Any, boards: int = BOARDS, **options: Any) -> None:
         super().__init__(**options)
         self.trainee, self.boards, self.tokens = trainee, boards, 0
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        return len([piece for piece in find_slices(knobs) if piece.share is not None]) > 1
 
     def propose(self, report: StageReport, current: Any, editable: Sequence[str] | None = None) -> Proposal[Any]:
         self.tokens = 0
