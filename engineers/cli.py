@@ -156,13 +156,13 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
     try:
         report = StageReport.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        raise ValueError(f"{file.name} is no report: {in_sentences(error)}") from None
+        raise ValueError(f"{file.name} is not a report: {in_sentences(error)}") from None
     found = _find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS)
     try:
         return report, validated(found, report.config)
     except KnobError as error:
         raise ValueError(
-            f"the config in {file.name} is no {found.__name__}: {error}; give its --config-class"
+            f"the config in {file.name} is not a valid {found.__name__}: {error}; give its --config-class"
         ) from None
 
 
@@ -172,7 +172,7 @@ def _find_class(dotted: str) -> type[BaseModel]:
     except ImportError as error:
         raise ValueError(f"{error}: give --config-class module:Class") from None
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        raise ValueError(f"{dotted!r} is no pydantic model: give --config-class module:Class")
+        raise ValueError(f"{dotted!r} is not a pydantic model: give --config-class module:Class")
     return found
 
 

@@ -30,7 +30,7 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
 class HumanEngineer:
-    """Asks whoever has the folder open. Gives up after ``timeout`` seconds: then the current config is kept."""
+    """Asks the person who has the folder open. Gives up after ``timeout`` seconds: then the current config is kept."""
 
     name = "human"
 

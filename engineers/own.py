@@ -28,7 +28,7 @@ def trust_only(names: Iterable[str] | None) -> None:
 
 
 def trusted() -> frozenset[str] | None:
-    """What ``trust_only`` was told last, for a process that is started on this one's behalf."""
+    """The last argument of ``trust_only``, to pass on to a process that this one starts."""
     return _trusted
 
 

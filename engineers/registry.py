@@ -103,7 +103,9 @@ def make(name: str, **options: Any) -> Engineer:
             )
     made = factory(**options) if is_class else factory(model, **options)
     if not isinstance(made, Engineer):
-        raise TypeError(f"{name!r} made a {type(made).__name__}, which is no engineer: it needs a name and propose()")
+        raise TypeError(
+            f"{name!r} made a {type(made).__name__}, which is not an engineer: it needs a name and propose()"
+        )
     return made
 
 
@@ -134,7 +136,7 @@ def _factory(backend: str) -> Callable[..., Engineer]:
 
 
 def _imported(place: str) -> Callable[..., Engineer]:
-    """What stands at ``package.module:factory``."""
+    """The object at ``package.module:factory``."""
     try:
         found = object_at(place)
     except ImportError as error:

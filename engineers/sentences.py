@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 
 def in_sentences(error: ValidationError, below: str = "") -> str:
-    """One sentence for each fault: where, the value if it is plain, and what is wrong. ``below`` stands before every place.
+    """One sentence for each fault: its place, the value if it is plain, and what is wrong. ``below`` is put before every place.
 
     A message that a model wrote itself names its values itself; the value of an unknown field, which may be anything, is left out.
     """

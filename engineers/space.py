@@ -27,7 +27,7 @@ def raise_unless_knobs(space: Space, current: BaseModel) -> None:
     strangers = space.keys() - {name for knob in knobs for name in (knob.pattern, knob.name)}
     if strangers:
         there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs if knob.bounds))
-        raise KnobError(f"space {', '.join(sorted(strangers))} is no knob of {type(current).__name__}: use {there}")
+        raise KnobError(f"space {', '.join(sorted(strangers))} is not a knob of {type(current).__name__}: use {there}")
 
 
 def range_of(knob: Knob, space: Space) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ STRICT_KEYWORDS = ("type", "enum", "minimum", "maximum", "minItems", "maxItems")
 
 
 def branches(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """The alternatives of a schema with references followed; what stands beside a reference outranks it."""
+    """The alternatives of a schema with references followed; keywords beside a reference override it."""
     if "$ref" in schema:
         target = root
         for key in schema["$ref"].removeprefix("#/").split("/"):

@@ -21,7 +21,7 @@ def visible(text: str) -> str:
 
 
 class TextConsole(Console):
-    """Rich's console, whose own colours and cursor movements pass and nobody else's do."""
+    """Rich's console: its own colours and cursor movements pass, and no others do."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

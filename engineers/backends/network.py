@@ -209,7 +209,7 @@ def error_for_status(status: int, message: str, headers: Mapping[str, str] | Non
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the provider wants to be asked again: a number, or a date, or nothing."""
+    """Seconds that the provider asks to wait, from a number or a date; None if it asks for nothing."""
     said = headers.get("retry-after") or headers.get("Retry-After")
     if said is None:
         return None

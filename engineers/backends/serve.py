@@ -118,7 +118,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _stranger(headers: Any, host: str) -> str | None:
-    """Why a browser's page from elsewhere is not answered; None for everybody else.
+    """Why a request from a page of another origin is refused; None for every other request.
 
     A page may send questions to a server on its reader's machine: from its own origin, or under a name of its own that leads
     here. An address of numbers cannot be such a name.

@@ -100,12 +100,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(unique) != len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ReplyError("reply", f"the key {twice!r:.60} stands twice in one object: write it once")
+        raise ReplyError("reply", f"the key {twice!r:.60} appears twice in one object: write it once")
     return unique
 
 
 def _no_constant(name: str) -> float:
-    raise ReplyError("reply", f"{name} is no JSON number: give a finite one")
+    raise ReplyError("reply", f"{name} is not a JSON number: give a finite one")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

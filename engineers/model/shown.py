@@ -14,7 +14,7 @@ from engineers.space import Space, range_of
 
 
 def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) -> list[str]:
-    """A line per kind of knob: where, what it means, its bounds. The model's own descriptions are the documentation.
+    """A line per kind of knob: path, meaning, bounds. The texts are the descriptions in the config model.
 
     The sensible ranges are the run's ``space``, where it has none the field's own, and reach as far as the target does.
     """
@@ -34,7 +34,7 @@ def _keys(same: Iterable[Knob]) -> str:
 
 
 def _key(knob: Knob) -> str:
-    """What stands for the pattern's stars: '6' in slices.6.share."""
+    """The keys that the pattern's stars stand for: '6' in slices.6.share."""
     return ".".join(key for key, part in zip(knob.path, knob.pattern.split("."), strict=True) if part == "*")
 
 

@@ -93,7 +93,7 @@ class RulesEngineer(Walker):
         return part, f"success {p:.2f} in training, {v:.2f} on the target{left}: {part:.0%} of the way to it"
 
     def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals) -> dict[str, float]:
-        """The target's slices, those near the frontier first; where it was not told, the validated ones, else all."""
+        """The target's slices, those near the frontier first; without a target, the validated ones, else all."""
         known = seen.validated or seen.here
         assert known is not None
         names = [piece.name for piece in slices]

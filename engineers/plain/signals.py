@@ -43,8 +43,8 @@ class Signals:
         return self.trained or self.validated
 
     def there(self, name: str | None = None) -> float:
-        """Success on the target, all together or in a slice. 0 where it was not told apart from training: then nothing is
-        known of it.
+        """Success on the target, overall or in a slice. 0 if it was not measured separately from training, because then
+        it is unknown.
         """
         if self.trained is None or self.validated is None:
             return 0.0

@@ -33,11 +33,11 @@ class Way:
 
     @property
     def is_known(self) -> bool:
-        """Whether the target was told, in terms of this config."""
+        """Whether the report names the target, in terms of this config."""
         return self.wanted is not None
 
     def aims(self, default: Sequence[str]) -> list[str]:
-        """The slices that the target has; where it was not told, the default."""
+        """The target's slices; without a target, the default."""
         if self.wanted is None:
             return list(default)
         return [name for name, share in self.wanted.items() if share > 0]
@@ -69,7 +69,7 @@ class Way:
                 design.turn(knob, knob.fit(_step(start, end, abs(part), "number" not in knob.types)), why)
 
     def _easy_end(self, knob: Knob, aim: float | None, bounds: tuple[float, float]) -> float:
-        """More is harder, unless the knob stands above where the target has it: a way that leads down began at the top."""
+        """A larger value is harder, unless the knob is above the target's value: then the way starts at the top and leads down."""
         leads_down = self.is_known and aim is not None and knob.value is not None and knob.value > aim
         return bounds[1] if leads_down else bounds[0]
 
@@ -149,7 +149,7 @@ def transported(start: Sequence[float], goal: Sequence[float], part: float) -> l
 
 
 def _step(start: float, end: float, part: float, whole: bool) -> float:
-    """That part of the way; a whole number goes at least one step, so that small parts do not stand still for ever."""
+    """Move by that part of the way; an integer moves by at least 1, so that small parts do not leave it unchanged for ever."""
     way = part * (end - start)
     if whole and 0 < abs(way) < 1:
         way = math.copysign(1.0, way)

@@ -73,7 +73,7 @@ def with_root_report(tree: Tree, report: StageReport, label: str) -> Tree:
 
 @dataclass(frozen=True)
 class Altered:
-    """How answers move with the evidence, and with what is none. Each a part of the questions; None: not asked."""
+    """How answers change with the evidence, and with changes that are no evidence: shares of the questions; None: not asked."""
 
     same_totals: float  # right where only the causes differ, not the totals
     falsified: float  # kept where one number is a lie and all others say what they said

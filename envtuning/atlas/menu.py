@@ -97,7 +97,7 @@ def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB
 
 
 def as_menu(report: StageReport, menu: Menu, tree: Tree, path: Path_) -> StageReport:
-    """The report with every config told as the choice that it was."""
+    """The report with every config replaced by the choice that it was."""
     took = [tree.spec.first_entry, *path]
     history = [
         record.model_copy(update={"config": menu.json(entry)})

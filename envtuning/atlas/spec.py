@@ -157,6 +157,6 @@ def load_atlas(path: str | Path) -> AtlasSpec:
     try:
         return AtlasSpec.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError) as error:
-        raise SpecError(f"{path} is no atlas: {error}") from error
+        raise SpecError(f"{path} is not an atlas: {error}") from error
     except ValidationError as error:
         raise SpecError(f"{path}: {in_sentences(error)}") from error

@@ -31,7 +31,7 @@ class Tree:
     label: str = ""  # of a tree whose reports were altered
 
     def report(self, path: Path_, engineer: str = "") -> StageReport:
-        """What an engineer that went this way would have been told after its last stage."""
+        """The report that an engineer on this path gets after its last stage."""
         before = [self.reports[path[:length]] for length in range(len(path))]
         history: list[StageRecord] = []
         for number, report in enumerate(before):
@@ -53,7 +53,7 @@ class Tree:
 
     @cached_property
     def tested(self) -> dict[Path_, float]:
-        """Success on the test at every node: for scoring alone, no engineer is told."""
+        """Success on the test at every node: only for scoring, never shown to an engineer."""
         assert self.folder is not None, "a tree is scored from its folder"
         stored = _read(_file(self.folder, self.seed, TEST), self.spec, self.seed)
         return {as_path(key): success for key, success in stored[TEST].items()}
@@ -116,7 +116,7 @@ def _read(path: Path, spec: AtlasSpec, seed: int) -> dict[str, Any]:
         stored = json.loads(lzma.decompress(path.read_bytes()))
         head = (stored["format"], stored["atlas"], stored["seed"])
     except (OSError, ValueError, lzma.LZMAError, KeyError, TypeError) as error:
-        raise RunError(f"{path} is no part of an atlas ({error}): build this seed anew") from error
+        raise RunError(f"{path} is not part of an atlas ({error}): build this seed again") from error
     if head != (FORMAT, spec.name, seed):
         raise RunError(f"{path} is format {head[0]} of {head[1]!r}, seed {head[2]}: wanted {(FORMAT, spec.name, seed)}")
     return dict(stored)

@@ -11,7 +11,7 @@ from envtuning.runs.reading import NotReadable, read_value
 from envtuning.runs.spec import RunSpec, SpecError
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
-Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder stands for its runs.")]
+Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder means all its runs.")]
 Engineer = Annotated[
     str | None,
     typer.Option(help="Who writes the next config: rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"),

@@ -109,7 +109,7 @@ def opened(folders: list[Path]) -> list[RunFolder]:
     for folder in folders:
         here = [folder] if (folder / "run.json").is_file() else run_folders(folder)
         if not here and len(folders) > 1:
-            console.print(f"{folder} is no run: passed over")
+            console.print(f"{folder} is not a run: skipped")
         elif not here:
             here = [folder]  # to be told what a run folder is
         found += [RunFolder(each) for each in here]

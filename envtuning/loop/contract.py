@@ -72,7 +72,7 @@ def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
                 raise TypeError
             numbers[str(name)] = float(value)
         except (TypeError, ValueError, OverflowError):
-            odd.append(f"{method} gave {name}={value!r:.60}, which is no number: left out")
+            odd.append(f"{method} gave {name}={value!r:.60}, which is not a number: left out")
     return numbers, odd
 
 

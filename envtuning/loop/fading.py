@@ -23,7 +23,7 @@ def faded(config: Any, fade: Fade | None, progress: float) -> Any:
 
 
 def raise_unless_fades(plan: Stage, config: Any) -> None:
-    """Raises ``KnobError`` where the stage's fading knob is no number of the config, or may not have its first value."""
+    """Raises ``KnobError`` where the stage's fading knob is not a number of the config, or may not have its first value."""
     if plan.fade is None:
         return
     path = tuple(plan.fade.knob.split("."))
@@ -33,6 +33,6 @@ def raise_unless_fades(plan: Stage, config: Any) -> None:
         own = None
     if isinstance(own, bool) or not isinstance(own, int | float):
         raise KnobError(
-            f"fade.knob={plan.fade.knob!r} is no number of {type(config).__name__}: name one by its dotted path"
+            f"fade.knob={plan.fade.knob!r} is not a number of {type(config).__name__}: name one by its dotted path"
         )
     with_values(config, {path: round(plan.fade.start) if isinstance(own, int) else plan.fade.start})

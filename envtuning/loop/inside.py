@@ -85,8 +85,8 @@ def latest(stage: Path) -> Interrupted | None:
 
 def _damaged(path: Path) -> checked.RunError:
     return checked.RunError(
-        f"{path} is not what was written there: bring it back from a copy, or remove the folders {PREFIX}* beside it, and the "
-        "stage begins anew"
+        f"{path} is not what was written there: restore it from a copy, or remove the folders {PREFIX}* beside it, and the "
+        "stage starts again"
     )
 
 

@@ -95,7 +95,7 @@ def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: in
         observer.run_began(run)
         if not checked.is_checked(run.path):
             unchecked = (
-                f"{run.path} has no {checked.NAME}, as runs of earlier versions: nobody would notice a damaged file"
+                f"{run.path} has no {checked.NAME}, like runs of earlier versions: a damaged file would not be noticed"
             )
             observer.went_wrong(Incident(kind="other", message=unchecked, stage=0))
         loop = _Loop(run, observer)

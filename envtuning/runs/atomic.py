@@ -31,7 +31,7 @@ REMEDIES = {
     errno.ENOENT: "there is no such folder: make it first, or choose another place",
     errno.ENOTDIR: "a part of the path is a file: choose another place",
     errno.EISDIR: "this is a folder: give a file's name in it",
-    errno.EEXIST: "a file stands where a folder should be: move it away, or choose another place",
+    errno.EEXIST: "there is a file where a folder should be: move it away, or choose another place",
     errno.ELOOP: "a link leads back to itself: remove it",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
     errno.EIO: "the disk failed: copy the run to another one",

@@ -21,7 +21,7 @@ from envtuning.runs import atomic
 
 NAME = "checksums.json"
 DEEPEST = 4  # folders between a run's and its deepest checked file
-REMEDY = "bring it back from a copy, or remove this run and start anew"
+REMEDY = "restore it from a copy, or remove this run and start again"
 
 Signature = tuple[tuple[str, int, int, int], ...]
 _hashed: dict[Path, tuple[Signature, str]] = {}  # folders that this process has hashed, as they were then
@@ -122,7 +122,7 @@ def read_unchecked(path: Path) -> bytes | None:
     """The same for a file that is still being written to."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise RunError(f"{path} is no file: {REMEDY}")
+            raise RunError(f"{path} is not a file: {REMEDY}")
         return path.read_bytes()
     except FileNotFoundError:
         return None
@@ -155,11 +155,11 @@ def _compare(path: Path, digests: list[str]) -> None:
         return
     expected = _listed(run).get(str(path.relative_to(run)))
     if expected is None:
-        raise RunError(f"{path} is not in {run / NAME}, so nobody knows whether it is what was written: {REMEDY}")
+        raise RunError(f"{path} is not in {run / NAME}, so it cannot be checked: {REMEDY}")
     if not set(digests) & set(expected):
         raise RunError(
-            f"{path} is not what was written there: it differs from its checksum in {run / NAME}. Bring it back from a copy, "
-            "or remove this run and start anew"
+            f"{path} is not what was written there: it differs from its checksum in {run / NAME}. Restore it from a copy, "
+            "or remove this run and start again"
         )
 
 
@@ -211,6 +211,6 @@ def _digest_of_folder(folder: Path) -> str:
 
 def _digest_of_file(path: Path) -> str:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise RunError(f"{path} is no file: {REMEDY}")
+        raise RunError(f"{path} is not a file: {REMEDY}")
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -173,7 +173,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not (self.path / "run.json").is_file():
-            raise RunError(f"{path} is no run folder (it has no run.json): `envtuning run` makes one")
+            raise RunError(f"{path} is not a run folder (it has no run.json): `envtuning run` makes one")
 
     @classmethod
     def create(cls, path: str | Path, spec: RunSpec) -> RunFolder:
@@ -187,7 +187,7 @@ class RunFolder:
         if path.exists() and any(
             not entry.name.startswith(".") for entry in path.iterdir() if entry.name != checked.NAME
         ):
-            raise RunError(f"{path} is not empty and is no run: choose another --out")
+            raise RunError(f"{path} is not empty and is not a run: choose another --out")
         atomic.make_folder(path)
         checked.begin(path)
         record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
@@ -335,16 +335,16 @@ def raise_unless_whole(run: RunFolder, *, checkpoints: bool = False) -> None:
         if not stage.is_done:
             if following.config_file.exists():
                 raise RunError(
-                    f"{stage.done_file} is gone, and stage {following.number} stands on it: {checked.REMEDY}"
+                    f"{stage.done_file} is missing, and stage {following.number} depends on it: {checked.REMEDY}"
                 )
             continue
         for file in (stage.report_file, stage.episodes_file, stage.metrics_file):
             if not file.exists():
-                raise RunError(f"{file} is gone, though its stage is done: {checked.REMEDY}")
+                raise RunError(f"{file} is missing, though its stage is complete: {checked.REMEDY}")
         asked = run.spec.stage(following.number).config == "engineer"
         if asked and following.config_file.exists() and not stage.proposal_file.exists():
             raise RunError(
-                f"{stage.proposal_file} is gone, and stage {following.number} stands on it: {checked.REMEDY}"
+                f"{stage.proposal_file} is missing, and stage {following.number} depends on it: {checked.REMEDY}"
             )
         _ = stage.config, stage.report, stage.answer, stage.done
         stage.metrics(), stage.episodes(), stage.transcript()

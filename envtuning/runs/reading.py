@@ -48,7 +48,7 @@ def read_value(text: str) -> Any:
     try:
         value = _yaml(text)
     except (RecursionError, ValueError, yaml.YAMLError) as error:
-        raise NotReadable(f"is no value ({error})") from error
+        raise NotReadable(f"is not a value ({error})") from error
     raise_unless_bounded(value)
     return value
 

@@ -166,7 +166,7 @@ class Stage(Frozen):
         description="The config to train on; 'engineer': the one that the engineer proposes after the previous stage.",
     )
     redraw: bool = Field(
-        False, description="Whether the editable knobs of this config are drawn anew from the run's seed."
+        False, description="Whether the editable knobs of this config are drawn again from the run's seed."
     )
     budget: int = Field(
         ge=1, le=MOST_SPENT, description="What the stage may spend, in the run's unit; validation and probes count."

@@ -71,7 +71,7 @@ class StudySpec(BaseModel):
     def _names_its_arms(self) -> StudySpec:
         for name in (*self.trivial, *self.searched):
             if name not in self.arms:
-                raise ValueError(f"{name!r} is no arm: the arms are {', '.join(self.arms)}")
+                raise ValueError(f"{name!r} is not an arm: the arms are {', '.join(self.arms)}")
         for name in self.added_later:
             if name not in self.arms and name != "beyond":
                 raise ValueError(
@@ -107,6 +107,6 @@ def load_study(path: str | Path) -> StudySpec:
     try:
         return StudySpec.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError) as error:
-        raise SpecError(f"{path} is no study: {error}") from error
+        raise SpecError(f"{path} is not a study: {error}") from error
     except ValidationError as error:
         raise SpecError(f"{path}: {in_sentences(error)}") from error

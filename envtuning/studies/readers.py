@@ -61,7 +61,7 @@ def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
     for name, run in runs.items():
         checkpoint = _last(run).checkpoint
         if not (checkpoint / "config.json").is_file():
-            raise RunError(f"{checkpoint} is no language model's folder: give runs of the trainee 'grpo'")
+            raise RunError(f"{checkpoint} is not the folder of a language model: give runs of the trainee 'grpo'")
         found[f"checkpoint {name}"] = f"local/{checkpoint}"
     return found
 

@@ -75,7 +75,7 @@ def improvement(ours: NDArray, theirs: NDArray, axis: int = -1) -> NDArray:
 
 
 def above_the_best(ours: NDArray, *trivial: NDArray, axis: int = -1) -> NDArray:
-    """How far our mean lies above the best mean of the trivial arms: the best is chosen anew in every resample."""
+    """How far our mean is above the best mean of the trivial arms; the best is chosen again in every resample."""
     best = np.max([np.mean(arm, axis=axis) for arm in trivial], axis=0)
     return np.mean(ours, axis=axis) - best
 

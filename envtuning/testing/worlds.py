@@ -46,7 +46,7 @@ def _check_words(world: World[Any], config: Any) -> None:
     promised(again == config, "the config does not come back from its JSON: what engineers read is not what there is")
     promised(
         about.objective in about.rates,
-        f"about.objective is {about.objective!r}, which is none of about.rates ({', '.join(about.rates)}): name it there",
+        f"about.objective is {about.objective!r}, which is not in about.rates ({', '.join(about.rates)}): name it there",
     )
     promised(
         bool(world.forms) and world.forms <= FORMS.keys(),
@@ -149,7 +149,7 @@ def _check_episode(world: World[Any], config: Any, episode: Episode) -> None:
         same = Episode.from_json(json.loads(json.dumps(episode.to_json()))).to_json() == episode.to_json()
     except (TypeError, ValueError) as error:
         raise BrokenPromise(
-            f"case {episode.case} is no JSON ({error}): keep plain numbers, texts and lists in its trace"
+            f"case {episode.case} is not JSON ({error}): keep plain numbers, texts and lists in its trace"
         ) from error
     promised(
         same,
@@ -258,6 +258,6 @@ def _check_training(world: GymWorld[Any], config: Any, held_out: Sequence[Cases]
     try:
         check_env(env, skip_render_check=True)
     except AssertionError as error:
-        raise BrokenPromise(f"make gives what is no proper Gymnasium environment: {error}") from error
+        raise BrokenPromise(f"make returns an invalid Gymnasium environment: {error}") from error
     finally:
         env.close()

@@ -221,7 +221,7 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
     except ImportError as error:
         raise ValueError(f"algorithm {name!r}: {error}; {remedy}") from error
     if not (isinstance(found, type) and issubclass(found, BaseAlgorithm)):
-        raise ValueError(f"algorithm {name!r} is no algorithm of Stable-Baselines3's kind: {remedy}")
+        raise ValueError(f"algorithm {name!r} is not an algorithm of Stable-Baselines3's kind: {remedy}")
     return found
 
 

@@ -16,7 +16,7 @@ Amounts = dict[str, int]  # by unit: env_steps, episodes, samples, tokens
 
 @dataclass(frozen=True)
 class Episode:
-    """One case played once, judged once. A world may derive its own class with what it wants to remember in memory."""
+    """One case played once, judged once. A world may derive its own class with further fields that are kept in memory only."""
 
     case: int  # its place among the cases
     slice: str

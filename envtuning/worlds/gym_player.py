@@ -141,5 +141,5 @@ def _checked(action: Any, space: gym.Space) -> Any:
     if isinstance(space, gym.spaces.Box):
         action = np.asarray(action, dtype=space.dtype)
     if not space.contains(action):
-        raise PolicyError(f"the policy's action {action!r:.60} is none of {space}")
+        raise PolicyError(f"the policy's action {action!r:.60} is not in {space}")
     return action

@@ -30,7 +30,7 @@ C = TypeVar("C", bound=BaseModel)
 FAILURES = {
     "failed": "the environment ended the episode, and the task was not done",
     "out_of_time": "the episode reached its limit of steps, and the task was not done",
-    "policy_error": "the policy raised an error, or gave what is no action here",
+    "policy_error": "the policy raised an error or returned an invalid action",
 }
 
 
@@ -128,7 +128,7 @@ class GymWorld(World[C]):
         return super().explain(cases, episode).model_copy(update={"picture": episode.picture})
 
     def behaviour(self, cases: GymCases, episodes: Sequence[GymEpisode]) -> dict[str, dict[str, float]]:
-        """Per slice the means of every metric that is no rate of the table: reward, length, and what else there is."""
+        """Per slice the mean of every metric that is not a rate of the table: reward, length and any others."""
         found: dict[str, dict[str, float]] = {}
         for name, group in by_slice(episodes).items():
             metrics = dict.fromkeys(key for one in group for key in one.metrics if key not in self.about.rates)

@@ -79,7 +79,7 @@ class Cases(Protocol):
 
 
 class World(ABC, Generic[C]):
-    """One kind of environment, with configs of one pydantic model. Keeps no state: a run may make it anew at any time."""
+    """One kind of environment, with configs of one pydantic model. Keeps no state: a run may make it again at any time."""
 
     config_type: ClassVar[type[BaseModel]]
     about: About
@@ -93,7 +93,7 @@ class World(ABC, Generic[C]):
 
     @abstractmethod
     def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> Cases:
-        """``per_slice`` cases for every slice in use: as many of each to validate and test on, by their shares to probe.
+        """``per_slice`` cases for every slice in use: the same number of each for validation and test, by shares for a probe.
 
         A function of the arguments alone. No case has a fingerprint of those in ``exclude``. Raises ``InfeasibleConfig``
         or ``TooFewCases``.

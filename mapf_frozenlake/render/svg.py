@@ -149,7 +149,7 @@ def _element(shape: Shape) -> str:
                 f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" fill="{fill}" text-anchor="middle" '
                 f'dominant-baseline="central"{weight}>{escape(text)}</text>'
             )
-    raise TypeError(f"{type(shape).__name__} is no shape")
+    raise TypeError(f"{type(shape).__name__} is not a shape")
 
 
 def _polyline(line: Line, attributes: str = "", inside: str = "") -> str:

@@ -79,7 +79,7 @@ def test_what_an_engineer_may_read_says_nothing_of_the_test(trees, stored, tmp_p
         (tmp_path / file.name).write_bytes(file.read_bytes())
     sealed = read_tree(tmp_path, trees[0].spec, trees[0].seed)
     assert sealed.report(("easy",)) == trees[0].report(("easy",))
-    with pytest.raises(RunError, match="build this seed anew"):
+    with pytest.raises(RunError, match="build this seed again"):
         _ = sealed.tested
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_atlas_is_said_so(spec, tmp_path):
     with pytest.raises(RunError, match=r"benchmarks\.atlas build small"):
         read_trees(tmp_path, spec)
     (tmp_path / "seed1.reports.json.xz").write_bytes(b"no")
-    with pytest.raises(RunError, match="build this seed anew"):
+    with pytest.raises(RunError, match="build this seed again"):
         read_tree(tmp_path, spec, 1)
 
 

@@ -145,7 +145,7 @@ def test_written_hints_are_checked_in_seconds(v4):
     assert refusals(v4, {key: "Check folder with ls; go up with cd."}) == []
     assert time.process_time() - began < 10
     assert "gives away final_report.pdf" in refusals(v4, {key: "Try final_report.pdf."})[0]
-    assert "is no tool" in refusals(v4, {"fly: {} failed": "x"})[0]
+    assert "is not a tool" in refusals(v4, {"fly: {} failed": "x"})[0]
     assert "holds a value" in refusals(v4, {"cd: cd: 'docs': No such file or directory": "x"})[0]
     assert "characters" in refusals(v4, {key: "x" * 1_000})[0]
     assert "hints: write at most" in refusals(v4, {f"cd: {n}": "" for n in range(200)})[0]

@@ -72,8 +72,8 @@ def test_list_names_every_engineer():
     [
         (["--engineer", "nobody"], "engineer 'nobody' is unknown"),
         (["--config-class", "nowhere:Config"], "cannot be imported"),
-        (["--config-class", "json:dumps"], "is no pydantic model"),
-        (["--config-class", "engineers:Usage"], "the config in report.json is no Usage: "),
+        (["--config-class", "json:dumps"], "is not a pydantic model"),
+        (["--config-class", "engineers:Usage"], "the config in report.json is not a valid Usage: "),
         (["--context", "V9", "--engineer", "human"], "one of informed, V1"),
         (["--editable", "slices.99.share"], "names no knob of LakeConfig"),
         (["--option", "speed"], "write name=value"),
@@ -92,12 +92,12 @@ def test_a_file_that_is_no_report_says_where(tmp_path):
     (tmp_path / "r.json").write_text('{"stage": -1}')
     done = run("propose", "--report", tmp_path / "r.json")
     assert done.returncode == 2
-    assert "r.json is no report: stage" in done.stderr
+    assert "r.json is not a report: stage" in done.stderr
 
 
 def test_a_file_that_is_no_json_is_no_report(tmp_path):
     (tmp_path / "r.md").write_text("# Hello")
-    assert "r.md is no report: Invalid JSON" in run("propose", "--report", tmp_path / "r.md").stderr
+    assert "r.md is not a report: Invalid JSON" in run("propose", "--report", tmp_path / "r.md").stderr
 
 
 def test_an_engineer_in_a_file_of_ones_own_is_found(tmp_path):

@@ -117,7 +117,7 @@ def test_random_stays_in_the_space_it_is_given(report, kitchen):
 def test_a_space_of_no_knob_or_upside_down_is_an_error(name, report, kitchen):
     engineer = engineers.make(name, space={"menu.*.heats": (50, 60)})
     with pytest.raises(
-        ValueError, match=r"space menu.\*.heats is no knob of Kitchen: use menu.\*.share, menu.\*.heat,"
+        ValueError, match=r"space menu.\*.heats is not a knob of Kitchen: use menu.\*.share, menu.\*.heat,"
     ):
         engineer.propose(report, kitchen)
     with pytest.raises(ValueError, match=r"space 'menu.\*.heat' is \(60, 50\): give \(low, high\)"):

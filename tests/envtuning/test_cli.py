@@ -131,7 +131,7 @@ def test_all_that_lies_in_a_folder_of_runs_may_be_given(command, runs):
         pytest.importorskip("tensorboardX", reason="needs tensorboardX: pip install 'mapf-frozenlake[rllib]'")
     code, output = envtuning(command, *sorted(runs.iterdir()))
     assert code == 0
-    assert f"{runs / 'notes'} is no run: passed over" in output
+    assert f"{runs / 'notes'} is not a run: skipped" in output
     shown = {"report": "report: ", "show": "engineer rules: ", "tensorboard": "event files: "}[command]
     assert output.count(shown) == {"report": 1, "show": 2, "tensorboard": 3}[command]
 
@@ -213,7 +213,7 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
         (["run", "no-such-preset"], "neither a file nor a preset: the presets are"),
         (["run", "scripted", "--engineer", "oracle", "--stages", "2"], "engineer 'oracle' is unknown"),
         (["run", "scripted", "--seeds", "a,b"], "seeds 'a,b': give a number of seeds, or a list"),
-        (["show", "nowhere"], "nowhere is no run folder"),
+        (["show", "nowhere"], "nowhere is not a run folder"),
         (["resume", "nowhere"], "`envtuning run` makes one"),
         (["presets", "corridor"], "no preset 'corridor'"),
     ],

@@ -234,8 +234,8 @@ def test_plans_are_not_judged_on_a_target_that_slips(spec, tmp_path):
 
 def test_a_fade_of_what_is_no_number_is_refused(spec, tmp_path):
     for knob, says in (
-        ("hints", "is no number"),
-        ("reward", "is no number"),
+        ("hints", "is not a number"),
+        ("reward", "is not a number"),
         ("slices.3.hole_ratio", "less than or equal"),
     ):
         stage = spec.stages[0].model_dump() | {"fade": {"knob": knob, "start": 2.0}}

@@ -114,7 +114,7 @@ def test_two_processes_cannot_work_on_one_run(spec, tmp_path):
 def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("precious")
-    with pytest.raises(RunError, match=r"not empty and is no run: choose another --out"):
+    with pytest.raises(RunError, match=r"not empty and is not a run: choose another --out"):
         loop.start(spec, tmp_path / "thesis")
     run = RunFolder.create(tmp_path / "run", spec)
     with pytest.raises(RunError, match="already holds another run"):

@@ -236,7 +236,7 @@ def test_a_study_is_read_from_its_file(tmp_path):
     study = load_study(tmp_path / "two.yaml")
     assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules", "written"])
     (tmp_path / "two.yaml").write_text(STUDY.replace("trivial: [uniform]", "trivial: [target]"))
-    with pytest.raises(SpecError, match="'target' is no arm: the arms are uniform, rules, written"):
+    with pytest.raises(SpecError, match="'target' is not an arm: the arms are uniform, rules, written"):
         load_study(tmp_path / "two.yaml")
 
 

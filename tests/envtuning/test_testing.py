@@ -228,7 +228,7 @@ class OutsideItsSpace(CorridorWorld):
 
 
 BROKEN_WORLDS = {
-    OtherObjective: "about.objective is 'joy', which is none of about.rates",
+    OtherObjective: "about.objective is 'joy', which is not in about.rates",
     OddForms: "forms is .*sings",
     Refuses: "check refuses this config.*too cold",
     TooFew: "draw gave 11 cases where 12 were asked for",
@@ -248,13 +248,13 @@ BROKEN_WORLDS = {
     AboveOne: "success_rate=100.0, and rates are from 0 to 1",
     FreeEpisode: "env_steps=0: give whole numbers",
     UnknownFailure: "'melted' has no meaning in about.failures",
-    NoJson: "case 0 is no JSON",
+    NoJson: "case 0 is not JSON",
     TuplesInTrace: "case 0 does not come back from its JSON",
     HidesNotes: "explain leaves out an episode's note",
     SpeaksOfOthers: "behaviour speaks of slice '77'",
     Leaky: "used before deals another episode",
     Seedless: "are one and the same episode",
-    OutsideItsSpace: "no proper Gymnasium environment",
+    OutsideItsSpace: "make returns an invalid Gymnasium environment",
 }
 
 
@@ -377,7 +377,7 @@ BROKEN_TRAINEES = {
     Planner: "of form 'plans', and the world plays acts",
     SavesNothing: "save wrote nothing",
     SpendsNothing: "reported 1,000 episodes|reported .* spent",
-    SpeaksInTexts: "loss='low', which is no number",
+    SpeaksInTexts: "loss='low', which is not a number",
     GivesNothing: "NoneType as metrics",
     TellsMore: "return all that it spent",
     ReportsTooMuch: "`reports` names grad_norm",

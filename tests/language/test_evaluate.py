@@ -131,5 +131,5 @@ def test_a_reply_that_was_cut_is_what_there_is_of_it():
 
 
 def test_an_engineer_without_a_model_is_refused():
-    with pytest.raises(ValueError, match="'rules' is no language model"):
+    with pytest.raises(ValueError, match="'rules' is not a language model"):
         evaluate_model("rules", SUITE)

@@ -131,7 +131,7 @@ def test_a_belief_is_the_probability_of_the_greedy_reply(trainee):
 
 def test_a_trainee_that_is_no_language_model_is_told_so_at_the_start():
     with pytest.raises(
-        ValueError, match="engineer 'checkpoint' asks the trainee's own model, and trainee 'rllib' is no language"
+        ValueError, match="engineer 'checkpoint' asks the trainee's own model, and trainee 'rllib' is not a language"
     ):
         raise_unless_possible("checkpoint", "rllib", object)
     raise_unless_possible("checkpoint", "grpo", GRPOTrainee)

@@ -35,7 +35,7 @@ def pretrain_for(
     """
     told = progress or (lambda done, of, loss: None)
     if out.exists():
-        raise SpecError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
+        raise SpecError(f"{out} exists already: choose another folder, or remove it to train the model again")
     for one in also:
         if one.world.name != spec.world.name:
             raise SpecError(f"{one.name} is a run in the world {one.world.name!r}, {spec.name} in {spec.world.name!r}")

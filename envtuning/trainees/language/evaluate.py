@@ -97,7 +97,7 @@ def evaluate_model(
     chat = getattr(engineers.make(model, **options), "chat", None)
     if chat is None:
         raise engineers.UnknownEngineer(
-            f"{model!r} is no language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
+            f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
         )
     asked = CappedChat(chat, Meter(max_total_tokens=max_total_tokens, max_cost=max_cost), max_tokens)
     answered = 0

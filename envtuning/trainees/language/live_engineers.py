@@ -34,7 +34,7 @@ def raise_unless_possible(name: str, trainee_kind: str, factory: Any) -> None:
 
     if not hasattr(factory, "language_model"):
         raise ValueError(
-            f"engineer {name!r} asks the trainee's own model, and trainee {trainee_kind!r} is no language model: "
+            f"engineer {name!r} asks the trainee's own model, and trainee {trainee_kind!r} is not a language model: "
             "train with kind 'grpo', or choose another engineer"
         )
     require("torch", "transformers", extra="grpo")

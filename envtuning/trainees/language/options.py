@@ -87,7 +87,7 @@ class LanguageOptions(BaseModel):
             )
         if self.of_grpo("steps_per_generation") % self.of_grpo("gradient_accumulation_steps"):
             raise ValueError(
-                f"grpo.steps_per_generation={self.of_grpo('steps_per_generation')} is no multiple of "
+                f"grpo.steps_per_generation={self.of_grpo('steps_per_generation')} is not a multiple of "
                 f"gradient_accumulation_steps={self.of_grpo('gradient_accumulation_steps')}: an optimiser step would mix "
                 "two generations"
             )

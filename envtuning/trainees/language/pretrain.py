@@ -69,7 +69,7 @@ def pretrain(
 
     out = Path(out)
     if out.exists():
-        raise LakeError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
+        raise LakeError(f"{out} exists already: choose another folder, or remove it to train the model again")
     tokenizer = small_tokenizer()
     model = small_model(tokenizer, options.seed, width=options.width, layers=options.layers, heads=options.heads)
     begin = time.process_time()

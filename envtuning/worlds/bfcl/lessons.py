@@ -90,7 +90,7 @@ def teach(
 
     out = Path(out)
     if out.exists():
-        raise ValueError(f"{out} exists already: choose another folder, or remove it to teach the model anew")
+        raise ValueError(f"{out} exists already: choose another folder, or remove it to train the model again")
     tokenizer = small_tokenizer()
     model = small_model(tokenizer, seed, width=width, layers=layers)
     right = [encoded(tokenizer, lesson(package, task, tool_style)) for task in tasks]

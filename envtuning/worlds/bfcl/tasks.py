@@ -64,14 +64,14 @@ class Task:
 
 
 def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
-    """The 200 tasks of a split, by scenario. Raises ``ValueError`` for a split that there is not."""
+    """The 200 tasks of a split, by scenario. Raises ``ValueError`` for an unknown split."""
     if split not in SPLITS:
         raise ValueError(f"split={split!r}: there are {', '.join(SPLITS)}")
     return _load_tasks(package.data_file(split), package.data_file(split, answers=True), split)
 
 
 def find_task(package: Package, task_id: str) -> Task:
-    """The task of this id. Raises ``ValueError`` for an id that there is not."""
+    """The task of this id. Raises ``ValueError`` for an unknown id."""
     split, _, number = task_id.removeprefix("multi_turn_").rpartition("_")
     if split not in SPLITS or not number.isdigit() or int(number) >= len(load_tasks(package, split)):
         raise ValueError(f"task={task_id!r}: ids are multi_turn_SPLIT_NUMBER, e.g. multi_turn_base_17")

@@ -230,7 +230,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
         return self._pool.deal()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """With a seed the pool begins anew, by that seed."""
+        """With a seed, the pool starts again from that seed."""
         if seed is not None:
             self._seed = seed
             self.set_config(self._config)

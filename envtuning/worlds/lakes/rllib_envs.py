@@ -44,7 +44,7 @@ def lake_or_lakes(env_config: dict[str, Any]) -> gym.Env | gym.vector.VectorEnv:
 
 
 def lake_of_pettingzoo(env_config: dict[str, Any]) -> ParallelPettingZooEnv:
-    """PettingZoo's lake in RLlib's wrapper, which knows one crowd only: the roster is fixed unless told otherwise."""
+    """PettingZoo's lake in RLlib's wrapper, which needs the same agents in every episode: ``fixed_roster`` is on by default."""
     return ParallelPettingZooEnv(_without_masks({"fixed_roster": True} | dict(env_config)))
 
 

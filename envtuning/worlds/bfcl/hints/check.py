@@ -39,7 +39,7 @@ def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = Tru
         tool = key.partition(": ")[0]
         if tool not in tools:
             found.append(
-                f"hints[{key!r:.60}]: {tool!r:.40} is no tool; a key is 'tool: message' with values blanked as {{}}"
+                f"hints[{key!r:.60}]: {tool!r:.40} is not a tool; a key is 'tool: message' with values blanked as {{}}"
             )
         elif not is_template(key):
             found.append(
