@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +18,7 @@ from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
+from envtuning.worlds.lakes import episodes as lake_episodes
 from envtuning.worlds.lakes.episodes import behaviour, how_missed, judged, missed_by_kind, plan_of, success_by_kind
 from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake import Instance, InstanceSet, LakeConfig, generate, judge, solve
@@ -63,6 +67,26 @@ def test_training_validation_and_test_share_no_board_up_to_symmetry(run, spec):
     probe = draw_probe(forty, spec.target, 0, suites.held_out)
     for instance in probe:
         assert not symmetric_copies(instance) & (validation | test)
+
+
+def test_a_run_judges_each_episode_once(spec, tmp_path, monkeypatch):
+    """Validations, probes and the test; reports, replays and failure cases go by the verdicts that were kept."""
+    judging, played, play = Mock(wraps=lake_episodes.judge_and_play), [], LakeWorld.play
+    for place in (lake_episodes, import_module("mapf_frozenlake.judge")):
+        monkeypatch.setattr(place, "judge_and_play", judging)
+
+    def playing(*args, **more):
+        episodes = play(*args, **more)
+        played.extend(episodes)
+        return episodes
+
+    monkeypatch.setattr(LakeWorld, "play", playing)
+    run = loop.start(spec.with_rounds(1), tmp_path / "run")
+    assert run.test is not None
+    assert run.done_stages[-1].report.failure_cases
+    sizes = len(spec.target.slices)
+    assert len(played) >= sizes * (SUITES.validation_per_slice + SUITES.probe_per_slice + SUITES.test_per_slice)
+    assert judging.call_count == len(played)
 
 
 def test_suites_belong_to_the_target_and_not_to_the_runs_seed(spec, run):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
 from envtuning.worlds import UnknownWorld, make_world
+from envtuning.worlds.lakes import episodes as lake_episodes
 from envtuning.worlds.lakes.episodes import plan_of
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.text_player import Reply
@@ -82,6 +86,48 @@ class Straight:
 
     def act(self, observation):
         return np.full(observation.shape[:2], int(Action.RIGHT), np.int64)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often a plan is judged, and how often one is played for that; each function has one name more in the lakes' world."""
+    judge = import_module("mapf_frozenlake.judge")
+    judging, playing = Mock(wraps=judge.judge_and_play), Mock(wraps=judge.play)
+    monkeypatch.setattr(judge, "judge_and_play", judging)
+    monkeypatch.setattr(lake_episodes, "judge_and_play", judging)
+    monkeypatch.setattr(judge, "play", playing)
+    return lambda: (judging.call_count, playing.call_count)
+
+
+class Saying:
+    """Replies the same to everything."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def reply(self, conversations, *, seed):
+        return [self.said] * len(conversations)
+
+
+@pytest.mark.parametrize(
+    ("mode", "policy", "played"),
+    [
+        ("plan", Straight(), 5),
+        ("plan", lambda board: [[int(Action.RIGHT)] * 3] * 2, 5),
+        ("plan", Saying("?"), 0),  # nothing was read that could be played
+        ("turns", Saying("Agent 0: RIGHT\nAgent 1: RIGHT"), 5),
+    ],
+    ids=["acts", "plans", "replies", "turns"],
+)
+def test_each_episode_is_judged_once_and_played_once(boards, counted, mode, policy, played):
+    """What is told of an episode afterwards, its behaviour and what went wrong, goes by the verdict that was kept."""
+    world, boards = LakeWorld(mode=mode), boards[np.arange(5)]
+    episodes = world.play(policy, boards, TARGET, seed=0)
+    assert counted() == (5, played)
+    world.behaviour(boards, episodes)
+    failures = [world.explain(boards, episode) for episode in episodes if not episode.succeeded]
+    assert failures
+    assert counted() == (5, played)
 
 
 def test_on_ice_that_slips_the_moves_that_came_of_it_are_judged(boards):
