@@ -25,7 +25,6 @@ from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.state import load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
-from mapf_frozenlake import LakeError
 
 Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
@@ -121,7 +120,7 @@ class Learner:
         """
         prompts = self.options.batch // self.options.group
         if not rows or len(rows) % prompts:
-            raise LakeError(f"{len(rows)} rows: give a multiple of the {prompts} prompts that make a batch")
+            raise ValueError(f"{len(rows)} rows: give a multiple of the {prompts} prompts that make a batch")
         trainer = self.trainer
         trainer.train_dataset = dataset(rows)
         trainer.args.max_steps = len(rows) // prompts * self.options.steps_per_batch

@@ -16,8 +16,6 @@ from typing import Any
 
 import torch
 
-from mapf_frozenlake import LakeError
-
 OPTIMISER = "optimizer.pt"
 
 BASE = "base.json"
@@ -32,10 +30,10 @@ def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
 
 
 def load_state(folder: Path, trainer: Any, model: Any) -> None:
-    """Raises ``LakeError`` for a checkpoint of a run that began with another model."""
+    """Raises ``ValueError`` for a checkpoint of a run that began with another model."""
     began = json.loads((folder / BASE).read_text())
     if began["weights"] != (digest := base_digest(trainer, model)):
-        raise LakeError(
+        raise ValueError(
             f"{folder} continues from a model called {began['name']} with weights {began['weights']}, the one there now has "
             f"{digest}: bring the run's first model back, or start a new run"
         )
@@ -110,7 +108,9 @@ def _copy_weights(model: Any, weights: dict[str, torch.Tensor]) -> None:
     tied = set(getattr(model, "all_tied_weights_keys", None) or getattr(model, "_tied_weights_keys", None) or ())
     missing = sorted(own.keys() - weights.keys() - tied)
     if missing:
-        raise LakeError(f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more: it is of another architecture")
+        raise ValueError(
+            f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more: it is of another architecture"
+        )
 
 
 def _forget(optimiser: Any) -> None:
