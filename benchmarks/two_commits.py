@@ -3,7 +3,7 @@
     python -m benchmarks.two_commits --old 4ca501d
 
 Both run on this machine with the same packages; only the project's own code differs. Compared are every stage's config, its
-validation table and episodes, and the test. Exits with 1 where anything differs.
+validation table and episodes, and the test. What was found is stored; exits with 1 where anything differs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from benchmarks._record import record
 
 ROOT = Path(__file__).parents[1]
 RUN = """
@@ -70,6 +72,25 @@ def differences(old: Any, new: Any, place: str = "") -> list[str]:
     return [] if old == new else [f"{place}: {old!r:.80} → {new!r:.80}"]
 
 
+def figures(old: str, before: dict[str, Any], after: dict[str, Any], found: list[str]) -> dict[str, Any]:
+    """What is stored: how much was compared, what differs, and both commits' test rates."""
+    return {
+        "old": old,
+        "stages": len(after) - 1,
+        "numbers_compared": leaves(after),
+        "differences": len(found),
+        "first_differences": found[:20],
+        "old_test": before["test"],
+        "new_test": after["test"],
+    }
+
+
+def leaves(value: Any) -> int:
+    """How many values were compared one by one."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 1 if parts is None else sum(map(leaves, parts))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--old", required=True, help="the commit to compare with")
@@ -86,6 +107,7 @@ def main() -> None:
             subprocess.run(["git", "worktree", "remove", "--force", str(checkout)], cwd=ROOT, check=True)
     found = differences(before, after)
     print("\n".join(found) or f"the same: {len(after) - 1} stages, every config, table, episode and loss, and the test")
+    print(f"figures: {record('two_commits', figures(old, before, after, found))}")
     sys.exit(bool(found))
 
 

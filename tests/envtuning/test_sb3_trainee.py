@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 
 import gymnasium as gym
@@ -146,11 +147,25 @@ def test_weights_that_are_not_finite_are_said_so():
         trainee.train(config, 200, seed=0)
 
 
+class WritesAFile:
+    """As a pickle, code that runs where it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return self.path.touch, ()
+
+
 def test_a_checkpoint_loads_without_running_code(tmp_path):
     trainee, _ = made("SAC")
     trainee.save(tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"model.pt"}
     assert set(torch.load(tmp_path / "model.pt", weights_only=True)) == {"parameters", "variables"}
+    torch.save(WritesAFile(tmp_path / "ran"), tmp_path / "model.pt")
+    with pytest.raises(pickle.UnpicklingError):
+        trainee.load(tmp_path)
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
