@@ -10,8 +10,9 @@ from benchmarks._record import RESULTS
 PAGE = RESULTS.parent / "README.md"
 HEAD = """# What was measured
 
-Every figure on the pages is stored in [results](results) as JSON, with the command that made it, the commit, the machine
-and the versions. A `+` after a commit means that there were uncommitted changes. `python -m benchmarks.readme` makes this page
+Every figure on the pages is stored in [results](results) as JSON, unless the page says that it is not: with the command that made it,
+the commit, the machine and the versions. A `+` after a commit means that there were uncommitted changes; since then such figures are
+refused. `python -m benchmarks.readme` makes this page
 from those files, and a test checks that it is up to date.
 
 | result | command | commit | machine | recorded |

@@ -17,7 +17,7 @@ from envtuning.cli import parse_seeds
 from envtuning.show.console import make_console
 from envtuning.studies.outcomes import finished
 from envtuning.studies.preregistered import StudySpec, load_study
-from envtuning.studies.study import Job, execute
+from envtuning.studies.study import Job, execute, is_done, plan
 from envtuning.studies.summary import as_json, markdown, summarise
 
 HERE = Path(__file__).parent / "preregistered"
@@ -46,7 +46,8 @@ def main() -> None:
         wanted = {name: arms[name] for name in arms if arguments.arms is None or name in arguments.arms.split(",")}
         seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
         here = str(conditions()["commit"])  # the code that is loaded, wherever the checkout goes meanwhile
-        remember_commit(out, here)
+        if any(not is_done(job) for job in plan(wanted, seeds, out)):
+            remember_commit(out, here)
 
         def ended(job: Job) -> None:
             remember_commit(out, here, job.folder.relative_to(out).as_posix())
