@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from engineers.registry import UnknownEngineer, available, make
     from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
 
-announce(
-    {
-        "engineers.backends.server": "engineers.backends.compatible_server",
-        "engineers.chat": "engineers.model.chat",
-        "engineers.model.answers": "engineers.model.reading",
-        "engineers.prompt": "engineers.model.prompt",
-    }
-)
+MOVED = {
+    "engineers.backends.server": "engineers.backends.compatible_server",
+    "engineers.chat": "engineers.model.chat",
+    "engineers.model.answers": "engineers.model.reading",
+    "engineers.prompt": "engineers.model.prompt",
+}  # names that pages or examples once imported
+announce(MOVED)
 
 _HOMES = {
     "engineers.guard": ("Guard", "check"),

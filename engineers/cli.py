@@ -44,7 +44,7 @@ ConfigClass = Annotated[
 CONTEXT_HELP = f"What the model is told: {', '.join(CONTEXTS)}."
 ContextName = Annotated[str, typer.Option("--context", help=CONTEXT_HELP)]
 ProposeContext = Annotated[
-    str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: V6 for models, full for humans.")
+    str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: informed for models, full for humans.")
 ]
 Editable = Annotated[list[str] | None, typer.Option(help="A knob to open, e.g. 'slices.*.share'; repeat for more.")]
 Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'list'; your own is module:factory.")]

@@ -13,21 +13,22 @@ if TYPE_CHECKING:
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
 
-announce(
-    {
-        "envtuning.run_folder": "envtuning.runs.folder",
-        "envtuning.spec": "envtuning.runs.spec",
-        "envtuning.trainee": "envtuning.trainees.base",
-        "envtuning.trainees.rllib.policy": "envtuning.trainees.lakes.policy",
-        "envtuning.trainees.rllib.rollout": "envtuning.trainees.lakes.rollout",
-        "envtuning.wrappers": "envtuning.curriculum.wrappers",
-        "envtuning.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
-        "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",
-        "envtuning.tensorboard": "envtuning.show.tensorboard",
-        "envtuning.compare": "envtuning.studies.compare",
-        "envtuning.tune": "envtuning.studies.tune",
-    }
-)
+MOVED = {
+    "envtuning.run_folder": "envtuning.runs.folder",
+    "envtuning.spec": "envtuning.runs.spec",
+    "envtuning.trainee": "envtuning.trainees.base",
+    "envtuning.trainees.rllib.policy": "envtuning.trainees.lakes.policy",
+    "envtuning.trainees.rllib.rollout": "envtuning.trainees.lakes.rollout",
+    "envtuning.wrappers": "envtuning.curriculum.wrappers",
+    "envtuning.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
+    "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",
+    "envtuning.tensorboard": "envtuning.show.tensorboard",
+    "envtuning.compare": "envtuning.studies.compare",
+    "envtuning.tune": "envtuning.studies.tune",
+    "envtuning.curriculum.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
+    "envtuning.trainees.ray_session": "envtuning.trainees.rllib.ray_session",
+}  # names that pages or examples once imported
+announce(MOVED)
 
 __all__ = ["CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv", "Ladder", "RLlibCurriculumCallback"]
 
