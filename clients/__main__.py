@@ -5,8 +5,8 @@
     python -m clients torchrl minari       these; the others keep their rows
     python -m clients --cache FOLDER       keep the environments there for the next time
 
-Figures go to benchmarks/results/clients.json, the table to docs/compatibility.md. A client without a package (EPyMARL) is cloned,
-or taken from the checkout that EPYMARL_SOURCE names. With TORCH_INDEX, torch comes from that index.
+Figures go to benchmarks/results/clients.json, the table to docs/compatibility.md. A client without a package (EPyMARL) is fetched
+at a commit, or taken from the checkout that EPYMARL_SOURCE names. With TORCH_INDEX, torch comes from that index.
 """
 
 from __future__ import annotations
@@ -115,13 +115,17 @@ def environment_of(script: Script, cache: Path) -> str:
 
 
 def checkout(script: Script, cache: Path) -> Path:
-    """The client's sources: those that EPYMARL_SOURCE names, or a clone."""
+    """The client's sources: those that EPYMARL_SOURCE names, or the repository at the script's commit."""
     if given := os.environ.get("EPYMARL_SOURCE"):
         return Path(given)
     folder = cache / f"{script.name}-source"
-    if not folder.exists():
-        clone = ["git", "clone", "-q", "--depth", "1", script.source, str(folder)]
-        subprocess.run(clone, check=True, capture_output=True, text=True)
+    if not (folder / ".git" / "index").exists():  # nothing is checked out yet
+        for command in (
+            ["git", "init", "-q", str(folder)],
+            ["git", "-C", str(folder), "fetch", "-q", "--depth", "1", script.source, script.commit],
+            ["git", "-C", str(folder), "checkout", "-q", "FETCH_HEAD"],
+        ):
+            subprocess.run(command, check=True, capture_output=True, text=True)
     return folder
 
 

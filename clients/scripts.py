@@ -21,6 +21,7 @@ class Script:
     dependencies: tuple[str, ...]
     quick: bool = False  # installs in well under a minute or two
     source: str = ""  # a repository, where it is no package
+    commit: str = ""  # of that repository
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 MARK = "client-report "  # before the line that the runner reads
@@ -36,9 +37,13 @@ def run(namespace: Mapping[str, Any]) -> None:
 
 
 def commit_of(folder: str) -> str:
-    """The commit that is checked out there; "a copy" where it is no checkout."""
-    asked = subprocess.run(["git", "-C", folder, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-    return asked.stdout.strip() or "a copy"
+    """The commit that is checked out there; "a copy" of unknown version where it is no checkout of its own."""
+    if not (Path(folder) / ".git").exists():
+        return "a copy of unknown version"
+    asked = subprocess.run(
+        ["git", "-C", folder, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+    )
+    return asked.stdout.strip()
 
 
 def _says(check: Callable[[], None]) -> str:

@@ -4,6 +4,7 @@
 # title = "EPyMARL"
 # how = '`env=gymma`, `key="mapf_frozenlake:MAPFFrozenLakeTuple-v0"`'
 # source = "https://github.com/uoe-agents/epymarl"
+# commit = "692b1f15f047fea0b370db1d389d1bb70f9bde69"
 # ///
 """EPyMARL's Gymnasium wrapper, its own file: it is no package, so its checkout is given by EPYMARL_SOURCE."""
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from clients.__main__ import checkout
+from clients.checks._checks import commit_of
 from clients.scripts import read, scripts
 from clients.table import write_table
 
@@ -53,3 +57,20 @@ def test_a_script_without_its_head_is_refused(tmp_path, head, message):
     path.write_text(head)
     with pytest.raises(ValueError, match=message):
         read(path)
+
+
+def test_a_client_without_a_package_is_fetched_at_its_commit(tmp_path, monkeypatch):
+    monkeypatch.delenv("EPYMARL_SOURCE", raising=False)
+    source = tmp_path / "source"
+    git = ["git", "-C", str(source), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "init", "-q", str(source)], check=True)
+    for text in ("old", "new"):
+        (source / "file").write_text(text)
+        subprocess.run([*git, "add", "file"], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", text], check=True)
+    wanted = subprocess.run([*git, "rev-parse", "HEAD~1"], check=True, capture_output=True, text=True).stdout.strip()
+    script = replace(scripts()["epymarl"], source=str(source), commit=wanted)
+    fetched = checkout(script, tmp_path)
+    assert (fetched / "file").read_text() == "old"
+    assert commit_of(str(fetched)) == wanted[:12]
+    assert commit_of(str(tmp_path)) == "a copy of unknown version"
