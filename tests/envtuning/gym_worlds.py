@@ -75,6 +75,17 @@ class CorridorWorld(GymWorld[CorridorConfig]):
         return str(env)
 
 
+# A run of it, as a file would have it.
+CORRIDORS = {
+    "name": "corridors-of-tests",
+    "world": "tests.envtuning.gym_worlds:CorridorWorld",
+    "target": {"slices": {9: {"tightness": 1.0}, 12: {"tightness": 1.0}}},
+    "stages": [{"config": {"slices": {6: {}, 9: {"share": 0.0}, 12: {"share": 0.0}}}, "budget": 800}, {"budget": 800}],
+    "trainee": {"kind": "tests.envtuning.gym_worlds:WalkerTrainee"},
+    "suites": {"validation_per_slice": 4, "test_per_slice": 8, "probe_per_slice": 2},
+}
+
+
 class FlatConfig(BaseModel):
     """No slices: its one number makes it harder."""
 

@@ -16,7 +16,7 @@ from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 from examples.own_world_mountain_car import Hill, HillsConfig, HillsWorld
 from mapf_frozenlake import LakeConfig, generate
 from mapf_frozenlake.generator import canonical_key
-from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld, FlatConfig, PoleWorld
+from tests.envtuning.gym_worlds import CORRIDORS, CorridorConfig, CorridorWorld, FlatConfig, PoleWorld
 from tests.envtuning.text_worlds import GuessConfig, GuessWorld
 from tests.oracles.brute_force import least_makespan
 
@@ -148,16 +148,6 @@ def test_a_world_too_small_for_its_sets_is_refused_with_its_number(name):
     there_are = {"corridor": 6 * 5, "guess": 40}[name]  # in the first slice: a start and a flag; numbers
     with pytest.raises(TooFewCases, match=rf"3000 cases are needed .* after {there_are}\b"):
         world.draw(config, 3_000, seed=0, purpose="test", exclude=())
-
-
-CORRIDORS = {
-    "name": "corridors-of-tests",
-    "world": "tests.envtuning.gym_worlds:CorridorWorld",
-    "target": {"slices": {9: {"tightness": 1.0}, 12: {"tightness": 1.0}}},
-    "stages": [{"config": {"slices": {6: {}, 9: {"share": 0.0}, 12: {"share": 0.0}}}, "budget": 800}, {"budget": 800}],
-    "trainee": {"kind": "tests.envtuning.gym_worlds:WalkerTrainee"},
-    "suites": {"validation_per_slice": 4, "test_per_slice": 8, "probe_per_slice": 2},
-}
 
 
 @pytest.mark.parametrize("name", ["lakes", "corridor"])

@@ -15,10 +15,11 @@ import pytest
 
 from engineers.report import Incident
 from envtuning.loop.run import start
-from envtuning.runs.spec import load_spec
+from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page
 from envtuning.show.page.line_chart import Chart, Series, draw
 from envtuning.show.page.view import view_run
+from tests.envtuning.gym_worlds import CORRIDORS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIET = (
@@ -51,6 +52,13 @@ def page(runs, tmp_path_factory) -> Path:
     return write_page(runs, tmp_path_factory.mktemp("page") / "report.html")
 
 
+@pytest.fixture(scope="module")
+def corridor_page(tmp_path_factory) -> Path:
+    """Of a run in a world without boards and without films."""
+    folder = tmp_path_factory.mktemp("corridor")
+    return write_page([start(RunSpec.model_validate(CORRIDORS), folder / "run").path], folder / "report.html")
+
+
 class Recorder(http.server.BaseHTTPRequestHandler):
     """Serves the page at /report.html and remembers everything that anybody asked of any host."""
 
@@ -71,6 +79,15 @@ class Recorder(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def recorder(page) -> Iterator[http.server.ThreadingHTTPServer]:
+    yield from served(page)
+
+
+@pytest.fixture
+def corridor_recorder(corridor_page) -> Iterator[http.server.ThreadingHTTPServer]:
+    yield from served(corridor_page)
+
+
+def served(page: Path) -> Iterator[http.server.ThreadingHTTPServer]:
     handler = type("Handler", (Recorder,), {"asked": [], "body": page.read_bytes()})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -105,6 +122,18 @@ def test_the_browser_shows_it_and_nobody_is_asked(recorder, tmp_path):
     assert text.count("<figure>") >= 8
     for words in ("rules", "random", "Test suite", "slices.5.share", "case "):
         assert words in text
+
+
+def test_the_page_of_a_run_that_is_no_lake(corridor_recorder, tmp_path):
+    text = browse(corridor_recorder, tmp_path, "--dump-dom")
+    asked = [url for url in corridor_recorder.RequestHandlerClass.asked if not url.startswith(BROWSERS_OWN)]
+    assert asked == ["page.test/report.html"]
+    assert text.count('class="chart"') == 1 + 2  # progress; slices and success: this trainee reports no loss
+    assert "9 cells" in text
+    assert "Test suite" in text
+    assert "<animateTransform" not in text  # no films
+    for words in ("4×4", "hole", "agents", "optimal"):
+        assert words not in text, words
 
 
 def test_it_is_painted(recorder, tmp_path):
