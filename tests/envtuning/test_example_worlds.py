@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from envtuning.testing import check_world
 pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install 'mapf-frozenlake[sb3]'")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+WORLDS_PAGE = EXAMPLES.parent / "docs" / "worlds.md"
 SHORT = {f"suites.{name}_per_slice": 4 for name in ("validation", "test", "probe")} | {"trainee.options.num_envs": 4}
 
 
@@ -38,6 +40,23 @@ def test_it_takes_at_most_sixty_lines(example):
     lines = [line for thing in own for line in inspect.getsource(thing).splitlines() if line.strip()]
     assert len(own) == 3
     assert len(lines) <= 60
+
+
+def test_the_page_shows_the_whole_minigrid_example():
+    """Its models and its world as they stand in the file, below imports of the file; runs where MiniGrid is not installed."""
+    source = (EXAMPLES / "own_world_minigrid.py").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n(.*?)```", WORLDS_PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    imports, own = re.fullmatch(r"(.*?)\n\n\n(class Room.*)", shown, re.DOTALL).groups()
+    assert own.strip() == source[source.index("class Room(") : source.index("def main(")].strip()
+    assert set(imports.splitlines()) <= set(source.splitlines())
+    assert len([line for line in own.splitlines() if line.strip()]) <= 60
+
+
+def test_the_pages_python_runs():
+    pytest.importorskip("minigrid", reason="minigrid has an environment of its own: make worlds")
+    namespace: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", WORLDS_PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, "docs/worlds.md", "exec"), namespace)
 
 
 def test_it_runs_and_has_a_page(example, tmp_path):

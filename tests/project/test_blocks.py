@@ -31,7 +31,7 @@ PYTHON_RUNS_IN = {
     "docs/cluster.md": "tests/project/test_readme.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
-    "docs/worlds.md": "tests/project/test_readme.py",
+    "docs/worlds.md": "tests/envtuning/test_example_worlds.py",
     "docs/engineers.md": "tests/engineers/test_docs.py",
     "docs/tools.md": "tests/bfcl/test_docs.py",
     "docs/training.md": "tests/envtuning/test_examples.py",
