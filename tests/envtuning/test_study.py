@@ -12,7 +12,7 @@ import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
 from envtuning.loop.run import raise_unless_runnable
-from envtuning.loop.validation import draw_suites
+from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies import beyond
@@ -158,11 +158,13 @@ def test_a_study_has_a_test_of_its_own_whatever_the_presets_is(tmp_path):
     assert {spec.suites.test_seed for spec in before.specs().values()} == {None}  # that of the suites: as it was run
     assert {spec.suites.test_seed for spec in seeded.specs().values()} == {77}
     assert seeded.base.suites.seed == before.base.suites.seed
-    small = {"test_per_slice": 5, "validation_per_slice": 5}
-    tests = []
-    for spec in (theirs, before.base, seeded.base):
-        suites = draw_suites(spec.model_copy(update={"suites": spec.suites.model_copy(update=small)}))
-        tests.append([mfl.to_text(board) for board in suites.test])
+    few = {"test_per_slice": 3, "validation_per_slice": 1}
+    specs = [
+        spec.model_copy(update={"suites": spec.suites.model_copy(update=few)})
+        for spec in (theirs, before.base, seeded.base)
+    ]
+    validation = draw_validation(specs[0])
+    tests = [[mfl.to_text(board) for board in draw_test(spec, validation)] for spec in specs]
     assert all(one != other for one, other in combinations(tests, 2))
 
 
