@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _strptime  # noqa: F401  a tool imports it late, which is no doing of the agent's
 import builtins
+import os
 import random
 import time
 from typing import Any
@@ -101,6 +102,7 @@ def run(n: int, seed: int) -> dict[str, Any]:
     generator = random.Random(seed)
     said, slowest, conversations, settled = 0, 0.0, 0, 0
     outcome = {"errors": 0, "results": 0, "turns_ended": 0}
+    shell = mock.patch.object(os, "system", _never("os.system"))
     watched = mock.patch.multiple(
         builtins, **{name: _never(name) for name in ("eval", "exec", "open", "print", "input")}
     )
@@ -110,7 +112,7 @@ def run(n: int, seed: int) -> dict[str, Any]:
         while not talk.over and said < n:
             reply, turn = _reply(talk, generator), talk.turn
             began = time.process_time()
-            with watched:
+            with shell, watched:
                 talk.act(reply)
             took = time.process_time() - began
             said += 1

@@ -1,10 +1,14 @@
 """The cuts: disjoint, of the stated sizes, across splits, and drawn as they are stored."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES
 from envtuning.worlds.bfcl.splits import PARTS, SIZES, by_scenario, by_tool_class, draw, related
-from envtuning.worlds.bfcl.statistics import scenario_interval
+from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 
@@ -62,3 +66,33 @@ def test_intervals_resample_scenarios(v4):
     assert four == pytest.approx(once)
     as_if_independent = scenario_interval(values * 4, list(range(160)))
     assert as_if_independent[1] - as_if_independent[0] < 0.6 * (once[1] - once[0])
+
+
+def test_the_macro_interval_weighs_groups_alike_and_resamples_scenarios():
+    """A group that is always right and a rare one that is right half of the time: around .75, and as wide as half of the rare one's."""
+    rare = [float(number % 2) for number in range(20)]
+    values, groups = [1.0] * 180 + rare, ["often"] * 180 + ["rarely"] * 20
+    scenarios = [*range(180), *range(20)]
+    low, high = macro_interval(values, groups, scenarios)
+    assert low < 0.75 < high
+    alone = np.subtract(*reversed(scenario_interval(rare, list(range(20)))))
+    assert high - low == pytest.approx(alone / 2, rel=0.25)
+    assert macro_interval([1.0, 1.0], ["a", "b"], [0, 1]) == (1.0, 1.0)
+
+
+OF_THE_PAPER_S_VERSION = """
+from envtuning.worlds.bfcl.package import load
+from envtuning.worlds.bfcl.splits import PARTS, by_scenario, related
+package, cut = load("v3-paper"), by_scenario()
+truths = [{tuple(call for turn in task.ground_truth for call in turn) for task in cut.tasks(package, part)} for part in PARTS]
+assert [len(cut.tasks(package, part)) for part in PARTS] == [320, 80, 400]
+assert not (truths[0] & truths[1] or truths[0] & truths[2] or truths[1] & truths[2])
+assert all(sum(bool(set(group) & getattr(cut, part)) for part in PARTS) == 1 for group in related(package))
+print("disjoint")
+"""
+
+
+def test_the_cut_is_disjoint_in_the_paper_s_version_too(v3_paper):
+    """In a process of its own: one process knows one version."""
+    ran = subprocess.run([sys.executable, "-c", OF_THE_PAPER_S_VERSION], capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "disjoint", ran.stderr[-2000:]

@@ -1,11 +1,15 @@
 """A page's Python runs, block by block in one namespace, and prints what it says it prints."""
 
+import ast
 import contextlib
+import inspect
 import io
 import re
 from pathlib import Path
 
 import pytest
+
+from envtuning.worlds.gym_world import GymWorld
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?", re.DOTALL)
@@ -25,11 +29,27 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             assert printed.getvalue().strip() == expected.strip(), code
 
 
-def calls_in_tables(page):
-    """What a page's tables show in code quotes that is a call, each completed to be run: `a()`; "…" and [shapes] are prose."""
-    lines = [line for line in (ROOT / page).read_text().splitlines() if line.startswith("|")]
-    shown = [code.strip() for line in lines for code in re.findall(r"`([^`]+)`", line)]
-    return [code for code in shown if re.fullmatch(r"(gym|mfl|mapf_frozenlake_v0)\.[\w.]+\(.*\)", code)]
+def calls_in_tables():
+    """What the pages' tables show in code quotes that is a call, with its page; a call with "…" is not whole and left out."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        rows = [line for line in page.read_text().splitlines() if line.startswith("|")]
+        for code in [code for row in rows for code in re.findall(r"`([^`]+)`", row)]:
+            with contextlib.suppress(SyntaxError):
+                if "…" not in code and isinstance(ast.parse(code, mode="eval").body, ast.Call):
+                    yield page.name, code
+
+
+# Calls of other libraries, or on objects that a table does not make: the file that runs them.
+RUN_ELSEWHERE = {
+    'gym.make("BFCLMultiTurn-v0")': "tests/bfcl/test_env.py",
+    "datasets.Dataset.from_list(mfl.text_dataset(config, n=1000))": "clients/checks/with_datasets.py",
+    "register_lakes()": "clients/checks/with_rllib.py",
+    "action_masks()": "clients/checks/with_stable_baselines3.py",
+    "PettingZooEnv(mapf_frozenlake_v0.env())": "clients/checks/with_tianshou.py",
+    'GymEnv("MAPFFrozenLake-v0")': "clients/checks/with_torchrl.py",
+    "PettingZooWrapper(mfl.parallel_env(fixed_roster=True), use_mask=False)": "clients/checks/with_torchrl.py",
+    'env.unwrapped.save_animation("film.svg")': "tests/world/test_rendering.py",
+}
 
 
 def test_calls_in_tables_run():
@@ -38,11 +58,23 @@ def test_calls_in_tables_run():
     import mapf_frozenlake as mfl
     from mapf_frozenlake import mapf_frozenlake_v0
 
-    calls = calls_in_tables("docs/environments.md")
-    assert len(calls) >= 6
-    for code in calls:
-        made = eval(code, {"gym": gym, "mfl": mfl, "mapf_frozenlake_v0": mapf_frozenlake_v0})
-        made.reset()
+    calls = set(calls_in_tables())
+    known = {"gym": gym, "mfl": mfl, "mapf_frozenlake_v0": mapf_frozenlake_v0, "Discrete": gym.spaces.Discrete}
+    signatures = [(page, code) for page, code in calls if re.fullmatch(r"\w+\([a-z_, ]+\)", code)]
+    run = {code for _, code in calls} - {code for _, code in signatures} - set(RUN_ELSEWHERE)
+    assert len(run) >= 12
+    assert set(RUN_ELSEWHERE) <= {code for _, code in calls}, "a reason for a call that no page shows"
+    for code in run:
+        made = eval(code, dict(known))
+        if hasattr(made, "reset"):
+            made.reset()
+    for code, file in RUN_ELSEWHERE.items():
+        assert re.match(r"[\w.]+", code)[0].rpartition(".")[2] in (ROOT / file).read_text(), f"{file} has no {code}"
+    for _, code in signatures:  # what a world of one's own defines
+        name, _, parameters = code.removesuffix(")").partition("(")
+        assert parameters.split(", ") == [
+            p for p in inspect.signature(getattr(GymWorld, name)).parameters if p != "self"
+        ]
 
 
 def test_arguments_in_the_table_are_understood():

@@ -15,7 +15,7 @@ from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.scripted import DONE
-from envtuning.worlds.bfcl.statistics import scenario_interval
+from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
 
 LONG_TURN = (
@@ -147,19 +147,22 @@ def recovered(package: Package, samples: Sequence[Sample], condition: Condition,
 
 
 def summary(samples: Sequence[Sample], solved: Sequence[bool]) -> dict[str, Any]:
-    """Micro: over all samples, with the interval over scenarios. Macro: the mean over the faults' variants."""
+    """Micro: over all samples, with the interval over scenarios. Macro: the mean over the faults' variants, likewise."""
     if not samples:
         return {"n": 0}
     by_variant: dict[str, list[bool]] = {}
     for sample, value in zip(samples, solved):
         by_variant.setdefault(sample.fault.variant, []).append(value)
     rates = {variant: sum(values) / len(values) for variant, values in sorted(by_variant.items())}
-    low, high = scenario_interval([float(value) for value in solved], [sample.task.scenario for sample in samples])
+    scenarios = [sample.task.scenario for sample in samples]
+    low, high = scenario_interval([float(value) for value in solved], scenarios)
+    macro = macro_interval(solved, [sample.fault.variant for sample in samples], scenarios)
     return {
         "n": len(samples),
         "micro": round(sum(solved) / len(samples), 4),
         "interval": [round(low, 4), round(high, 4)],
         "macro": round(sum(rates.values()) / len(rates), 4),
+        "macro_interval": [round(bound, 4) for bound in macro],
         "variants": {variant: round(rate, 3) for variant, rate in rates.items()},
     }
 
