@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import resource
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 
 import nbformat
@@ -52,4 +53,5 @@ def printed(cell: nbformat.NotebookNode) -> str:
 
 
 def kinds(cell: nbformat.NotebookNode) -> list[str]:
-    return [output.output_type for output in cell.get("outputs", ())]
+    """What a cell shows, in order; a stream may arrive in several pieces."""
+    return [kind for kind, _ in groupby(output.output_type for output in cell.get("outputs", ()))]
