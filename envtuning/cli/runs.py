@@ -39,7 +39,9 @@ def run(
     stages: Annotated[
         int | None, typer.Option(min=1, help="Only so many stages, or more: the last one repeated.")
     ] = None,
-    context: Annotated[str | None, typer.Option(help="What a language model is told: V1 to V6, or full.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="What a language model is told: V1 to V6, informed or full.")
+    ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="US dollars that the engineer may cost in a run.")
     ] = None,
