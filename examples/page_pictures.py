@@ -1,6 +1,6 @@
-"""Takes the pictures of docs/worlds.md: a short run of an example world, its report page opened in Chromium.
+"""Takes the pictures of docs/worlds.md: a run of an example world, its report page opened in Chromium.
 
-python -m examples.page_pictures mountain_car                    # two minutes
+python -m examples.page_pictures mountain_car                    # the whole run, two minutes
 .venv-worlds/bin/python -m examples.page_pictures minigrid       # after `make worlds`
 """
 
@@ -16,7 +16,7 @@ from PIL import Image
 from examples.pictures import IMAGES
 
 SHORT = {
-    "mountain_car": {"stages": 5},
+    "mountain_car": {},
     "minigrid": {"suites.test_per_slice": 20} | {f"stages.{number}.budget": 25_000 for number in range(4)},
 }
 WIDTH = 1000
@@ -26,7 +26,7 @@ COLOURS = 64  # of a page's few: a picture of some 50 kB
 
 def main(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        page = import_module(f"examples.own_world_{name}").main("rules", str(Path(folder) / "run"), **SHORT[name])
+        page = import_module(f"examples.own_world_{name}").main("rules", str(Path(folder) / name), **SHORT[name])
         print(take(page, IMAGES / f"page_{name}.png", HEIGHT[name]))
 
 

@@ -9,7 +9,7 @@ from html import escape
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#6a3d9a", "#56b4e9", "#8c564b")
 WIDTH, HEIGHT = 560.0, 240.0
-LEFT, RIGHT, TOP, BOTTOM = 48.0, 12.0, 12.0, 34.0
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 18.0, 12.0, 34.0  # right: half of the last number
 
 
 def colour(number: int) -> str:
