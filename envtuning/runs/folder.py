@@ -39,6 +39,7 @@ from engineers.sentences import in_sentences
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.spec import RunSpec
+from envtuning.worlds import UnknownWorld
 from envtuning.worlds.episodes import Amounts, Episode
 from envtuning.worlds.world import World
 
@@ -374,9 +375,18 @@ def _load(model: Any, path: Path) -> Any:
     try:
         return model.model_validate_json(written)
     except ValidationError as error:
+        if _world_is_missing(error):
+            raise RunError(
+                f"{path}: {in_sentences(error)}; install the run's world, or start where its module can be imported"
+            ) from error
         raise RunError(
             f"{path} is damaged or from another version ({in_sentences(error)}): {checked.REMEDY}"
         ) from error
+
+
+def _world_is_missing(error: ValidationError) -> bool:
+    causes = [getattr(fault.get("ctx", {}).get("error"), "__cause__", None) for fault in error.errors()]
+    return any(isinstance(cause, UnknownWorld) for cause in causes)
 
 
 def _versions() -> dict[str, str]:

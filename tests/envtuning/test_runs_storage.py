@@ -137,6 +137,15 @@ def test_every_key_of_a_runs_file_says_what_it_is():
     assert unsaid == {"Stage.name"}
 
 
+def test_a_run_whose_world_is_not_installed_is_not_called_damaged(spec, tmp_path):
+    run = RunFolder.create(tmp_path / "run", spec)
+    text = (run.path / "run.json").read_text()
+    checked.write_text(run.path / "run.json", text.replace('"name": "lakes"', '"name": "nobodys_module:World"', 1))
+    with pytest.raises(RunError, match=r"No module named 'nobodys_module'.*; install the run's world") as told:
+        _ = RunFolder(run.path).spec
+    assert "damaged" not in str(told.value)
+
+
 def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):
     run = RunFolder.create(tmp_path / "run", spec)
     text = (run.path / "run.json").read_text()
