@@ -77,7 +77,7 @@ class Training:
 def rows(trainee: PPOTrainee) -> dict[str, Any]:
     """The suite's rows, overall and by number of agents."""
     tables = [played(trainee, 1.0, seed) for seed in range(TRIES)]
-    tries = [table.instances for table in tables]
+    tries = [table.per_instance for table in tables]
     best = {
         f"best of {TRIES}, valid": 100 * float(np.mean([any(record.valid for record in each) for each in zip(*tries)])),
         f"best of {TRIES}, optimal": 100

@@ -140,3 +140,15 @@ def test_the_update_is_the_gradient_of_the_clipped_surrogate():
             assert weight.grad.view(-1)[index].item() == pytest.approx((above - below) / (2 * step), abs=1e-6)
         norm += float((weight.grad**2).sum())
     assert seen["grad_norm"] == pytest.approx(norm**0.5)
+
+
+def test_the_papers_row_has_every_column(monkeypatch):
+    from benchmarks import papers_row
+
+    monkeypatch.setattr(papers_row, "SUITE", "quick")
+    monkeypatch.setattr(papers_row, "TRIES", 2)
+    trainee = papers_row.PPOTrainee(room={"max_size": 10, "max_agents": 5}, exclude=[], seed=0)
+    found = papers_row.rows(trainee)
+    assert found["sampled"]["overall"]["valid"] <= found["best of 2, valid"] <= 100
+    assert found["best of 2, optimal"] <= found["best of 2, valid"]
+    assert [row["group"]["agents"] for row in found["greedy"]["by agents"]] == [3, 4, 5]
