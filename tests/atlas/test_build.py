@@ -19,9 +19,9 @@ def files(folder):
 
 @pytest.mark.prove  # `make test` builds twice in one process, the second time with kills
 def test_two_builds_are_identical_in_one_process_and_in_two(spec, stored, tmp_path):
-    build(spec, tmp_path / "again", tmp_path / "work", seeds=spec.seeds[:2], jobs=2)
-    assert len(files(tmp_path / "again")) == 2 * 2
-    assert files(tmp_path / "again").items() < files(stored).items()
+    build(spec, tmp_path / "again", tmp_path / "work", jobs=2)
+    assert len(files(tmp_path / "again")) == 2 * len(spec.seeds)
+    assert files(tmp_path / "again") == files(stored)
     assert not any((tmp_path / "work" / spec.name).iterdir())
 
 
@@ -31,7 +31,7 @@ def test_a_build_that_is_killed_goes_on_and_ends_alike(spec, stored, tmp_path, m
     class Killed(BaseException):
         pass
 
-    lives = iter([1, 4, 0, 7])
+    lives = iter([1, 7])
 
     def until_killed():
         left = next(lives, None)
@@ -45,7 +45,7 @@ def test_a_build_that_is_killed_goes_on_and_ends_alike(spec, stored, tmp_path, m
 
         return ended
 
-    for _ in range(4):
+    for _ in range(2):
         with pytest.raises(Killed):
             build_seed(spec, tmp_path / "out", tmp_path / "work", spec.seeds[0], until_killed())
         assert not is_stored(tmp_path / "out", spec.seeds[0])

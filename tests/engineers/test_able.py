@@ -121,7 +121,7 @@ def test_what_is_not_editable_is_nothing_to_turn():
 def test_a_space_makes_a_number_one_that_can_be_turned_and_is_checked():
     engineers.make("uniform", space={"wind": (0, 3)}).raise_unless_able(Open())
     for name in ("uniform", "server/http://localhost:1/v1#m", "human"):
-        with pytest.raises(KnobError, match="space winds is no knob of Open"):
+        with pytest.raises(KnobError, match="space winds is not a knob of Open"):
             engineers.make(name, space={"winds": (0, 3)}).raise_unless_able(Open())
 
 

@@ -245,7 +245,7 @@ def test_a_run_of_an_earlier_version_warns_and_goes_on(whole, half, tmp_path):
     (run / checked.NAME).unlink()
     code, said = told(["resume", str(run)])
     assert code == 0
-    assert "has no checksums.json, as runs of earlier versions" in said
+    assert "has no checksums.json, like runs of earlier versions" in said
     assert outcome(run) == outcome(whole)
 
 
