@@ -98,6 +98,14 @@ def hardest(figures: Figures) -> str:
     )
 
 
+def both(row: Figures) -> str:
+    return f"{row['valid']:.2f} / {row['optimal']:.2f}"
+
+
+def ppo_row(figures: Figures, how: str) -> str:
+    return f"{how} ‡ | " + " | ".join(both(row) for row in figures[how]["by agents"])
+
+
 def out_of_time(figures: Figures) -> str:
     late = [
         row for row in figures["rows"] if all(peer["candidates"] < row["candidates"] for peer in row["peers"].values())
@@ -172,6 +180,13 @@ SUITE = [
         for n in ("a solver", "text", "a network")
     ),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "PIBT", "PIBT")),
+    Claim(INSTANCES, "papers_row", lambda f: ppo_row(f, "greedy")),
+    Claim(INSTANCES, "papers_row", lambda f: ppo_row(f, "sampled")),
+    Claim(INSTANCES, "papers_row", lambda f: f"{f['training']['env_steps'] / 1e6:.1f} million env steps"),
+    Claim(INSTANCES, "papers_row", lambda f: f"greedy {both(f['greedy']['overall'])}…sampled {both(f['sampled']['overall'])}…"
+          f"{f['best of 8, valid']:.2f} / {f['best of 8, optimal']:.2f}"),
+    Claim(PAPERS, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.2f} % greedily and {f['best of 8, valid']:.2f} %"),
+    Claim(README, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.0f} % valid greedily, {f['best of 8, valid']:.0f} %"),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "greedy, ignoring the others", "greedy…")),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "random walk", "random walk…")),
 ]  # fmt: skip
