@@ -62,6 +62,8 @@ def sb3(figures: Figures, other: str) -> float:
 
 THROUGHPUT = [
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, POGEMA):.0f}×…caller's to keep {goal(f, KEPT):.0f}×"),
+    Claim(README, "cold_start", lambda f: f"about {f['cpu_seconds']['first step']['now']:.0f} s of CPU to the first step…"
+          f"about {f['cpu_seconds']['first boards and plan']['now']:.0f} s"),
     Claim(README, "throughput_ratios", random_moves),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, '64 agents, 32×32, 11×11 windows, over POGEMA'):.0f}×"),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, ICE):.1f}×…{goal(f, 'the same, random actions and resets'):.1f}×…"
