@@ -62,8 +62,8 @@ def sb3(figures: Figures, other: str) -> float:
 
 THROUGHPUT = [
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, POGEMA):.0f}×…caller's to keep {goal(f, KEPT):.0f}×"),
-    Claim(README, "cold_start", lambda f: f"about {f['cpu_seconds']['first step']['now']:.0f} s of CPU to the first step…"
-          f"about {f['cpu_seconds']['first boards and plan']['now']:.0f} s"),
+    Claim(README, "cold_start", lambda f: f"about {f['cpu_seconds']['first step']['now']:.0f} seconds of CPU to the first step…"
+          f"about {f['cpu_seconds']['first boards and plan']['now']:.0f} seconds"),
     Claim(README, "throughput_ratios", random_moves),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, '64 agents, 32×32, 11×11 windows, over POGEMA'):.0f}×"),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, ICE):.1f}×…{goal(f, 'the same, random actions and resets'):.1f}×…"
@@ -366,5 +366,5 @@ def test_every_figure_in_the_readmes_table_is_stored():
     table = re.sub(rf"about [\d.]+×[^,|]*{re.escape(NOT_STORED)}", "", table)
     measured = [line.split(" | ")[1] for line in table.splitlines()[2:]]
     claimed = " ".join(claim.said(figures_of(claim.result)) for claim in CLAIMS if claim.page == README)
-    number = re.compile(r"[\d.]+(?=×(?!\d)|–| s)")
+    number = re.compile(r"[\d.]+(?=×(?!\d)|–| s\b)")
     assert {found for cell in measured for found in number.findall(cell)} == set(number.findall(claimed))
