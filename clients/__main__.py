@@ -6,7 +6,7 @@
     python -m clients --cache FOLDER       keep the environments there for the next time
 
 Figures go to benchmarks/results/clients.json, the table to docs/compatibility.md. A client without a package (EPyMARL) is fetched
-at a commit, or taken from the checkout that EPYMARL_SOURCE names. With TORCH_INDEX, torch comes from that index.
+at a commit, or taken from the checkout that EPYMARL_SOURCE names, or a copy of it with a file COMMIT. With TORCH_INDEX, torch comes from that index.
 """
 
 from __future__ import annotations

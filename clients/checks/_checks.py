@@ -37,9 +37,10 @@ def run(namespace: Mapping[str, Any]) -> None:
 
 
 def commit_of(folder: str) -> str:
-    """The commit that is checked out there; "a copy" of unknown version where it is no checkout of its own."""
+    """The commit that is checked out there. Of a copy that is no checkout, the one that its file COMMIT names, if any."""
     if not (Path(folder) / ".git").exists():
-        return "a copy of unknown version"
+        named = Path(folder) / "COMMIT"
+        return f"{named.read_text().strip()[:12]} (a copy)" if named.exists() else "a copy of unknown version"
     asked = subprocess.run(
         ["git", "-C", folder, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
     )
