@@ -21,10 +21,10 @@ from engineers.model.context import Context, context_named
 from engineers.model.prompt import build_prompt, require_templates
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
-from engineers.model.wire import WireForm
+from engineers.model.wire import WireForm, form_of
 from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
-from engineers.space import Space, checked_space, raise_unless_knobs
+from engineers.space import Space, checked_space
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -53,15 +53,13 @@ class HumanEngineer:
 
     def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change, or not those of ``space``."""
-        raise_unless_knobs(self.space, current)
-        WireForm(current, editable)
+        form_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
-        raise_unless_knobs(self.space, current)
-        form = WireForm(current, editable)
+        form = form_of(current, editable, self.space)
         answer_file = self._lay_out(report, form)
         self.say(f"Stage {report.stage} is done: read {answer_file.parent / 'report.md'}, edit and save {answer_file}.")
         begin, seen, settling = time.monotonic(), _untouched(answer_file, form), None

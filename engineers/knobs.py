@@ -169,11 +169,17 @@ def changes(old: BaseModel, new: BaseModel) -> list[tuple[tuple[str, ...], Any, 
     """Every leaf that differs: (path, old, new), with None where one side has no such leaf."""
     before, after = dump(old), dump(new)
     paths = dict.fromkeys([*_paths(before), *_paths(after)])
-    pairs = ((path, _get_or_none(before, path), _get_or_none(after, path)) for path in paths)
+    pairs = ((path, get_or_none(before, path), get_or_none(after, path)) for path in paths)
     return [(path, a, b) for path, a, b in pairs if a != b]
 
 
-def _get_or_none(data: Any, path: tuple[str, ...]) -> Any:
+def leaves(data: Any) -> dict[str, Any]:
+    """{"slices.6.share": 0.5}: every leaf of JSON data by its dotted path."""
+    return {".".join(path): get(data, path) for path in _paths(data)}
+
+
+def get_or_none(data: Any, path: Sequence[str]) -> Any:
+    """The value at a path of JSON data; None where there is none."""
     try:
         return get(data, path)
     except (KeyError, IndexError, TypeError, ValueError):

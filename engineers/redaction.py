@@ -22,21 +22,19 @@ _LOOKS_LIKE_A_KEY = re.compile(
 _FILE_PATH = re.compile(
     r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|[A-Za-z]:(?:[\\/][\w.@+\-]+){2,}|(?:/[\w.@+\-]+){2,})[\\/]?"
 )
-_HOMES = ("home", "Users", "root")
+_HOMES = frozenset(["home", "Users", "root"])
 # Where paths of a machine begin. A report may be about paths of its own, of files that an environment only plays.
-_MACHINE = frozenset(
+_MACHINE = _HOMES | frozenset(
     [
         "Applications",
         "Library",
         "System",
-        "Users",
         "Volumes",
         "bin",
         "boot",
         "data",
         "dev",
         "etc",
-        "home",
         "lib",
         "lib64",
         "lost+found",
@@ -46,7 +44,6 @@ _MACHINE = frozenset(
         "opt",
         "private",
         "proc",
-        "root",
         "run",
         "sbin",
         "scratch",

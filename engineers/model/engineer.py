@@ -19,12 +19,12 @@ from engineers.model.prompt import build_prompt, build_reask, build_summary_prom
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript
-from engineers.model.wire import WireForm
+from engineers.model.wire import WireForm, form_of
 from engineers.proposal import Change, Proposal, Usage
 from engineers.redaction import redact, scrub
 from engineers.registry import require_common
 from engineers.report import StageReport
-from engineers.space import Space, checked_space, raise_unless_knobs
+from engineers.space import Space, checked_space
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -74,8 +74,7 @@ class ModelEngineer:
 
     def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change, or not those of ``space``."""
-        raise_unless_knobs(self.space, current)
-        WireForm(current, editable)
+        form_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -84,9 +83,8 @@ class ModelEngineer:
 
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
         """
-        raise_unless_knobs(self.space, current)
+        form = form_of(current, editable, self.space)
         dialogue = _Dialogue(self, report.stage)
-        form = WireForm(current, editable)
         try:
             messages = self._opening(dialogue, report, form)
             while dialogue.may_ask("proposal"):

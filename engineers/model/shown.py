@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engineers.knobs import Knob, find_knobs
+from engineers.knobs import Knob, find_knobs, get_or_none, leaves
 from engineers.model.wire import WireForm
 from engineers.report import StageRecord
 from engineers.roles import find_slices
@@ -21,7 +21,7 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
     kinds: dict[str, list[Knob]] = {}
     for knob in knobs:
         kinds.setdefault(knob.pattern, []).append(knob)
-    aims = flat(target)
+    aims = leaves(target)
     return [
         f"{pattern}{_keys(same)}: {same[0].schema['description']} {_bounds(same[0])}{_sensible(same, space, aims)}."
         for pattern, same in kinds.items()
@@ -85,7 +85,7 @@ class ShownConfigs:
         """The part that an answer may write; keys that the config does not have are left out."""
         kept: dict[str, Any] = {}
         for path in self.paths:
-            if (value := _at(config, path)) is not None:
+            if (value := get_or_none(config, path)) is not None:
                 place = kept
                 for key in path[:-1]:
                     place = place.setdefault(key, {})
@@ -108,7 +108,7 @@ class ShownConfigs:
         was_off, is_off = self._off(before.config), self._off(record.config)
         turned = []
         for path in self.paths:
-            old, new = _at(before.config, path), _at(record.config, path)
+            old, new = get_or_none(before.config, path), get_or_none(record.config, path)
             name, is_share = ".".join(path), path in shares
             if path[:-1] in is_off and not is_share:
                 continue  # nothing is drawn by it
@@ -120,9 +120,9 @@ class ShownConfigs:
 
     def fixed(self, target: Mapping[str, Any]) -> str:
         """What else the target says, once where its slices agree; beside it what training has, where that differs."""
-        editable, here = {".".join(path) for path in self.paths}, flat(self.in_use(self.trained_on))
+        editable, here = {".".join(path) for path in self.paths}, leaves(self.in_use(self.trained_on))
         said: dict[str, dict[str, str]] = {}
-        for name, value in flat(self.in_use(target)).items():
+        for name, value in leaves(self.in_use(target)).items():
             if name not in editable:
                 text = compact(value) if value is not None else f"null ({self.meanings.get(name, 'not set')})"
                 other = f" (training has {compact(here[name])})" if here.get(name, value) != value else ""
@@ -135,16 +135,16 @@ class ShownConfigs:
 
     def asked(self) -> dict[str, dict[str, float]]:
         """What training was to be drawn by: per slice its part of the data, and its numbers under their fields' names."""
-        shares = {piece.name: float(_at(self.trained_on, share.path) or 0.0) for piece, share in self.slices}
+        shares = {piece.name: float(get_or_none(self.trained_on, share.path) or 0.0) for piece, share in self.slices}
         total = sum(shares.values()) or 1.0
         numbers = {
-            piece.name: {knob.field: _at(self.trained_on, knob.path) for knob in piece.difficulties}
+            piece.name: {knob.field: get_or_none(self.trained_on, knob.path) for knob in piece.difficulties}
             for piece, _ in self.slices
         }
         return {name: numbers[name] | {"share": weight / total} for name, weight in shares.items()}
 
     def _off(self, config: Mapping[str, Any]) -> set[tuple[str, ...]]:
-        return {share.group for _, share in self.slices if _at(config, share.path) == 0}
+        return {share.group for _, share in self.slices if get_or_none(config, share.path) == 0}
 
     def _starred(self, name: str) -> str:
         for _, share in self.slices:
@@ -163,27 +163,12 @@ def drawn(stats: Mapping[str, float], asked: Mapping[str, float]) -> str:
     )
 
 
-def _at(config: Mapping[str, Any], path: Sequence[str]) -> Any:
-    value: Any = config
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
 def _without(config: Mapping[str, Any], groups: set[tuple[str, ...]], place: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
         key: _without(value, groups, (*place, key)) if isinstance(value, Mapping) else value
         for key, value in config.items()
         if (*place, key) not in groups
     }
-
-
-def flat(config: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """{"slices.6.share": 0.5}"""
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        found |= flat(value, f"{place}{key}.") if isinstance(value, dict) else {f"{place}{key}": value}
-    return found
 
 
 def compact(value: Any) -> str:

@@ -16,6 +16,7 @@ from engineers.knobs import Knob, KnobError, changes, dump, find_knobs, get, wit
 from engineers.model.replies import ReplyError, encodable
 from engineers.proposal import Change
 from engineers.redaction import scrub
+from engineers.space import Space, raise_unless_knobs
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -101,6 +102,12 @@ class WireForm(Generic[ConfigT]):
             Change(path=".".join(path), old=old, new=new, reason=said.get(".".join(path), ""))
             for path, old, new in changes(self.current, config)
         ]
+
+
+def form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
+    """The form of a question; raises ``KnobError`` for a config without knobs to change, or without those of ``space``."""
+    raise_unless_knobs(space, current)
+    return WireForm(current, editable)
 
 
 def _closed(properties: dict[str, Any], description: str) -> dict[str, Any]:

@@ -39,8 +39,8 @@ from engineers.sentences import in_sentences
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.spec import RunSpec
-from envtuning.worlds import UnknownWorld
 from envtuning.worlds.episodes import Amounts, Episode
+from envtuning.worlds.registry import UnknownWorld
 from envtuning.worlds.world import World
 
 FORMAT = 2
@@ -385,8 +385,7 @@ def _load(model: Any, path: Path) -> Any:
 
 
 def _world_is_missing(error: ValidationError) -> bool:
-    causes = [getattr(fault.get("ctx", {}).get("error"), "__cause__", None) for fault in error.errors()]
-    return any(isinstance(cause, UnknownWorld) for cause in causes)
+    return any(isinstance(fault.get("ctx", {}).get("error"), UnknownWorld) for fault in error.errors())
 
 
 def _versions() -> dict[str, str]:

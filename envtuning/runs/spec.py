@@ -86,10 +86,7 @@ class RunSpec(Frozen):
     @field_validator("world")
     @classmethod
     def _can_be_made(cls, world: WorldSpec) -> WorldSpec:
-        try:
-            _ = world.made
-        except UnknownWorld as error:
-            raise ValueError(str(error)) from error
+        _ = world.made
         return world
 
     @field_validator("target", mode="before")

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from engineers.knobs import leaves
 from engineers.model.transcript import Exchange
 from engineers.proposal import Usage
 from engineers.report import SliceResult, StageReport, wilson
@@ -119,7 +120,7 @@ class RunView:
 
     def knobs(self) -> list[KnobRow]:
         """Every knob of the configs, one cell a stage; rows that no stage has are absent."""
-        flat = [flatten(stage.chosen.config.model_dump(mode="json")) for stage in self.stages]
+        flat = [leaves(stage.chosen.config.model_dump(mode="json")) for stage in self.stages]
         paths = sorted(
             {path for one in flat for path in one}, key=lambda path: [natural_key(part) for part in path.split(".")]
         )
@@ -169,13 +170,3 @@ def view_run(path: str | Path) -> RunView:
         test={"first": test.first, "last": test.last} if test else {},
         incidents=run.incidents(),
     )
-
-
-def flatten(config: Any, path: str = "") -> dict[str, Any]:
-    """Nested dicts to dotted paths."""
-    if not isinstance(config, dict):
-        return {path: config}
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        flat |= flatten(value, f"{path}.{key}" if path else str(key))
-    return flat

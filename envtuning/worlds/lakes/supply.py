@@ -35,6 +35,7 @@ def raise_unless_enough(
     strata = strata_of(config)
     kind_of = strata.sequence(count)
     held_out, own = excluded_keys(exclude), np.empty(0, np.uint64) if drawn is None else canonical_keys(drawn)
+    now = np.union1d(held_out, own)
     for number in np.unique(kind_of).tolist():
         kind, needed = strata.kinds[number], int((kind_of == number).sum())
         met = () if drawn is None else own[kind_of == number].tolist()
@@ -44,7 +45,6 @@ def raise_unless_enough(
             raise TooFewCases(
                 f"{_named(kind)}: a set needs {needed:,} different boards and there are {total:,}{taken}: {_REMEDY}"
             )
-        now = np.union1d(held_out, own)
         if drawn is not None and not _different(kind, 1, seed=seed, excluded=now):
             total = _total(kind, 0, seed, now)
             raise TooFewCases(
