@@ -42,9 +42,11 @@ TEST = mfl.LakeConfig.single(4, 2, hole_ratio=0.2)  # 3×3 has too few boards to
 ARMS = ("warm start", "continued supervision", "rejection fine-tuning", "GRPO, random rewards", "GRPO")
 SMALL = {
     "learning_rate": 1e-4,
+    "beta": 0.0,  # no reference model: a third less arithmetic, and seed 0 lost nothing without it
+    "temperature": 0.6,  # nearer to the greedy replies that are asked for in the end
     "max_completion_length": 40,
-    "per_device_train_batch_size": 64,
-    "gradient_accumulation_steps": 1,
+    "per_device_train_batch_size": 256,
+    "gradient_accumulation_steps": 2,  # one update for 512 replies
     "steps_per_generation": 2,
 }
 
@@ -117,7 +119,7 @@ class Study:
         prompts = learner.prompts_for(self.grpo_samples)
         rows = rows_of(CONFIG, prompts, 1_000 + seed, style="short", exclude=self.keys)
         talks = [row["prompt"] for row in rows for _ in range(learner.options.group)]
-        replies = learner.policy(temperature=1.0).reply(talks, seed=seed)
+        replies = learner.policy(temperature=SMALL["temperature"]).reply(talks, seed=seed)
         metadata = [row["metadata"] for row in rows for _ in range(learner.options.group)]
         good = [
             (talk, reply.text)
@@ -191,7 +193,7 @@ def main(say: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="1,2,3,4,5", help="warm starts, one run of each arm from each")
     parser.add_argument("--samples", type=int, default=32_768, help="boards that a warm start is taught")
-    parser.add_argument("--grpo-samples", type=int, default=8_192, help="replies that GRPO and rejection may sample")
+    parser.add_argument("--grpo-samples", type=int, default=65_536, help="replies that GRPO and rejection may sample")
     parser.add_argument("--boards", type=int, default=2_000, help="held-out boards")
     parser.add_argument("--best-of-boards", type=int, default=400, help="of these, boards that are asked 16 times")
     parser.add_argument("--out", type=Path, default=Path("runs/grpo"), help="folder of what is done so far")

@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, required=True, help="a folder that `envtuning pretrain` made")
     parser.add_argument("--rounds", type=int, default=5, help="stretches of each")
-    parser.add_argument("--batches", type=int, default=2, help="batches of 128 replies in a stretch")
+    parser.add_argument("--batches", type=int, default=1, help="batches of replies in a stretch")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     random.seed(0)
