@@ -182,7 +182,7 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
     if name is not None:
         data.setdefault("name", name)
     if (base := data.pop("extends", None)) is not None:
-        if not isinstance(base, str) or base not in preset_names():
+        if base not in preset_names():
             raise SpecError(f"{origin} extends {base!r}: the presets are {', '.join(preset_names())}")
         data = read_mapping(preset_text(base)) | data  # whole sections are replaced, nothing is merged inside one
     data = _unshared(data)  # or a change of one place would change every place that YAML's anchors made the same

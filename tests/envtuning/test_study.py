@@ -16,10 +16,11 @@ from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies import beyond
+from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
 from envtuning.studies.study import _ready, execute, plan, run_folders
-from envtuning.studies.summary import as_json, markdown, notes, said, summarise
+from envtuning.studies.summary import Paired, as_json, difference, markdown, notes, said, summarise
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,13 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     assert "n was chosen without a pilot." in text
     assert "Preregistered runs that are not finished: uniform 1; rules 1; written 1." in text
     assert json.loads(json.dumps(as_json(summary)))["rows"][0]["arm"] == "uniform"
+
+
+def test_a_difference_is_written_with_its_signs():
+    seeds, cases, even = Interval(0.14, 0.116, 0.168), Interval(0.14, -0.02, 0.172), Interval(0.5, None, None)
+    assert difference(Paired(3, seeds, cases, even, 2)) == "+14.0 (+11.6, +16.8) [-2.0, +17.2]"
+    assert difference(Paired(1, even, even, even, 1)) == "+50.0"
+    assert said(seeds) == "14.0 (11.6, 16.8)"
 
 
 def test_arms_that_begin_alike_share_their_first_stage(arms, tmp_path):

@@ -49,6 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/model/structured": ("tests/engineers/backends/test_structured.py",),
     "engineers/cli.py": ("tests/engineers/test_cli.py",),
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
+    "envtuning/base_help.py": ("tests/project/test_base_help.py",),
     "envtuning/cli": ("tests/envtuning/test_cli.py", "tests/envtuning/test_hostile_files.py"),
     "envtuning/loop": (
         "tests/envtuning/test_transitions.py",
