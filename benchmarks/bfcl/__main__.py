@@ -7,8 +7,18 @@ import importlib
 import json
 
 from benchmarks._record import record
+from engineers.ending import ends_when_asked
 
-TABLES = ("ground-truth", "agreement", "baselines", "memory", "actionability", "ablations")
+TABLES = (
+    "ground-truth",
+    "agreement",
+    "baselines",
+    "memory",
+    "actionability",
+    "four-stages",
+    "ablations",
+    "language",
+)
 
 
 def main() -> None:
@@ -16,17 +26,21 @@ def main() -> None:
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--version", default="v4", choices=["v4", "v3-paper"], help="one per process")
     parser.add_argument("--no-record", action="store_true", help="print only")
+    parser.add_argument("--json", action="store_true", help="print all figures as they are stored, instead of a table")
     parser.add_argument("--fork", help="actionability: a folder of tool classes whose messages get rows of their own")
     parser.add_argument("--traces", help="actionability: a stage's episodes.json, whose mistakes weight the rows")
     parser.add_argument("--out", help="ablations: where the runs are kept; finished ones are not run again")
     arguments = parser.parse_args()
-    figures = importlib.import_module(f"benchmarks.bfcl.{arguments.table.replace('-', '_')}").run(
-        arguments.version, **{name: given for name in ("fork", "traces", "out") if (given := getattr(arguments, name))}
-    )
-    print(json.dumps(figures, indent=1))
+    name = arguments.table.replace("-", "_")
+    module = importlib.import_module(f"benchmarks.bfcl.{name}")
+    options = {option: given for option in ("fork", "traces", "out") if (given := getattr(arguments, option))}
+    figures = module.run(arguments.version, **options)
+    as_table = hasattr(module, "table") and not arguments.json
+    print(module.table(figures) if as_table else json.dumps(figures, indent=1))
     if not arguments.no_record:
-        record(f"bfcl_{arguments.table.replace('-', '_')}_{arguments.version}", figures)
+        record(f"bfcl_{name}_{arguments.version}", figures)
 
 
 if __name__ == "__main__":
-    main()
+    with ends_when_asked("interrupted"):
+        main()

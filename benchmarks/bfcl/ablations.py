@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bfcl.baselines import shown
+from benchmarks.bfcl.text_table import aligned, ranged
 from envtuning.loop.run import start
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import RunSpec, load_spec
@@ -56,12 +57,16 @@ def spec_of(version: Version, changes: dict[str, Any]) -> RunSpec:
 def arm(version: Version, folder: Path, changes: dict[str, Any]) -> dict[str, Any]:
     """One run to its end; one that is finished is read."""
     done = start(spec_of(version, changes), folder)
-    last = done.stage(len(done.done_stages) - 1)
     return {
         "changes": changes,
         "stages": [stage_row(done, number) for number in range(len(done.done_stages))],
-        "test": tested(done, MenuPolicy(np.load(last.checkpoint / "weights.npy"))),
+        "test": tested(done, last_policy(done)),
     }
+
+
+def last_policy(run: RunFolder) -> MenuPolicy:
+    """Of the last stage's checkpoint."""
+    return MenuPolicy(np.load(run.stage(len(run.done_stages) - 1).checkpoint / "weights.npy"))
 
 
 def stage_row(run: RunFolder, number: int) -> dict[str, Any]:
@@ -70,6 +75,12 @@ def stage_row(run: RunFolder, number: int) -> dict[str, Any]:
     assert done is not None
     validated = {name: round(value, 4) for name, value in done.metrics.items()}
     return {"ended": done.reason, "episodes": done.spent["episodes"], "validation": validated}
+
+
+def table(figures: dict[str, Any]) -> str:
+    rates = list(figures["test"]["no-op"])
+    rows = [[name, *(ranged(*row[rate]) for rate in rates)] for name, row in figures["test"].items()]
+    return aligned(["test, 95 % intervals over scenarios", *rates], rows)
 
 
 def tested(run: RunFolder, policy: Any) -> dict[str, list[float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from benchmarks.bfcl.text_table import aligned, percent
 from benchmarks.bfcl.traces import kinds_in, reweighted
 from envtuning.worlds.bfcl.actionability.halves import half_of
 from envtuning.worlds.bfcl.actionability.measure import (
@@ -76,6 +77,25 @@ def run(
         "silent harmful faults": _table(every, outcomes, lambda sample: not sample.visible),
         "where something is missing": _abstention(package, rows),
     }
+
+
+def table(figures: dict[str, Any]) -> str:
+    """What each row recovers from, in percent; faults without a stock message are in the last column. The JSON has more."""
+    columns = figures["visible harmful faults"] | {
+        "not looked at": figures["by half"]["not looked at"],
+        "silent": figures["silent harmful faults"],
+    }
+    rows = [
+        [name, *(percent(rows[name]["micro"], rows[name]["interval"]) for rows in columns.values())]
+        for name in columns["silent"]
+    ]
+    weighted = figures["weighted by traces"]["rates"]
+    blocks = [aligned(["faults recovered from, %", *columns], rows)]
+    if weighted:
+        blocks.append(
+            aligned(["weighted by traces, %", ""], [[name, f"{100 * rate:.1f}"] for name, rate in weighted.items()])
+        )
+    return "\n\n".join(blocks)
 
 
 def _table(samples: list[Sample], outcomes: dict[str, list[bool]], wanted: Any) -> dict[str, Any]:

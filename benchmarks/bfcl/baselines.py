@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.bfcl.text_table import aligned, ranged
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import SPLITS, Package, Version, load
 from envtuning.worlds.bfcl.rewards import generous_progress
@@ -14,6 +15,7 @@ from envtuning.worlds.bfcl.statistics import scenario_interval
 from envtuning.worlds.bfcl.tasks import load_tasks
 
 SHOWN = ("success", "progress", "syntax")
+GENEROUS = "generous_progress"  # what a mean over the turns that were reached would pay
 
 
 def run(version: Version, seed: int = 0) -> dict[str, Any]:
@@ -28,16 +30,28 @@ def run(version: Version, seed: int = 0) -> dict[str, Any]:
 
 
 def row(package: Package, split: str, writer: Writer, seed: int) -> dict[str, Any]:
-    scores: dict[str, list[float]] = {name: [] for name in (*SHOWN, "generous_progress")}
+    scores: dict[str, list[float]] = {name: [] for name in (*SHOWN, GENEROUS)}
     scenarios = []
     for task in load_tasks(package, split):
         generator = random.Random(f"{seed} {task.id}")
         talk = run_script(Conversation(package, task, tool_style="none"), writer(package, task, generator))
-        reached = talk.scores() | {"generous_progress": generous_progress(talk.records)}
+        reached = talk.scores() | {GENEROUS: generous_progress(talk.records)}
         for name, values in scores.items():
             values.append(reached[name])
         scenarios.append(task.scenario)
     return {name: shown(values, scenarios) for name, values in scores.items()}
+
+
+def table(figures: dict[str, Any]) -> str:
+    """A block for each score: a row for each policy, a column for each split."""
+    splits = figures["splits"]
+    return "\n\n".join(
+        aligned(
+            [score, *splits],
+            [[name, *(ranged(*rows[name][score]) for rows in splits.values())] for name in POLICIES],
+        )
+        for score in (*SHOWN, GENEROUS)
+    )
 
 
 def shown(values: Sequence[float], scenarios: Sequence[int]) -> list[float]:

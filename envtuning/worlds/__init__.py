@@ -4,6 +4,18 @@
 conversations at once.
 """
 
-from envtuning.worlds.registry import WORLDS, UnknownWorld, make_world
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from envtuning.worlds.registry import WORLDS, UnknownWorld, make_world
 
 __all__ = ["WORLDS", "UnknownWorld", "make_world"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when asked for: a world's own modules and commands need not wait for the loop's."""
+    if name not in __all__:
+        raise AttributeError(f"module 'envtuning.worlds' has no attribute {name!r}")
+    from envtuning.worlds import registry
+
+    return getattr(registry, name)

@@ -17,7 +17,7 @@ FASTEST_KNOWN_FLOOR = (
 
 def table(name: str, version: str) -> dict:
     """A table of the other version, made in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.bfcl", name, "--version", version, "--no-record"]
+    command = [sys.executable, "-m", "benchmarks.bfcl", name, "--version", version, "--no-record", "--json"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
 
 

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engineers import WireForm
-from envtuning.worlds.bfcl.__main__ import main as bfcl_command
 from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered, summary
 from envtuning.worlds.bfcl.actionability.readers import READERS
+from envtuning.worlds.bfcl.command import main as bfcl_command
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints, augment

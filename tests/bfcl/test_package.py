@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from envtuning.worlds.bfcl import package as packages
-from envtuning.worlds.bfcl.__main__ import main
+from envtuning.worlds.bfcl.command import main
 from envtuning.worlds.bfcl.package import PackageError, find, install_command, requirement, verify
 
 

@@ -45,13 +45,32 @@ def ended(script: str, *words: object, at: Path) -> subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("command", "arguments"), [("envtuning", ["presets"]), ("engineers", ["list"])])
-def test_a_command_ends_while_it_imports(tmp_path, number, command, arguments):
-    done = ended(SIGNALLED, int(number), "import", "pydantic", command, *arguments, at=tmp_path)
+@pytest.mark.parametrize(
+    ("command", "arguments", "imported"),
+    [
+        ("envtuning", ["presets"], "pydantic"),
+        ("engineers", ["list"], "pydantic"),
+        ("envtuning.worlds.bfcl", ["verify"], "envtuning.worlds.bfcl.package"),
+    ],
+)
+def test_a_command_ends_while_it_imports(tmp_path, number, command, arguments, imported):
+    done = ended(SIGNALLED, int(number), "import", imported, command, *arguments, at=tmp_path)
     assert done.returncode == ENDED, done.stderr
     assert done.stderr.startswith("interrupted")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["envtuning", "engineers", "envtuning.worlds.bfcl"])
+def test_a_command_imports_nothing_large_before_it_can_answer(command):
+    """What Python prints of its imports, in their order, up to the module that the answer needs."""
+    started = [sys.executable, "-m", command, "--help"]
+    timed = os.environ | {"PYTHONPROFILEIMPORTTIME": "1"}
+    said = subprocess.run(started, capture_output=True, text=True, check=True, env=timed, timeout=120).stderr
+    imported = [line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")]
+    before = imported[: imported.index("engineers.ending")]
+    assert "engineers" in before
+    assert not {"numpy", "gymnasium", "pydantic", "typer"} & set(before)
 
 
 RUDE = """

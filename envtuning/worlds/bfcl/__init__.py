@@ -4,9 +4,38 @@
 ``python -m envtuning.worlds.bfcl install`` gets it without its requirements.
 """
 
-from envtuning.worlds.bfcl.env import register_env
-from envtuning.worlds.bfcl.package import PackageError, load
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from envtuning.worlds.bfcl.package import PackageError, load
 
 __all__ = ["PackageError", "load"]
 
-register_env()
+ENV_ID = "BFCLMultiTurn-v0"
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when asked for: ``python -m envtuning.worlds.bfcl`` passes here before it can answer Ctrl-C."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from envtuning.worlds.bfcl import package
+
+    return getattr(package, name)
+
+
+def register_env() -> None:
+    """Make the id known to ``gym.make``, once."""
+    import gymnasium
+
+    if ENV_ID not in gymnasium.registry:
+        gymnasium.register(
+            ENV_ID,
+            entry_point="envtuning.worlds.bfcl.env:BFCLMultiTurnEnv",
+            order_enforce=False,  # the environment checks it
+            disable_env_checker=True,
+        )
+
+
+if sys.orig_argv[1:3] != ["-m", __name__]:  # the command makes no environment, and gymnasium takes long to import
+    register_env()

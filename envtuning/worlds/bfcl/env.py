@@ -18,7 +18,6 @@ from envtuning.worlds.bfcl.rewards import REWARDS, Reward
 from envtuning.worlds.bfcl.tasks import Task, find_task, load_tasks
 from envtuning.worlds.bfcl.transcript import failure_of
 
-ENV_ID = "BFCLMultiTurn-v0"
 MAX_OBSERVATION = 1_000_000  # characters
 CHARACTERS = " \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:,.[](){}=\"'-_/"
 
@@ -132,17 +131,6 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
             info |= scores | {"success": bool(scores["success"])}
             info |= {"failure": failure_of(talk), "trajectory": talk.trajectory, "departures": list(talk.departures)}
         return info
-
-
-def register_env() -> None:
-    """Make the id known to ``gym.make``, once."""
-    if ENV_ID not in gym.registry:
-        gym.register(
-            ENV_ID,
-            entry_point="envtuning.worlds.bfcl.env:BFCLMultiTurnEnv",
-            order_enforce=False,  # checked here
-            disable_env_checker=True,
-        )
 
 
 def _raise_unless(name: str, value: Any, known: Sequence[Any]) -> None:

@@ -1,0 +1,49 @@
+"""The preset's four stages once, whole, as ``envtuning run`` runs them: how long each takes, what it learns, the test at the end."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bfcl.ablations import last_policy, spec_of, stage_row, tested
+from benchmarks.bfcl.ablations import table as test_table
+from benchmarks.bfcl.text_table import aligned
+from envtuning.loop.run import start
+from envtuning.runs.folder import RunFolder
+from envtuning.worlds.bfcl.package import Version
+from envtuning.worlds.bfcl.scripted import DONE
+
+
+def run(version: Version) -> dict[str, Any]:
+    """CPU seconds of the run from its spec to its test; after it a policy that says nothing on the same test."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.process_time()
+        done = start(spec_of(version, {}), Path(folder) / "run")
+        took = time.process_time() - began
+        return {
+            "version": version,
+            "cpu_seconds": round(took, 1),
+            "stages": [named_row(done, number) for number in range(len(done.done_stages))],
+            "test": {"no-op": tested(done, lambda text: DONE), "after the last stage": tested(done, last_policy(done))},
+        }
+
+
+def named_row(run: RunFolder, number: int) -> dict[str, Any]:
+    return {"name": run.spec.stages[number].name} | stage_row(run, number)
+
+
+def table(figures: dict[str, Any]) -> str:
+    rates = list(figures["stages"][0]["validation"])
+    stages = [
+        [stage["name"], f"{stage['episodes']:,}", *(f"{stage['validation'][rate]:.3f}" for rate in rates)]
+        for stage in figures["stages"]
+    ]
+    return "\n\n".join(
+        [
+            aligned(["stage, validated at its end", "episodes", *rates], stages),
+            test_table(figures),
+            f"{figures['cpu_seconds']:.0f} seconds of CPU",
+        ]
+    )
