@@ -11,9 +11,7 @@ from benchmarks.bfcl.__main__ import TABLES
 STORED = {
     "baselines": ("repeat one call  0.825 (0.770–0.875)", "generous_progress"),
     "actionability": ("ours, by names", "97.7 (96.0–99.0)"),
-    "four-stages": ("all tasks, no hints", "seconds of CPU"),
     "ablations": ("untrained", "no KL"),
-    "language": ("groups with variance", "CPU seconds:"),
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 
 import pytest
 
@@ -19,7 +20,7 @@ from envtuning.worlds.bfcl.menu import DONE, choices, read_menu, shown
 from envtuning.worlds.bfcl.package import SPLITS
 from envtuning.worlds.bfcl.pool import TaskPool
 from envtuning.worlds.bfcl.splits import by_scenario
-from envtuning.worlds.bfcl.tasks import find_task, load_tasks
+from envtuning.worlds.bfcl.tasks import find_task, load_tasks, scenario_of
 from envtuning.worlds.bfcl.transcript import transcript
 from envtuning.worlds.bfcl.world import BFCLCases
 from envtuning.worlds.episodes import rates
@@ -67,6 +68,16 @@ def test_held_out_sets_are_of_their_scenarios_and_disjoint(world):
     assert world.draw(MENU, 10, seed=1, purpose="validation", exclude=()) == validation
     with pytest.raises(TooFewCases, match="20"):
         world.draw(MENU, 21, seed=1, purpose="validation", exclude=())
+
+
+def test_a_held_out_set_has_each_scenario_as_rarely_as_can_be(world):
+    """Then a run's intervals, which count tasks, count independent ones."""
+    test = world.draw(MENU, 25, seed=1, purpose="test", exclude=())
+    assert len(test) == len(test.fingerprints()) == 100
+    validation = world.draw(MENU, 12, seed=1, purpose="validation", exclude=())
+    times = Counter(map(scenario_of, validation.ids))
+    assert len(times) == 20
+    assert set(times.values()) == {2, 3}
 
 
 @pytest.mark.parametrize("config", [MENU, BASE], ids=["every split", "base"])

@@ -331,7 +331,7 @@ TOOL_USE = [
           f"{reader(f, 'stock, by names'):.1f} %…{reader(f, 'stock, one by one'):.1f} %"),
     Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"{reader(f, 'ours, by names'):.1f} % of visible harmful faults…"
           f"{reader(f, 'stock, by names'):.1f} %"),
-    *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL")),
+    *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
 CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *TOOL_USE]

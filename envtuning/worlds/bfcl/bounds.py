@@ -1,4 +1,4 @@
-"""``over_bounds``: arguments that would keep a whitelisted tool busy for ever or fill the memory, found before the call.
+"""``over_bounds``: finds arguments with which a whitelisted tool would run for ever or fill the memory, before the call is made.
 
 Each bound is far above anything a task needs. A call that exceeds one is not run, and the episode records it in ``departures``,
 because the official executor would have run it.

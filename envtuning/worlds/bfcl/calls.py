@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Calls:
-    """Tools to be called, in this order."""
+    """Calls to be made, in this order."""
 
     calls: tuple[Call, ...]
 

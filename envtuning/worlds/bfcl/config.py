@@ -15,7 +15,7 @@ Weight = Annotated[
     Field(
         ge=0.0,
         le=1.0,
-        description="How often tasks with this tool class are drawn; a task with several counts by the least of them.",
+        description="How often tasks with this tool class are drawn; a task with several classes has the smallest of their weights.",
         json_schema_extra={"role": "none"},
     ),
 ]

@@ -1,7 +1,7 @@
-"""``teach``: a small language model made from nothing and taught the ground truth's calls of some training tasks.
+"""``teach``: makes a small language model with random weights and teaches it the ground-truth calls of some training tasks.
 
-Not to be good at the benchmark, but so that GRPO on these tasks has groups in which some replies are right and some are not: a
-model with random weights is never paid. Needs the extra grpo.
+The model is not meant to be good at the benchmark. GRPO learns only from groups in which some replies are right and some are not, and a
+model with random weights is never right. Needs the extra grpo.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Messages = list[dict[str, str]]
 
 
 def lesson(package: Package, task: Task, tool_style: ToolStyle) -> Messages:
-    """The task's conversation as the ground truth has it, to its last answer."""
+    """The task's whole conversation, with the ground truth's calls as the agent's replies."""
     talk = Conversation(package, task, tool_style=tool_style)
     messages: Messages = []
     for replies in ground_truth(package, task, random.Random(0)):
@@ -35,9 +35,9 @@ def lesson(package: Package, task: Task, tool_style: ToolStyle) -> Messages:
 
 
 def stumble(package: Package, task: Task, tool_style: ToolStyle, generator: random.Random) -> Messages:
-    """The conversation of somebody whose calls break off, and who then ends the turn; the broken calls are marked ``untaught``.
+    """A conversation in which each reply with calls breaks off and the turn then ends; the broken replies are marked ``untaught``.
 
-    A model that has only seen calls that went well continues for ever after its first mistake.
+    A model that has seen only calls that went well would go on calling for ever after its first mistake.
     """
     talk = Conversation(package, task, tool_style=tool_style)
     messages: Messages = []
@@ -51,7 +51,7 @@ def stumble(package: Package, task: Task, tool_style: ToolStyle, generator: rand
 
 
 def encoded(tokenizer: Any, messages: Messages) -> tuple[list[int], list[int]]:
-    """(ids, labels) of a conversation: what the assistant says is taught, and that it ends there."""
+    """(ids, labels) of a conversation. Taught are the assistant's words and the end of each of its replies."""
     ids: list[int] = []
     labels: list[int] = []
     for message in messages:

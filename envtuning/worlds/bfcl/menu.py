@@ -1,7 +1,7 @@
 """``choices``: what an agent may say next, as a short menu: the right thing among decoys.
 
-It is for policies that cannot write calls. With a menu the benchmark becomes a much easier task, multiple choice with the right call on
-the list: it proves that training, stages and reports work, and its figures are not results on the benchmark.
+It is for policies that cannot write calls. The menu turns the benchmark into a much easier task, multiple choice with the right call on
+the list. That is enough to show that training, stages and reports work; its figures are not results on the benchmark.
 """
 
 from __future__ import annotations

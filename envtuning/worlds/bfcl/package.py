@@ -42,7 +42,7 @@ INSTALL = "python -m envtuning.worlds.bfcl install"
 
 
 class PackageError(RuntimeError):
-    """The benchmark's package is absent, is not the one that was asked for, or a second version was asked for."""
+    """The benchmark's package is absent or is not the one that was asked for, or the process already uses the other version."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def fitting(package: Package, cut: Cut, part: Part, config: BFCLConfig, excluded
 
 
 def weight_of(task: Task, config: BFCLConfig) -> float:
-    """By its tool classes: a class that is not named weighs 1."""
+    """The smallest weight among the task's tool classes; a class that the config does not name has weight 1."""
     return min(config.tools.get(name, 1.0) for name in task.classes)
 
 

@@ -22,7 +22,7 @@ DONE = "That is all I can do here."
 
 
 def run_script(conversation: Conversation, script: Script) -> Conversation:
-    """Say what the script says; a turn that it does not reach is ended without a call."""
+    """Say what the script says; the turns after its end are ended without a call."""
     for replies in [*script, *[[]] * (conversation.task.turns - len(script))]:
         for reply in replies:
             conversation.act(reply)

@@ -1,8 +1,8 @@
 """Which scenarios are trained on, validated on and tested on. The cut runs between scenarios, across all four splits.
 
-The paper's half-and-half of 400 tasks is unpublished. Its public data cut each split by itself would put the same scenario's
-variants on both sides: flat ground truths are equal in 180 to 195 of 200. So here a scenario is on one side with all its variants,
-and scenarios with equal ground truths or equal first states are on one side together.
+The paper's cut into halves of 400 tasks is unpublished. To cut each split by itself would put variants of the same scenario on
+both sides: in 180 to 195 of 200 the ground truth's calls are equal. So here all variants of a scenario are on one side, and so are
+scenarios with equal ground truths or equal first states.
 """
 
 from __future__ import annotations

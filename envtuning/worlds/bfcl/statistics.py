@@ -1,4 +1,4 @@
-"""Intervals for means over tasks. Scenarios are resampled, not tasks: a scenario's variants are no independent draws."""
+"""Intervals for means over tasks. Scenarios are resampled, not tasks: the variants of one scenario are not independent."""
 
 from __future__ import annotations
 

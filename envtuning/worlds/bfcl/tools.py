@@ -19,17 +19,17 @@ from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.tasks import Task
 
-# Attributes that the long-context scenario fills with the module's own dicts: copied, or one episode's booking would be charged
-# to a card of the next one's.
+# Attributes that the long-context scenario fills with the module's own dicts. They are copied; otherwise a booking in one episode
+# would be charged to a card in the next.
 SHARED_BY_THE_PACKAGE = {"TravelAPI": ("credit_card_list", "booking_record")}
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a call came to."""
+    """The outcome of a call."""
 
-    text: str  # what the official executor would have given
-    error: bool
+    text: str  # as the official executor prints it
+    error: bool  # whether the text reports an error
     departure: str = ""  # why the call was not run as the official executor would have run it
 
 
@@ -50,7 +50,11 @@ class Toolbox:
                         setattr(instance, attribute, own)
             self.instances[class_name] = instance
             for name, defaults in _public_methods(tool_class).items():
-                self._methods[name] = (class_name, instance, defaults)  # of two classes with one name the later has it
+                self._methods[name] = (
+                    class_name,
+                    instance,
+                    defaults,
+                )  # where two classes have a tool of this name, the later one counts
 
     @property
     def names(self) -> list[str]:
@@ -58,7 +62,7 @@ class Toolbox:
         return list(self._methods)
 
     def run(self, call: Call) -> Result:
-        """Call the tool. Whatever goes wrong inside it is the result's text; never raises on an agent's account."""
+        """Call the tool. Whatever goes wrong inside it becomes the result's text; never raises because of what an agent wrote."""
         if call.name not in self._methods:
             return Result(f"Error during execution: name '{call.name}' is not defined", True)
         class_name, instance, defaults = self._methods[call.name]
@@ -85,13 +89,13 @@ class Toolbox:
 
 
 def _own(value: Any) -> Any:
-    """The argument itself where nobody can change it, else a copy: the tools keep lists that they are given."""
+    """A copy of a list or a dict, because the tools keep what they are given; other values cannot be changed."""
     return copy.deepcopy(value) if isinstance(value, list | dict) else value
 
 
 @cache
 def _public_methods(tool_class: type) -> dict[str, dict[str, tuple[int, Any]]]:
-    """The whitelist: a class's public methods, each with its parameters whose default could be changed by a call."""
+    """The whitelist: a class's public methods, each with those of its parameters whose default a call could change."""
     methods: dict[str, dict[str, tuple[int, Any]]] = {}
     for name, method in inspect.getmembers(tool_class, predicate=inspect.isfunction):
         if name.startswith("_"):

@@ -1,4 +1,4 @@
-"""A failed episode in words: the first turn that went wrong as it was spoken, and what should have come of it."""
+"""A failed episode in words: the first wrong turn as it was spoken, and what its result should have been."""
 
 from __future__ import annotations
 

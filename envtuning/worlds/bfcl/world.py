@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,16 +112,19 @@ class BFCLWorld(World[BFCLConfig]):
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
         part: Part = "validation" if purpose == "validation" else "test"
         tasks = fitting(self.package, self.cut, part, config, excluded)
-        chosen: list[str] = []
+        chosen: list[Task] = []
         for split in self.slices(config):
-            found = [task.id for task in tasks if task.split == split]
+            found = [task for task in tasks if task.split == split]
             if len(found) < per_slice:
                 raise TooFewCases(
                     f"{per_slice} tasks of {split} to {'validate' if part == 'validation' else 'test'} on, and the {part} "
                     f"scenarios have {len(found)}: ask for at most so many"
                 )
-            chosen += random.Random(f"{purpose} {split} {seed}").sample(found, per_slice)
-        return BFCLCases(tuple(chosen))
+            # Variants of a scenario are not independent: the scenarios that the set has least often come first.
+            drawn = random.Random(f"{purpose} {split} {seed}").sample(found, len(found))
+            times = Counter(task.scenario for task in chosen)
+            chosen += sorted(drawn, key=lambda task: times[task.scenario])[:per_slice]
+        return BFCLCases(tuple(task.id for task in chosen))
 
     def load(self, path: Path) -> BFCLCases:
         return BFCLCases(tuple(json.loads(Path(path).read_text(encoding="utf-8"))["tasks"]))
@@ -144,7 +148,7 @@ class BFCLWorld(World[BFCLConfig]):
         return episodes
 
     def explain(self, cases: BFCLCases, episode: Episode) -> FailureCase:
-        """The first wrong turn as it was spoken, and what should have come of it."""
+        """The first wrong turn as it was spoken, and what its result should have been."""
         task = find_task(self.package, cases.ids[episode.case])
         picture, explanation = transcript(self.package, task, episode.trace["replies"], episode.trace["hints_by"])
         return FailureCase(
@@ -241,7 +245,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
 
 
 def augmenter_of(config: BFCLConfig) -> CallAugmenter | None:
-    """What speaks beside the tools' results in a stage."""
+    """What writes the hints of a stage; None for a stage without hints."""
     return WrittenHints(config.hints) if config.feedback == "augmented" else None
 
 

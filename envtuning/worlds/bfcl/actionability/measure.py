@@ -1,4 +1,4 @@
-"""The measure: episodes with one fault each, carried out by a reader under some kind of messages."""
+"""The measure: a reader plays episodes with one fault each, and gets messages of some kind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def masked(message: str) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a reader is given to read."""
+    """A reader, and the messages that it is given to read."""
 
     name: str
     reader: Reader | None
@@ -180,7 +180,7 @@ class Gap:
 
 
 def gaps(package: Package, tasks: Sequence[Task]) -> list[Gap]:
-    """One per task that has such a turn: the next turn's call, of a held-back tool or without its last required argument."""
+    """One per task that has such a turn. The attempt is a call of the next turn: of a held-back tool, or without its last required argument."""
     found = []
     for task in tasks:
         plan = named_plan(package, task)
@@ -196,7 +196,7 @@ def gaps(package: Package, tasks: Sequence[Task]) -> list[Gap]:
 
 
 def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]]) -> Call | None:
-    """The call as somebody would try it for whom it comes a turn too early; None where that would be no guess."""
+    """The next turn's call, tried one turn too early; None where nothing in it would be a guess."""
     if task.held_back:
         return call if call.name in task.hidden(turn) else None
     document = next((tool for tool in tools if tool["name"] == call.name), None)
@@ -207,7 +207,7 @@ def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]])
 
 
 def abstention(package: Package, gap: Gap, condition: Condition) -> str:
-    """What a reader that tried its luck does then: "asks", "guesses" (tries a made-up value), or "went through" unnoticed."""
+    """What the reader does after the attempt: "asks", "guesses" (tries again with a made-up value); "went through": nothing complained."""
     talk = Conversation(package, gap.task, augmenter=condition.augmenter, tool_style="none", unlisted="refuse")
     for calls in named_plan(package, gap.task)[: gap.turn]:
         if calls:

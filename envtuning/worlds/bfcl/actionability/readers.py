@@ -29,7 +29,7 @@ def complains(message: str) -> bool:
 
 @dataclass(frozen=True)
 class Desk:
-    """What the reader has before it when a message complains."""
+    """What the reader knows when a message complains."""
 
     written: Call  # the call as it was made
     meant: Call  # what looking everything up again would give
@@ -98,7 +98,7 @@ def by_looking_around(message: str, desk: Desk, generator: random.Random) -> Rep
 
 
 def told_everything(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """All is looked up again and every step left out is made: what no message could better."""
+    """Everything is looked up again and every step left out is made: no message could do better."""
     return Repair(desk.left_out, desk.meant)
 
 

@@ -1,4 +1,4 @@
-"""Which tool to turn to, found in the tools' own documents: by what they return, by what they take, by the words in their names."""
+"""Finds the tool that a hint should name, from the tools' own documents: by what they return or take, or by the words in their names."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def makers(message: str, tools: Sequence[dict[str, Any]], most: int = 2) -> list
 
 
 def near_in_words(message: str, call: Call, tools: Sequence[dict[str, Any]], most: int = 3) -> list[str]:
-    """Tools whose names share the most words with the message; a login for whatever wants one."""
+    """Tools whose names share the most words with the message; where the message asks for a login, the tools that log in."""
     words = _stems(message) - COMMON - _stems(" ".join(map(str, call.named.values())))
     if words & {"authenticate", "log", "login", "authent"} or "token" in words:
         logins = [
