@@ -61,7 +61,7 @@ def test_a_command_ends_while_it_imports(tmp_path, number, command, arguments, i
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["envtuning", "engineers", "envtuning.worlds.bfcl"])
+@pytest.mark.parametrize("command", ["engineers", "envtuning.worlds.bfcl"])
 def test_a_command_imports_nothing_large_before_it_can_answer(command):
     """What Python prints of its imports, in their order, up to the module that the answer needs."""
     started = [sys.executable, "-m", command, "--help"]

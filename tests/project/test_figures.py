@@ -292,14 +292,36 @@ def ablation(figures: Figures, name: str) -> str:
     return f"| {100 * row['success_rate'][0]:.0f} %, {row['progress'][0]:.2f} |".replace(", 0.", ", .")
 
 
+def whole_run(figures: Figures) -> str:
+    test = figures["test"]
+    assert test["no-op"]["success_rate"] == test["no-op"]["progress"] == [0, 0, 0]
+    success, progress = test["after the last stage"]["success_rate"][0], test["after the last stage"]["progress"][0]
+    minutes = figures["cpu_seconds"] / 60
+    return f"takes {minutes:.0f} minutes of CPU…solves {100 * success:.0f} of 100 unseen tasks, with progress {progress:.2f};".replace(
+        " 0.", " ."
+    )
+
+
+def two_steps_each(figures: Figures) -> str:
+    assert len(figures["stages"]) == 4
+    for stage in figures["stages"]:
+        assert stage["steps"] == 2
+        assert max(stage["groups_with_variance"]) > 0
+        assert stage["finite"]
+        assert max(stage["grad_norm"]) > 0
+    took = figures["cpu_seconds"]
+    return f"take {took['pretraining']} and {took['four stages']} seconds of CPU, and in every stage at least one group"
+
+
 def no_disagreement(figures: Figures, words: str) -> str:
     assert figures["disagreements"] == []
     return words.format(figures["trajectories"])
 
 
-def all_solved(figures: Figures) -> str:
-    assert figures["solved"] == figures["passes"] * figures["tasks"]
-    return f"ground truth {figures['tasks']} of {figures['tasks']}"
+def all_solved(figures: Figures, words: str = "ground truth {0} of {0}") -> str:
+    assert figures["solved"] == figures["progress_1"] == figures["passes"] * figures["tasks"]
+    assert figures["episodes_per_cpu_second"] >= 500
+    return words.format(figures["tasks"])
 
 
 def generous(figures: Figures, digits: int) -> str:
@@ -312,6 +334,10 @@ TOOL_USE = [
     *(Claim(TOOLS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
     *(Claim(PAPERS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
     *(Claim(PAPERS, f"bfcl_ground_truth_{version}", all_solved) for version in ("v4", "v3-paper")),
+    *(Claim(TOOLS, f"bfcl_ground_truth_{version}", lambda f: f"{all_solved(f, 'solves all {}')} tasks of both versions") for version in ("v4", "v3-paper")),
+    Claim(TOOLS, "bfcl_four_stages_v4", whole_run),
+    Claim(TOOLS, "fuzz_tool_actions", lambda f: f"{f['inputs']:,} hostile replies…slowest took {f['slowest_cpu_seconds']:.1f} seconds"),
+    Claim(TOOLS, "bfcl_language_v4", two_steps_each),
     Claim(TOOLS, "bfcl_memory_v4", lambda f: f"{f['grown_by_kib'] / 1024:.1f} MiB over {f['episodes']:,} episodes"),
     Claim(TOOLS, "bfcl_baselines_v4", lambda f: f"{generous(f, 3)}…miss_func and miss_param"),
     Claim(PAPERS, "bfcl_baselines_v4", lambda f: f"{generous(f, 2)} on two splits"),
