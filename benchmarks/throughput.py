@@ -12,7 +12,9 @@ the best of each counts, because whatever else the machine does can only slow on
 
 Agents walk at random over ice: their moves are recorded beforehand, so that what is timed is stepping, rewards, observations
 and resets and nothing else. Steps that only reset an env do not count. Where it says "random", actions are drawn uniformly:
-most episodes soon end in a hole, and resets weigh as much as steps (a vector env spends a quarter of its steps on them).
+most episodes soon end in a hole, and resets weigh as much as steps: a vector env spends a quarter of its steps on them, unless
+it resets within the step ("same step": Gymnasium's ``AutoresetMode.SAME_STEP``, which also returns the last observations).
+An observation that nobody holds any more is written to again. "held": the caller still has so many of them while it steps.
 """
 
 from __future__ import annotations
@@ -77,7 +79,21 @@ GOALS = (
         60,
     ),
     Goal(
-        f"the same, the last {ROLLOUT} observations held",
+        "the same, resets within the step",
+        "vector env, random, same step",
+        "POGEMA 4 agents 8×8 11×11",
+        60,
+        60,
+    ),
+    Goal(
+        "the same, the last observation held",
+        "vector env, random, same step, 1 held",
+        "POGEMA 4 agents 8×8 11×11",
+        45,
+        60,
+    ),
+    Goal(
+        f"random moves and resets, the last {ROLLOUT} observations held",
         f"vector env, random, {ROLLOUT} held",
         "POGEMA 4 agents 8×8 11×11",
         45,
@@ -310,6 +326,8 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
         "vector env, keeping": vector_env(window=11),
         "vector env, lending": vector_env(window=11, copy=False),
         "vector env, random": vector_env(window=11, random=True),
+        "vector env, random, same step": vector_env(window=11, random=True, autoreset_mode="SameStep"),
+        "vector env, random, same step, 1 held": vector_env(window=11, random=True, autoreset_mode="SameStep", held=1),
         f"vector env, random, {ROLLOUT} held": vector_env(window=11, random=True, held=ROLLOUT),
     }
     for agents, size, window in ((4, 8, 11), (4, 8, 5), (64, 32, 11)):

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT = 4  # arrays to choose from: the one in use, the caller's, and two more for callers that keep the last few
-_UNHELD = 3  # references to an array that only the list below has: the list's, the loop's, and getrefcount's own
+_UNHELD = 2  # references to an array that only the list below has: the list's and getrefcount's own
+_IN_USE = 2  # references that a LakeBatch has to the array it writes to
 
 
 class Lending:
@@ -22,11 +23,12 @@ class Lending:
         self._shape, self._dtype = like.shape, like.dtype
         self._arrays: list[NDArray] = []
 
-    def array(self) -> NDArray:
-        """One that nobody holds."""
-        for array in self._arrays:
-            if sys.getrefcount(array) == _UNHELD:
-                return array
+    def array(self, in_use: int | None = None) -> NDArray:
+        """One that nobody holds; the one whose ``id`` is ``in_use`` may be held by the batch that writes to it."""
+        for which in range(len(self._arrays)):
+            own = _UNHELD + (_IN_USE if id(self._arrays[which]) == in_use else 0)
+            if sys.getrefcount(self._arrays[which]) == own:
+                return self._arrays[which]
         made: NDArray = np.empty(self._shape, self._dtype)
         if len(self._arrays) == KEPT:
             self._arrays.pop(0)  # it belongs to its holder alone from now on

@@ -104,8 +104,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         if self._controller.discrete:
             actions = np.asarray(actions)[:, None]
         moved = ~batch.finished if batch.num_finished else self._all  # next-step mode resets those that are finished
-        before = batch.observation
-        self._take_new_array()
+        before = self._take_new_array()
         try:
             result = batch.step(actions)
         except BaseException:  # a step that is refused has not happened
@@ -132,9 +131,8 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             return self._events_of(moved) | outcome
         assert batch.final_observation is not None
         final_obs = np.full(self.num_envs, None, dtype=object)
-        last_seen = self._controller.seen(batch.final_observation)
-        for env in np.flatnonzero(over):
-            final_obs[env] = last_seen[env].copy()
+        for env, last_seen in zip(np.flatnonzero(over).tolist(), self._controller.seen(batch.final_observation)):
+            final_obs[env] = last_seen
         final = {"final_obs": final_obs, "_final_obs": over, "_final_info": over}
         return self._events_of(~over) | final | {"final_info": outcome | self._events_of(over)}
 
@@ -147,10 +145,13 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
     def _seen(self) -> NDArray:
         return self._controller.seen(self.batch.observation)
 
-    def _take_new_array(self) -> None:
-        """What the caller was given stays as it is."""
-        if self._lending is not None:
-            self.batch.write_to(self._lending.array())
+    def _take_new_array(self) -> NDArray:
+        """What the caller holds stays as it is: the next observation goes to an array that it does not hold. Returns the last."""
+        new = None if self._lending is None else self._lending.array(in_use=id(self.batch.observation))
+        before = self.batch.observation
+        if new is not None and new is not before:
+            self.batch.write_to(new)
+        return before
 
     def _record(self, recorder: Recorder, env: int, actions: NDArray, *, begins: bool) -> None:
         if begins:

@@ -67,7 +67,7 @@ def _label_share(wait_ratio, label):
 
 @kernel
 def _mark_allowed(quotas, taken, turn, allowed):
-    """Whose window is open at this 1-based turn and whom to take makes nobody late: never nobody."""
+    """Mark those whose window is open at this 1-based turn and whose choice makes no other late; there is always one."""
     first, first_deadline = -1, np.inf
     for one in range(quotas.size):
         if quotas[one] * turn > taken[one] + _EPSILON:

@@ -28,7 +28,7 @@ _FATES = {
 
 
 def why_not(kind: Stratum, tally: NDArray) -> str:
-    """``tally``: how many draws met which fate, none of them accepted."""
+    """The reason in one sentence; ``tally`` counts the draws by why they were rejected."""
     draws = int(tally.sum())
     if tally[NO_PLACE] == draws:
         return (

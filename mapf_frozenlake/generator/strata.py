@@ -1,4 +1,4 @@
-"""What a config asks for: strata (kinds of instances), and which of them comes j-th."""
+"""The strata (kinds of instances) that a config asks for, and which of them instance j belongs to."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Strata(NamedTuple):
 
 
 def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
-    """The strata that ``config`` draws from; refuses what no draw could meet."""
+    """The strata that ``config`` draws from; raises ``GenerationError`` for a config that no draw could meet."""
     if not isinstance(config, LakeConfig):
         raise LakeError(f"a {type(config).__name__} for a config: give a LakeConfig; LakeConfig(**fields) makes one")
     if certify not in (None, *get_args(Certificate)):

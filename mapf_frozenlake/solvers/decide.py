@@ -1,7 +1,7 @@
 """Can all agents make their deadlines? Exact, and only as much joint search as the conflicts ask for.
 
-Agents start on ways of their own; where two ways collide one of them goes round the others if it can, else their groups
-are merged and searched jointly (independence detection).
+Each agent starts with a path of its own. Where two paths conflict, one of the two agents takes another path if it can;
+otherwise their groups are merged and searched jointly (independence detection).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_TABLE_WORDS = 1 << 27  # a gigabyte
 
 
 class Room(NamedTuple):
-    """What a decision keeps between merges."""
+    """The arrays that a decision keeps between merges."""
 
     occupied: np.ndarray  # uint8[steps, cells]: 1 + the agent there, 0 if none
     reach: np.ndarray  # uint64[agents, steps, words]: where each agent can be in time
@@ -99,7 +99,7 @@ def decide(problem, deadlines, may_wait, budget, paths, to_blame):
 
 @kernel
 def first_conflict(paths, group):
-    """Two agents of different groups whose ways conflict earliest; (-1, -1) if none do."""
+    """The two agents of different groups whose paths conflict first; (-1, -1) if none do."""
     agents, steps = paths.shape
     for t in range(steps):
         for a in range(agents):
@@ -115,7 +115,7 @@ def first_conflict(paths, group):
 
 @kernel
 def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
-    """Whether an agent that is alone in its group finds a way clear of everybody else's; then ``paths`` has it."""
+    """Whether an agent that is alone in its group has a path without conflicts with the others; then ``paths`` has it."""
     for other in range(len(group)):
         if other != agent and group[other] == group[agent]:
             return False
@@ -134,7 +134,7 @@ def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
 
 @kernel
 def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget, paths):
-    """Ways for a group that do not conflict with each other, and with the others' where that is cheap to have."""
+    """Paths for a group without conflicts among them and, where the search for it is short, with the other groups' paths."""
     members = np.empty(len(order), np.int64)
     size = 0
     for agent in order:

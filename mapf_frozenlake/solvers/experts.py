@@ -1,4 +1,4 @@
-"""Experts for many agents: the way each agent would go alone, and plans found fast that need not be short.
+"""Experts for many agents: each agent's shortest path alone, and plans found fast that need not be short.
 
 ``pibt`` is priority inheritance with backtracking, step by step, inside a lazy depth-first search over configurations
 (LaCAM) that makes it complete: where a step leads nowhere new, constraints on single agents force another step.

@@ -66,7 +66,7 @@ def grown(keys):
 
 @kernel
 def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupied, budget, paths):
-    """Ways for the group ``members`` that meet the deadlines, written to ``paths``; exact.
+    """Paths for the group ``members`` that meet the deadlines, written to ``paths``; exact.
 
     ``tables[slot_of[a, b]]`` is the pair table of a < b. Cells that are ``occupied`` are out of bounds: with any, NONE says
     nothing about the group alone. ``budget[0]`` counts down expansions.

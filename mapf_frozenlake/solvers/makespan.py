@@ -20,7 +20,7 @@ DEADLINES_BEFORE_PROOF = 4
 
 @kernel
 def longest_distance(problem):
-    """The makespan if nobody were in anybody's way; -1 if an agent cannot reach its goal even so."""
+    """The makespan if agents ignored each other; -1 if an agent cannot reach its goal even then."""
     longest = np.int64(0)
     for agent in range(len(problem.starts)):
         distance = problem.distance[agent, problem.starts[agent]]
@@ -45,7 +45,7 @@ def longest_pair_distance(problem):
 
 @kernel
 def same_deadline(agents, deadline):
-    """Deadlines for all agents, and room for their ways."""
+    """One deadline for all agents, and an array for their paths."""
     deadlines = np.empty(agents, np.int64)
     deadlines[:] = deadline
     return deadlines, np.empty((agents, deadline + 1), np.int16)

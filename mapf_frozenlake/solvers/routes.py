@@ -1,6 +1,6 @@
-"""Prioritised planning: agents one after the other, each by any way that is in time and clear of those before it.
+"""Prioritised planning: agents one after the other, each on any path that is in time and clear of those before it.
 
-Cheap and incomplete: what it finds is right, what it does not find proves nothing.
+Fast and incomplete: a plan that it finds is valid; that it finds none proves nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 
 @kernel
 def route(problem, agent, deadline, may_wait, occupied, path):
-    """Depth-first in time for a way on which the agent stays on its goal from ``deadline`` on; fills ``path``.
+    """Depth-first search in time for a path on which the agent stays on its goal from ``deadline`` on; fills ``path``.
 
     ``occupied[t, cell]`` is 1 + the agent that is there, 0 if none. Exact for one agent among fixed others.
     """

@@ -1,4 +1,4 @@
-"""``solve`` and ``solve_batch``: exact plans, proofs that there is none, or an honest "out of budget"."""
+"""``solve`` and ``solve_batch``: exact plans, proofs that there is none, or "out of budget"."""
 
 from __future__ import annotations
 

@@ -17,13 +17,15 @@ from mapf_frozenlake.solvers.makespan import WORDS_FOR_ALL_PAIRS, longest_distan
 from mapf_frozenlake.solvers.pairs import fill_table, in_time, pair_distance
 
 REMEMBERED_DELAYS = 48
+FEW_DELAYS = 4  # tried for a pair before the proof that there is a plan at all, which takes longer
 EXPANSIONS_TO_SHARE_DELAYS = 50_000  # about 0.1 s
+NO_END = 1 << 62
 SHARES_PER_EXPANSION = 64  # ways to share out delays that cost as much as expanding a joint state
 
 
 @kernel
 def plan_of_least_sum_of_costs(problem, may_wait, budget):
-    """(status, paths)."""
+    """(status, paths); ``paths`` are filled if the status is FOUND."""
     agents = len(problem.starts)
     group = np.empty(agents, np.int64)
     deadlines = np.empty(agents, np.int64)
@@ -42,6 +44,8 @@ def plan_of_least_sum_of_costs(problem, may_wait, budget):
             return status, paths
         if first:  # not before: most boards need no more than that
             first = False
+            if agents == 2 and _raise_deadlines(problem, may_wait, budget, deadlines, FEW_DELAYS) == FOUND:
+                continue
             status = _some_plan_exists(problem, may_wait, budget)
             if status != FOUND:
                 return status, paths
@@ -112,7 +116,7 @@ def _part(problem, members):
 
 @kernel
 def _cost(paths):
-    """What the agents pay in sum in a plan."""
+    """The sum of costs of a plan."""
     total = 0
     for agent in range(paths.shape[0]):
         steps = paths.shape[1] - 1
@@ -130,7 +134,7 @@ def _cheapest_deadlines(problem, may_wait, budget, deadlines):
     before = np.empty(len(deadlines), np.int64)
     for agent in range(len(deadlines)):
         before[agent] = deadlines[agent]
-    status = _raise_deadlines(problem, may_wait, budget, deadlines)
+    status = _raise_deadlines(problem, may_wait, budget, deadlines, NO_END)
     budget[0] += kept
     if status != OUT_OF_BUDGET:
         return status
@@ -139,14 +143,14 @@ def _cheapest_deadlines(problem, may_wait, budget, deadlines):
         return least_costs(problem, may_wait, _cost(quick), budget, deadlines) if status == FOUND else status
     for agent in range(len(deadlines)):
         deadlines[agent] = before[agent]
-    return _raise_deadlines(problem, may_wait, budget, deadlines)
+    return _raise_deadlines(problem, may_wait, budget, deadlines, NO_END)
 
 
 @kernel
-def _raise_deadlines(problem, may_wait, budget, deadlines):
+def _raise_deadlines(problem, may_wait, budget, deadlines, most):
     """The deadlines of least sum, no less than their sum now, that all agents can make together. There must be some.
 
-    They cannot make those that they have now.
+    They cannot make those that they have now. NONE if delays of up to ``most`` steps in sum do not suffice.
     """
     agents = len(deadlines)
     alone = np.empty(agents, np.int64)
@@ -158,7 +162,7 @@ def _raise_deadlines(problem, may_wait, budget, deadlines):
     # by pair and by its two delays: 0 unknown, 1 the pair can make them, -1 it cannot
     verdicts = np.empty((agents * (agents - 1) // 2, REMEMBERED_DELAYS * REMEMBERED_DELAYS), np.int16)
     verdicts[:] = 0
-    while True:
+    while total <= most:
         # every way to share out `total` steps of delay, depth-first
         delay = np.empty(agents, np.int64)
         left = np.empty(agents + 1, np.int64)
@@ -190,6 +194,9 @@ def _raise_deadlines(problem, may_wait, budget, deadlines):
                 place += 1
                 delay[place] = -1
                 continue
+            if agents == 2 and delay[0] < REMEMBERED_DELAYS and delay[1] < REMEMBERED_DELAYS:
+                budget[0] -= 1  # as for the decision that the pair's verdict is already
+                return FOUND
             paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
             status = decide(problem, deadlines, may_wait, budget, paths, nobody(problem))
             if status != NONE:
@@ -197,6 +204,7 @@ def _raise_deadlines(problem, may_wait, budget, deadlines):
         if budget[0] <= 0:
             return OUT_OF_BUDGET
         total += 1
+    return NONE
 
 
 @kernel

@@ -95,7 +95,8 @@ class LakeBatch(LakeView):
         self.choose = choose  # of the envs that begin: the pool's rows that they play; None: by seed and episode
         self._unborn, self._over = num_envs, 0  # envs without a first episode; with one that is over and not yet reset
         self.num_ended = 0  # episodes that the last step ended
-        self.final_observation: NDArray | None = None  # [n, A, …]: rows of envs that ended in the last same-step step
+        # [num_ended, A, …]: what the envs that ended in the last same-step step saw last, in their order; never written again
+        self.final_observation: NDArray | None = None
 
         pad = max(1, self.layout.window // 2) if observation == "ego" else 1
         sees_distance = hints and observation == "ego"
@@ -109,7 +110,7 @@ class LakeBatch(LakeView):
         self.set_config(config)
 
     def _bind(self) -> None:
-        """Look up what every call needs again: addresses, kernels, what stays the same in their arguments."""
+        """Look up what every call needs: addresses, kernels, the arguments that stay the same."""
         self._table = table_of_state(self._state)
         self._everybody = np.arange(self.num_envs)
         self._rows = np.zeros(self.num_envs, np.int64)
@@ -182,7 +183,7 @@ class LakeBatch(LakeView):
             self._carry_distances()
 
     def _carry_distances(self) -> None:
-        """From each env's next reset on; running episodes began under a reward that asks for none."""
+        """Make room for distances; they are filled from each env's next reset on, as no running episode needs them."""
         area = self._state.terrain.shape[1]
         self._state = self._state._replace(distance=np.full((self.num_envs, self.max_agents, area), FAR, np.int16))
         self._table = table_of_state(self._state)
@@ -268,7 +269,7 @@ class LakeBatch(LakeView):
         return self._pool
 
     def step(self, actions: NDArray[np.integer]) -> StepResult:
-        """Everybody moves at once: ``actions`` int[n, A], 0 to 4 in every slot. Finished envs follow the autoreset mode."""
+        """All agents move at once: ``actions`` int[n, A], 0 to 4 in every slot. Finished envs follow the autoreset mode."""
         self.advance(actions)
         terminated, truncated = self._fields["terminated"].copy(), self._fields["truncated"].copy()
         if self.num_ended and self.autoreset == "same_step":
@@ -324,9 +325,7 @@ class LakeBatch(LakeView):
 
     def _reset_at_once(self) -> None:
         finished = np.flatnonzero(self.finished)
-        if self.final_observation is None:
-            self.final_observation = np.zeros_like(self._observation)
-        self.final_observation[finished] = self._observation[finished]
+        self.final_observation = self._observation.take(finished, axis=0)
         self._begin(finished)
         self._show(kernels.BEGUN)
         self._over = 0

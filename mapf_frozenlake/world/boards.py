@@ -51,7 +51,7 @@ def given_boards(
 
 
 def _raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> None:
-    """An instance larger than the spaces is an error that names the kwarg."""
+    """Raise ``LakeError`` for an instance larger than the spaces; the error names the argument to change."""
     side = max(int(instances.heights.max()), int(instances.widths.max()))
     if side > max_size:
         raise LakeError(
@@ -65,7 +65,7 @@ def _raise_on_unfit(instances: InstanceSet, max_size: int, max_agents: int) -> N
 
 
 def _raise_on_unreachable(instances: InstanceSet) -> None:
-    """Every agent of every instance must have a way to its goal, the others left aside."""
+    """Raise ``LakeError`` unless every agent has a path to its goal when the other agents are ignored."""
     bad, agent = _first_unreachable(boards_of(instances))
     if bad >= 0:
         raise LakeError(

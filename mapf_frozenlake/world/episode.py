@@ -1,4 +1,4 @@
-"""The episode around the joint move: the horizon, success, what ends it for all, what it was worth."""
+"""An episode around the joint move: its horizon, success, what ends it, and the rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers give a batch, in the form that it computes with; an error says what to give instead."""
+"""Converts a caller's arguments to the arrays that a batch computes with; an error says what to give instead."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_seeds(seeds: Any) -> NDArray[np.int64]:
 
 
 def as_actions(actions: Any) -> NDArray[np.int64]:
-    """Integers, contiguous; that they are among the five is looked at by whoever steps."""
+    """Contiguous integers. The step kernel checks that they are among the five actions."""
     given = np.asarray(actions)
     if given.dtype.kind not in "iu":
         raise LakeError(f"actions of type {given.dtype}: give integers from 0 to {NUM_ACTIONS - 1}")
@@ -30,7 +30,7 @@ def as_actions(actions: Any) -> NDArray[np.int64]:
 
 
 def as_mask(mask: Any, num_envs: int) -> NDArray[np.bool_]:
-    """One truth value for each env; no numbers, which may be meant as indices."""
+    """One bool for each env. Integers are refused: they may be meant as indices."""
     given = np.asarray(mask)
     if given.shape != (num_envs,) or given.dtype != np.bool_:
         raise LakeError(f"mask of {given.dtype}{given.shape}: give bool({num_envs},), True for the envs meant")

@@ -1,7 +1,7 @@
-"""Several neighbouring cells at once, in one vector register: what makes windows as cheap as the memory they fill.
+"""Vector instructions that read several neighbouring cells at once and write what an agent sees there.
 
-A window's rows are short, and compilers copy short rows cell by cell. ``mark_lanes`` reads 8 (or 4, or 1) cells and writes
-what an agent sees there on all four planes.
+A window's rows are short, and compilers copy short rows cell by cell. ``mark8`` (``mark4``, ``mark1``) reads 8 (4, 1) cells
+and writes what an agent sees there on all four planes; ``ground8`` writes the plane of the terrain alone.
 """
 
 from __future__ import annotations
@@ -61,6 +61,26 @@ def _marker(lanes: int) -> Any:
     return mark
 
 
+def _ground_marker(lanes: int) -> Any:
+    @intrinsic
+    def ground(typing_context, terrain, at, out, to, ink):
+        """For ``lanes`` cells from ``at``, write out[to …]: ink, a value of out's type, where terrain is not ice, else 0."""
+        signature = types.void(terrain, at, out, to, ink)
+
+        def generate(context, builder, signature, args):
+            kinds = signature.args
+            pen = _Pen(context, builder, lanes)
+            seen = pen.load(kinds[0], args[0], args[1])
+            value = pen.spread(args[4])
+            blocked = builder.icmp_unsigned("!=", seen, ir.Constant(seen.type, None))
+            pen.store(kinds[2], args[2], args[3], builder.select(blocked, value, ir.Constant(value.type, None)))
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return ground
+
+
 class _Pen:
     """Unaligned vector loads, stores and broadcasts."""
 
@@ -91,3 +111,4 @@ class _Pen:
 
 
 mark8, mark4, mark1 = _marker(8), _marker(4), _marker(1)
+ground8 = _ground_marker(8)

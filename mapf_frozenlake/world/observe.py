@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapf_frozenlake.world.jit import inlined, part
-from mapf_frozenlake.world.lanes import mark1, mark4, mark8
+from mapf_frozenlake.world.lanes import ground8, mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
 
 _NUM_PLANES = 4
+_FEW, _WIDE = 16, 8  # so few agents in a window so wide are written one by one: that is faster than reading every cell
 
 
 class Sight(NamedTuple):
@@ -72,7 +73,10 @@ def see_ego(state, e, sight, out):
     for i in range(out.shape[1]):
         seen = out[e, i]
         if i < count:
-            _see_window(state, e, i, sight.window, sight.one, sight.half, seen)
+            if count <= _FEW and sight.window >= _WIDE:
+                _see_few(state, e, i, count, sight.window, sight.one, sight.half, seen)
+            else:
+                _see_window(state, e, i, sight.window, sight.one, sight.half, seen)
             at = _NUM_PLANES * sight.window * sight.window
             if sight.hints:
                 _see_way(state, e, i, sight.window, sight.one, seen[at:])
@@ -80,6 +84,35 @@ def see_ego(state, e, sight, out):
             _see_features(state, e, i, at, sight, seen)
         else:
             seen[:] = 0
+
+
+@part
+def _see_few(state, e, i, count, window, one, half, out):
+    """The four planes of few agents: the terrain a row at a time, zeros, and a mark for each agent and goal in sight."""
+    area, radius = window * window, window // 2
+    here = state.cells[e, i]
+    at, to = here - radius * (state.stride + 1), 0
+    for _ in range(window):
+        for shift in range(0, window - 8, 8):
+            ground8(state.terrain[e], at + shift, out, to + shift, one)
+        ground8(state.terrain[e], at + window - 8, out, to + window - 8, one)
+        at += state.stride
+        to += window
+    out[area : _NUM_PLANES * area] = 0
+    top, left = np.int64(state.place[here, 0]) - radius, np.int64(state.place[here, 1]) - radius
+    for j in range(count):
+        goals = 2 * area if j == i else 3 * area
+        out[_spot(state, state.goals[e, j], top, left, window, goals)] = one
+        if j != i:
+            out[_spot(state, state.cells[e, j], top, left, window, area)] = one if j < i else half
+
+
+@part
+def _spot(state, cell, top, left, window, plane):
+    """Index of ``cell`` in the window's ``plane``. Out of sight, it is that of the first feature, which is written later."""
+    row, col = np.int64(state.place[cell, 0]) - top, np.int64(state.place[cell, 1]) - left
+    in_sight = (row >= 0) & (row < window) & (col >= 0) & (col < window)
+    return plane + row * window + col if in_sight else _NUM_PLANES * window * window
 
 
 @part

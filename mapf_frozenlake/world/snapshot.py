@@ -1,4 +1,4 @@
-"""``Snapshot``: one moment of one lake, all that a renderer may know."""
+"""``Snapshot``: one lake at one moment, which is all that a renderer gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many arrays as one: a table of addresses, which a kernel opens again.
+"""The addresses of many arrays in one array, from which a kernel makes the arrays again.
 
 Handing an array to compiled code costs about a tenth of a microsecond, a State or a Boards a dozen times that: more than a
 step of one env. Their addresses in one array cost one. Whoever makes a table keeps the arrays alive as long as it is used.

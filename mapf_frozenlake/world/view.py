@@ -1,4 +1,4 @@
-"""What is the case on a batch of lakes, as plain arrays: the reading half of ``LakeBatch``."""
+"""The state of a batch of lakes as plain arrays: the read-only half of ``LakeBatch``."""
 
 from __future__ import annotations
 

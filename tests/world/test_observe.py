@@ -93,6 +93,20 @@ def test_ego_is_what_an_agent_sees(seed, window, hints, strength, autoreset, dty
         batch.step(rng.integers(0, 5, (n, batch.max_agents)))
 
 
+def test_a_crowd_is_seen_as_few_are() -> None:
+    """Many agents and few are written in different ways."""
+    config = LakeConfig.single(8, 20, hole_ratio=0.1, horizon=9)
+    batch = LakeBatch(config, 2, window=11, certify="reachable", pool_size=8)
+    batch.seed([3, 4])
+    batch.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        for env in range(2):
+            for agent in range(20):
+                np.testing.assert_allclose(batch.observation[env, agent], seen_by(batch, env, agent), atol=1e-6)
+        batch.step(rng.integers(0, 5, (2, 20)))
+
+
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_grid_and_compact(seed: int) -> None:
