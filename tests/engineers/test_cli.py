@@ -57,7 +57,9 @@ def test_prompt_shows_what_would_be_sent():
     assert done.returncode == 0, done.stderr
     assert "## Failures on validation" in done.stdout
     assert '"additionalProperties": false' in done.stdout
-    assert "Sum up" in run("prompt", "--report", REPORT, "--context", "V5").stdout
+    two_questions = run("prompt", "--report", REPORT, "--context", "V5").stdout
+    assert "Sum up" in two_questions
+    assert "(the model's summary)" in two_questions
 
 
 def test_list_names_every_engineer():

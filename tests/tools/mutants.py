@@ -49,6 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/model/structured": ("tests/engineers/backends/test_structured.py",),
     "engineers/cli.py": ("tests/engineers/test_cli.py",),
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
+    "envtuning/atlas": ("tests/atlas",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
     "envtuning/cli": ("tests/envtuning/test_cli.py", "tests/envtuning/test_hostile_files.py"),
     "envtuning/loop": (
@@ -89,7 +90,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/language/evaluate.py": ("tests/language/test_evaluate.py",),
     "envtuning/trainees/language/options.py": ("tests/language/test_settings.py", "tests/language/test_learner.py"),
     "envtuning/trainees/language/pretrain.py": ("tests/language/test_pretrain.py",),
+    "envtuning/trainees/language/workers.py": ("tests/language/test_workers.py", "tests/language/test_run.py"),
     "envtuning/trainees/menu.py": ("tests/bfcl",),
+    "envtuning/trainees/scripted.py": ("tests/envtuning/test_stages.py", "tests/envtuning/test_recorded_runs.py"),
     "envtuning/trainees/ppo": ("tests/envtuning/test_ppo_trainee.py",),
     "envtuning/trainees/sb3": ("tests/envtuning/test_sb3_trainee.py",),
     "envtuning/trainees/rllib": (
