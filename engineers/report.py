@@ -77,6 +77,7 @@ class Incident(_Section):
         "trainee_failed",
         "policy_failed",
         "odd_metrics",
+        "not_trained",
         "other",
     ]
     message: str

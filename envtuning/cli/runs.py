@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -74,9 +75,14 @@ def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> Non
 
 @app.command()
 def compare(
+    file: Annotated[
+        str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
+    ] = None,
     engineers: Annotated[str, typer.Option(help="Names, separated by commas.")] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
-    what: Annotated[str, typer.Option("--preset", help="The preset or file that all of them run.")] = "engineer",
+    preset: Annotated[
+        str | None, typer.Option(help="The same as an option; one of the two. Default: engineer.")
+    ] = None,
     stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
         "runs/compare"
@@ -87,7 +93,11 @@ def compare(
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
     with errors_in_one_sentence(), trusting(trust, *engineers.split(","), *settings or ()):
+        if file is not None and preset is not None:
+            raise SpecError(f"compare {file} --preset {preset}: name one of them")
+        what = file or preset or "engineer"
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
+        said = partial(console.print, highlight=False)
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         result = comparing.compare(
             spec,
@@ -96,10 +106,12 @@ def compare(
             out,
             ConsoleObserver(console) if jobs == 1 else None,
             jobs,
-            lambda job: console.print(f"finished {job.folder}", highlight=False),
+            began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
+            ended=lambda job: said(f"finished {job.folder}"),
         )
         console.print(comparing.table(result))
         console.print(f"figures: {comparing.write(result, out)}", highlight=False)
+        console.print(f"`envtuning report {out}` puts all runs on one page")
 
 
 @app.command()

@@ -44,13 +44,17 @@ def show(
 @app.command()
 def report(
     folders: Runs,
-    out: Annotated[Path | None, typer.Option(help="The page's file; default: report.html in the first run.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page's file; default: report.html in the folder, or in the first of several."),
+    ] = None,
     trust: Trusted = None,
 ) -> None:
     """Write one self-contained HTML page about one run, or about several side by side."""
     with errors_in_one_sentence(), trusting(trust):
         runs = opened(folders)
-        page = write_page([one.path for one in runs], out or runs[0].path / "report.html")
+        folder = folders[0] if len(folders) == 1 else runs[0].path
+        page = write_page([one.path for one in runs], out or folder / "report.html")
         console.print(f"report: {page}", highlight=False)
 
 

@@ -31,7 +31,7 @@ class Attempt:
         self.spec, self.world = runner.run.spec, runner.run.world
         self.unit = self.spec.unit
         # A stage that diverged draws anew; one that lost a worker repeats itself.
-        again = ("worker_lost", "trainee_failed", "policy_failed", "odd_metrics")
+        again = ("worker_lost", "trainee_failed", "policy_failed", "odd_metrics", "not_trained")
         self.draw = sum(incident.kind not in again for incident in runner.incidents)
         self.closing_cost = closing_cost(runner.run, runner.folder.number)
         self.history = History(unit=self.unit, objective=self.world.about.objective)
@@ -56,9 +56,11 @@ class Attempt:
                     break
                 if self._left() > 0 and getattr(self.trainee, "checkpoints_inside", False):
                     self._checkpoint()
+        if not self.stretch:
+            self._say_once("not_trained", self._why_not_trained())
         if not self.episodes or unvalidated:
             decision = self._validate_and_decide()
-        spent_all = f"the budget of {runner.allowance:,} {self.unit.replace('_', ' ')} is spent"
+        spent_all = f"the budget of {max(0, runner.allowance):,} {self.unit.replace('_', ' ')} is spent"
         reason = decision.reason if decision.advance else spent_all
         if not decision.advance and decision.reason:
             reason += f" ({decision.reason})"
@@ -113,6 +115,19 @@ class Attempt:
     def _left(self) -> int:
         """What is left to train with once the closing validation and probe are paid, as far as is known."""
         return self.runner.allowance - self.runner.spent[self.unit] - self.closing_cost
+
+    def _why_not_trained(self) -> str:
+        unit, allowance = self.unit.replace("_", " "), self.runner.allowance
+        said = f"stage {self.runner.folder.number} trains nothing:"
+        if allowance <= 0:
+            return (
+                f"{said} what came before spent {-allowance:,} {unit} more than it had; give larger budgets, or a trainee whose "
+                "iterations cost less"
+            )
+        return (
+            f"{said} its validation and probe cost {self.closing_cost:,} {unit}, and it has {allowance:,}; give a larger budget, or "
+            "fewer cases (suites.validation_per_slice, suites.probe_per_slice)"
+        )
 
     def _seed(self, *purpose: str | int) -> int:
         return derive(self.spec.seed, "stage", self.runner.folder.number, self.draw, *purpose)

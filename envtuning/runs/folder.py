@@ -168,13 +168,20 @@ class StageFolder:
             raise RunError(f"{self.episodes_file} is damaged ({error}): {checked.REMEDY}") from error
 
 
+def _what_to_open(path: Path) -> str:
+    held = sorted(record.parent for record in path.glob("*/seed*/run.json"))
+    if held:
+        return f"it holds runs of a comparison, such as {held[0]}; the same `envtuning compare` command continues it"
+    return "`envtuning run` makes one"
+
+
 class RunFolder:
     """A run on the disk: opened from its path, or created from a spec."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not (self.path / "run.json").is_file():
-            raise RunError(f"{path} is not a run folder (it has no run.json): `envtuning run` makes one")
+            raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(self.path)}")
 
     @classmethod
     def create(cls, path: str | Path, spec: RunSpec) -> RunFolder:
@@ -376,9 +383,12 @@ def _load(model: Any, path: Path) -> Any:
         return model.model_validate_json(written)
     except ValidationError as error:
         if _world_is_missing(error):
-            raise RunError(
-                f"{path}: {in_sentences(error)}; install the run's world, or start where its module can be imported"
-            ) from error
+            remedy = (
+                ""
+                if "--trust" in str(error)
+                else "; install the run's world, or start where its module can be imported"
+            )
+            raise RunError(f"{path}: {in_sentences(error)}{remedy}") from error
         raise RunError(
             f"{path} is damaged or from another version ({in_sentences(error)}): {checked.REMEDY}"
         ) from error

@@ -28,6 +28,7 @@ from envtuning.runs.sections import (
     Unit,
     WorldSpec,
 )
+from envtuning.runs.unknown_fields import unknown_fields
 from envtuning.worlds.registry import UnknownWorld
 
 __all__ = [
@@ -203,7 +204,7 @@ def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
     if isinstance(given, config_type):
         return given
     try:
-        return config_type.model_validate(given)
+        config = config_type.model_validate(given)
     except ValidationError as error:
         faults = [
             InitErrorDetails(
@@ -214,6 +215,9 @@ def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
             for fault in error.errors()
         ]
         raise ValidationError.from_exception_data(config_type.__name__, faults) from None
+    if unknown := list(unknown_fields(given, config, place)):
+        raise ValidationError.from_exception_data(config_type.__name__, unknown)
+    return config
 
 
 def _unshared(data: Any) -> Any:

@@ -15,7 +15,7 @@ from rich.text import Text
 from engineers.report import Incident, SliceResult, wilson
 from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
-from envtuning.runs.folder import Answer, RunFolder, StageFolder, next_task
+from envtuning.runs.folder import Answer, RunFolder, StageFolder, Train, next_task
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
@@ -90,12 +90,17 @@ def in_words(name: str) -> str:
 
 def bar(stage: StageFolder, budget: int) -> Text:
     """How far an unfinished stage has come, from its metrics file."""
-    lines = [line for line in stage.metrics() if "spent" in line]
-    spent = int(lines[-1]["spent"]) if lines else 0
+    spent = spent_so_far(stage)
     count = f"{spent:,} / {budget:,}"
     filled = round(BAR_WIDTH * min(1.0, spent / budget))
     drawn = ("━" * filled, "bar.complete"), ("─" * (BAR_WIDTH - filled), "bar.back")
     return Text.assemble(*drawn, f"\n{count}", justify="right", no_wrap=True, overflow="ignore")
+
+
+def spent_so_far(stage: StageFolder) -> int:
+    """By an unfinished stage, from its metrics file."""
+    lines = [line for line in stage.metrics() if "spent" in line]
+    return int(lines[-1]["spent"]) if lines else 0
 
 
 def data_summary(run: RunFolder, stage: StageFolder) -> list[str]:
@@ -114,11 +119,12 @@ def test_table(run: RunFolder) -> Table | None:
     objective, others = about.objective, [metric for metric in about.headings if metric != about.objective]
     word = about.headings[objective]
     table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
+    last_stage = len(run.done_stages) - 1
     for heading in (
         "slice",
         f"{about.case}s",
-        f"{word}, stage 0",
-        f"{word}, stage {len(run.done_stages) - 1}",
+        *([f"{word}, stage 0"] if last_stage else []),
+        f"{word}, stage {last_stage}",
         *(about.headings[metric] for metric in others),
     ):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -126,12 +132,15 @@ def test_table(run: RunFolder) -> Table | None:
         table.add_row(
             about.label(first.name),
             str(last.episodes),
-            rate(first, objective),
+            *([rate(first, objective)] if last_stage else []),
             rate(last, objective),
             *(percent(last.metrics.get(metric), 1) for metric in others),
         )
+    if len(record.last) == 1:  # its row is the sum
+        return table
     total = sum(row.episodes for row in record.last)
-    columns = [(record.first, objective), *((record.last, metric) for metric in (objective, *others))]
+    columns = [(record.first, objective)] if last_stage else []
+    columns += [(record.last, metric) for metric in (objective, *others)]
     table.add_section()
     cells = [rate_with_interval(pooled(rows, metric), total) for rows, metric in columns]
     table.add_row("all", str(total), *cells, style="bold")
@@ -219,12 +228,19 @@ class ConsoleObserver(Observer):
     def run_began(self, run: RunFolder) -> None:
         self.run = run
         self.console.print(f"run in {run.path}", style="bold", highlight=False)
+        task = next_task(run)
+        if isinstance(task, Train) and (spent := spent_so_far(run.stage(task.stage))):
+            unit = in_words(run.spec.unit)
+            self.console.print(
+                f"stage {task.stage} was interrupted after {spent:,} {unit}: from its last checkpoint again"
+            )
 
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         chosen = stage.config
-        who = chosen.engineer if chosen else "?"
+        who = "?" if chosen is None else "the file" if chosen.engineer in ("default", "file") else chosen.engineer
+        name = f" {chosen.name}" if chosen and chosen.name else ""
         unit = in_words(self.run.spec.unit)
-        rest = f" (config by {who}; {allowance:,} {unit}): {'; '.join(data_summary(self.run, stage))}"
+        rest = f"{name} (config by {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:
@@ -259,6 +275,8 @@ class ConsoleObserver(Observer):
         self.console.print(Text.assemble("asking ", (name, "bold"), " …"))
 
     def engineer_answered(self, stage: StageFolder, answer: Answer[Any]) -> None:
+        if answer.proposal and not answer.proposal.reasons:
+            self.console.print("  nothing is changed")
         for change in answer.proposal.reasons if answer.proposal else []:
             reason = f"  ({change.reason})" if change.reason else ""
             self.console.print(Text(f"  {change.path}: {_short(change.old)} → {_short(change.new)}{reason}"))

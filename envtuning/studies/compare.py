@@ -79,13 +79,14 @@ def compare(
     out: Path,
     observer: Observer | None = None,
     jobs: int = 1,
+    began: Callable[[Job], None] = lambda job: None,
     ended: Callable[[Job], None] = lambda job: None,
 ) -> Comparison:
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
     raise_unless_comparable(spec, engineers)
     arms = {name: written_by(spec, name) for name in engineers}
-    execute(arms, seeds, out, jobs=jobs, observer=observer, ended=ended)
+    execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
     return tabulated(spec, arms, seeds, out)
 
 
@@ -188,7 +189,7 @@ def table(comparison: Comparison) -> Table:
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = plain_table(
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, % of the test suite, 95 % intervals",
-        "means over seeds, Student's t intervals; gain over the first stage and differences paired by seed; "
+        "means over seeds, Student's t intervals (two seeds hardly have one); gain over the first stage and differences paired by seed; "
         "fallbacks: answers, of all runs, after which the current config went on",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]

@@ -23,9 +23,10 @@ class Interval:
     high: float | None
 
     def percent(self, *, signed: bool = False) -> str:
-        """In percent: mean ± half the interval's width."""
+        """In percent: mean ± half the interval's width, which of two seeds may be wider than all that there is."""
         sign = "+" if signed else ""
-        spread = "" if self.low is None or self.high is None else f" ± {50 * (self.high - self.low):.1f}"
+        half = None if self.low is None or self.high is None else 50 * (self.high - self.low)
+        spread = "" if half is None else " ± >100" if half > 100 else f" ± {half:.1f}"
         return f"{100 * self.mean:{sign}.1f}{spread}"
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -57,27 +59,30 @@ def execute(
     *,
     jobs: int = 1,
     observer: Observer | None = None,
+    began: Callable[[Job], None] = lambda job: None,
     ended: Callable[[Job], None] = lambda job: None,
 ) -> None:
     """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired.
 
-    ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``ended`` hears of
-    every job's end.
+    ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``began`` and ``ended``
+    hear of every job's beginning and end.
     """
     waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
     if jobs == 1:
         for job in waiting:
+            began(job)
             do(job, observer)
             ended(job)
         return
     spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=trust_only, initargs=(trusted(),)) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=_begin_process, initargs=(trusted(),)) as pool:
         running: dict[Future[None], Job] = {}
         try:
             while waiting or running:
                 for job in _ready(waiting, list(running.values()), jobs):
                     waiting.remove(job)
                     running[pool.submit(do, job)] = job
+                    began(job)
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
                     job = running.pop(done)
                     done.result()
@@ -85,6 +90,19 @@ def execute(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _begin_process(names: frozenset[str] | None) -> None:
+    """What the study's own process trusts is trusted here; this process ends with that one, also where it was killed."""
+    trust_only(names)
+    parent = multiprocessing.parent_process()
+
+    def end_with_parent() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, name="end with parent", daemon=True).start()
 
 
 def _ready(waiting: Sequence[Job], running: Sequence[Job], jobs: int) -> list[Job]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from envtuning.worlds.episodes import Episode
 from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import FORMS, Cases, InfeasibleConfig, World
 
+MANY = 4  # cases from which on a success of all of them says something
 MOST_STEPS = 25  # of the actions that a Gymnasium world's environments are compared on
 
 
@@ -32,6 +34,12 @@ def check_world(world: World[Any], config: Any, *, per_slice: int = 4, policy: C
     episodes = _check_play(world, config, validation, make_policy)
     _check_explanations(world, config, validation, probe, episodes)
     if isinstance(world, GymWorld):
+        if policy is None and len(episodes) >= MANY and all(episode.succeeded for episode in episodes):
+            warnings.warn(
+                f"random actions succeed in all {len(episodes)} cases: is that a success? By default an episode is one that ends "
+                "terminated with a reward above 0, which on environments that pay for every step is a fall; override success",
+                stacklevel=2,
+            )
         _check_environments(world, config, validation)
         _check_training(world, config, (validation, test))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,17 @@ class SB3Trainee:
         """Raises ``ValueError`` or ``TypeError`` for an unknown algorithm or hyperparameter; makes nothing."""
         own = signature(SB3Trainee.__init__).parameters
         given = {name: value for name, value in options.items() if name not in own}
-        known = set(signature(algorithm_class(algorithm).__init__).parameters) - {"self", "env", "seed"}
+        known = set(signature(algorithm_class(algorithm).__init__).parameters) - {
+            "self",
+            "env",
+            "seed",
+            "_init_setup_model",
+        }
         if strangers := sorted(given.keys() - known):
+            close = [name for stranger in strangers for name in get_close_matches(stranger, known, 1)]
+            hint = f" (did you mean {', '.join(close)}?)" if close else ""
             raise ValueError(
-                f"{algorithm} has no hyperparameter {', '.join(strangers)}: it has {', '.join(sorted(known))}"
+                f"{algorithm} has no hyperparameter {', '.join(strangers)}{hint}: it has {', '.join(sorted(known))}"
             )
         for name in ("num_envs", "report_every", "torch_threads"):
             if options.get(name, 1) < 1:

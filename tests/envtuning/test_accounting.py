@@ -194,3 +194,13 @@ def test_a_redrawn_first_config_is_one_that_the_world_can_draw():
 def test_one_case_costs_what_the_sums_above_say():
     assert VALIDATED * STEPS == 70
     assert PROBED * STEPS == 21
+
+
+def test_a_stage_that_cannot_train_says_why(tmp_path):
+    """The first stage overspends by what it closes with; the second has less than its own closing costs, the third owes."""
+    run = loop.start(spec_of({}, {"budget": 150}, {"budget": 10}, {}), tmp_path / "run")
+    assert [stage.done.trained.get("env_steps", 0) > 0 for stage in run.done_stages] == [True, False, False, True]
+    told = {one.stage: one.message for one in run.incidents() if one.kind == "not_trained"}
+    assert told.keys() == {1, 2}
+    assert told[1].startswith("stage 1 trains nothing: its validation and probe cost 91 env steps, and it has 59;")
+    assert told[2].startswith("stage 2 trains nothing: what came before spent 22 env steps more than it had;")

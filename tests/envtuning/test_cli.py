@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -119,8 +120,10 @@ def runs(run, file) -> Path:
     folder = file.parent / "runs"
     shutil.copytree(run, folder / "alone")
     words = ("--engineers", "fixed,rules", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
-    code, _ = envtuning("compare", "--preset", file, *words)
+    code, output = envtuning("compare", file, *words)
     assert code == 0
+    assert f"started {folder / 'compare' / 'fixed' / 'seed0'}" not in output  # it shows the whole run
+    assert f"`envtuning report {folder / 'compare'}` puts all runs on one page" in output
     (folder / "notes").mkdir()
     return folder
 
@@ -142,6 +145,37 @@ def test_a_comparisons_folder_stands_for_its_engineers_runs(runs):
     assert "engineer fixed: " in output
     assert "engineer rules: " in output
     assert "stopped" not in output  # the shared first stage is no run of its own
+
+
+def test_a_comparisons_page_lies_in_its_own_folder_and_names_its_runs_by_engineer(runs):
+    code, output = envtuning("report", runs / "compare")
+    assert code == 0
+    assert f"report: {runs / 'compare' / 'report.html'}" in output
+    page = (runs / "compare" / "report.html").read_text()
+    assert "<h1>fixed/seed0 · rules/seed0</h1>" in page
+    assert "test, last stage" in page
+
+
+def test_a_comparison_is_no_run_and_says_how_it_goes_on(runs):
+    code, output = envtuning("resume", runs / "compare")
+    assert code == 1
+    assert f"it holds runs of a comparison, such as {runs / 'compare' / 'first-stage-'}" in output
+    assert "the same `envtuning compare` command continues it" in output
+
+
+def test_an_interrupted_stage_and_an_engineer_that_changes_nothing_are_said(file, tmp_path):
+    code, output = envtuning("run", file, "--engineer", "fixed", "--stages", 2, "--out", tmp_path / "run")
+    assert code == 0
+    assert "asking fixed …\n  nothing is changed" in output
+    assert "stage 0 default (config by the file; " in output
+    last = tmp_path / "run" / "stages" / "01"
+    for name in ("done.json", "report.json", "episodes.json"):
+        (last / name).unlink()
+    shutil.rmtree(last / "checkpoint")
+    (tmp_path / "run" / "test.json").unlink()
+    code, output = envtuning("resume", tmp_path / "run")
+    assert code == 0
+    assert re.search(r"stage 1 was interrupted after [\d,]+ env steps: from its last checkpoint again", output)
 
 
 def test_folders_without_a_run_are_an_error(runs):
@@ -216,6 +250,7 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
         (["show", "nowhere"], "nowhere is not a run folder"),
         (["resume", "nowhere"], "`envtuning run` makes one"),
         (["presets", "corridor"], "no preset 'corridor'"),
+        (["compare", "scripted", "--preset", "uniform"], "compare scripted --preset uniform: name one of them"),
     ],
 )
 def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, tmp_path, monkeypatch):

@@ -166,6 +166,12 @@ def test_students_interval_is_the_textbooks():
     assert t_mean([0.5]).low is None
 
 
+def test_two_seeds_far_apart_have_no_interval_worth_its_digits():
+    assert t_mean([0.5]).percent() == "50.0"
+    assert t_mean([0.40, 0.42]).percent(signed=True) == "+41.0 ± 12.7"
+    assert t_mean([0.1, 0.9]).percent() == "50.0 ± >100"
+
+
 def test_the_seeds_that_a_pilot_asks_for_are_the_fewest_that_do():
     assert seeds_for(0.1, 0.05) == 18  # t = 2.110 with 17 degrees of freedom: 0.0497; with 16: 2.120, 0.0514
     assert seeds_for(0.0, 0.05) == 2

@@ -173,7 +173,10 @@ def test_a_checkpoint_loads_without_running_code(tmp_path):
     [
         ({"algorithm": "PPPO"}, "'PPPO': stable_baselines3 has no 'PPPO'; Stable-Baselines3 has A2C"),
         ({"algorithm": "no_such_package:X"}, "cannot be imported"),
-        ({"learnig_rate": 1}, "PPO has no hyperparameter learnig_rate: it has .*learning_rate"),
+        (
+            {"learnig_rate": 1},
+            r"PPO has no hyperparameter learnig_rate \(did you mean learning_rate\?\): it has .*learning_rate",
+        ),
         ({"num_envs": 0}, "num_envs=0: give at least 1"),
     ],
 )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from itertools import combinations
 
 import numpy as np
@@ -32,6 +36,14 @@ def arms():
     return specs | {"target": arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), start="target"))}
 
 
+def is_alive(process_id):
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def outcome(out):
     """Every file of every run that says what came of it."""
     names = (
@@ -55,6 +67,27 @@ def test_two_processes_write_what_one_writes(arms, tmp_path):
     assert outcome(tmp_path / "one") == outcome(tmp_path / "two")
     assert len(run_folders(tmp_path / "one")) == 8
     execute(arms, [0, 1], tmp_path / "one", jobs=2)  # nothing is left to do
+
+
+def test_the_processes_of_a_study_that_was_killed_end_with_it():
+    """``kill -9`` gives the study's own process no chance to end them."""
+    study = """
+import multiprocessing, os, sys
+from concurrent.futures import ProcessPoolExecutor
+from envtuning.studies.study import _begin_process
+if __name__ == "__main__":
+    spawned = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(1, mp_context=spawned, initializer=_begin_process, initargs=(None,))
+    print(pool.submit(os.getpid).result(), flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", study], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        worker = int(process.stdout.readline())
+        process.kill()
+    end = time.monotonic() + 20
+    while is_alive(worker):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -42,6 +42,16 @@ def test_worlds_that_keep_their_promises_pass(world, config):
     check_world(world, config)
 
 
+class EveryFallIsASuccess(PoleWorld):
+    def success(self, reward, terminated, info):
+        return terminated
+
+
+def test_a_world_in_which_random_actions_always_succeed_is_doubted():
+    with pytest.warns(UserWarning, match="random actions succeed in all 4 cases: is that a success"):
+        check_world(EveryFallIsASuccess(), FlatConfig())
+
+
 class Played(CorridorWorld):
     """Changes its first episode."""
 

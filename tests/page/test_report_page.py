@@ -161,6 +161,18 @@ def test_what_a_model_says_is_text_not_markup(runs):
     assert "&lt;script&gt;alert(1)" in text
 
 
+def test_runs_are_told_apart_by_their_folders(runs, tmp_path):
+    arms = [tmp_path / "arms" / engineer / "seed0" for engineer in ("rules", "uniform")]
+    for arm in arms:
+        shutil.copytree(runs[0], arm)
+    page = write_page(arms, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<title>rules/seed0 · uniform/seed0</title>" in page
+    assert page.count("<h2>uniform/seed0</h2>") == 1
+    four = write_page([*arms, *arms], tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>4 runs</h1>" in four
+    assert "<title>seed0</title>" in write_page(arms[:1], tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_an_unfinished_run_has_a_page(runs, tmp_path):
     half = tmp_path / "half"
     shutil.copytree(runs[0], half)

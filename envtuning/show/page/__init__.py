@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,19 +15,33 @@ from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
 from envtuning.show.page.view import RunView, view_run
 
+MOST_NAMED = 3  # runs, in a title
+
 
 def write_page(run_folders: Sequence[str | Path], out: str | Path) -> Path:
     """Write the page about these runs, finished or not, to ``out``; returns its path."""
     path = Path(out)
-    atomic.write_text(path, render_page([view_run(folder) for folder in run_folders]))
+    views = [view_run(folder) for folder in run_folders]
+    for view, name in zip(views, _told_apart([view.path for view in views])):
+        view.name = name
+    atomic.write_text(path, render_page(views))
     return path
+
+
+def _told_apart(paths: Sequence[Path]) -> list[str]:
+    """The runs' names: their folders' below the one that holds them all. A comparison's runs are ``rules/seed0`` and so on."""
+    if len(paths) == 1:
+        return [paths[0].name]
+    absolute = [path.absolute() for path in paths]
+    common = os.path.commonpath([path.parent for path in absolute])
+    return [path.relative_to(common).as_posix() for path in absolute]
 
 
 def render_page(runs: Sequence[RunView]) -> str:
     """The whole page as text."""
     return _template().render(
         runs=runs,
-        title=" · ".join(run.name for run in runs),
+        title=" · ".join(run.name for run in runs) if len(runs) <= MOST_NAMED else f"{len(runs)} runs",
         style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
         progress=progress_chart(runs),
         slice_chart=slice_chart,

@@ -88,6 +88,11 @@ class RunView:
     test: dict[str, list[SliceResult]] = field(default_factory=dict)
     incidents: list[Any] = field(default_factory=list)
 
+    def tested(self, metric: str) -> tuple[float, float, float] | None:
+        """A metric on the test suite after the last stage, with Wilson's interval; None before the test was opened."""
+        rows = self.test.get("last", [])
+        return (rate := pooled(rows, metric), *wilson(rate, sum(row.episodes for row in rows))) if rows else None
+
     @property
     def done(self) -> list[StageView]:
         return [stage for stage in self.stages if stage.report]

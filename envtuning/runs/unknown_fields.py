@@ -1,0 +1,42 @@
+"""Fields of a written config that its model does not have, and by pydantic's default would silently leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+Place = tuple[str | int, ...]
+
+
+def unknown_fields(given: Any, config: Any, place: Place = ()) -> Iterator[InitErrorDetails]:
+    """A fault for each key of ``given`` that became nothing of ``config``, the config that was made of it.
+
+    Models with a validator of their own for raw data may take other keys than their fields, and are believed.
+    """
+    if isinstance(config, BaseModel) and isinstance(given, Mapping):
+        fields = type(config).model_fields
+        names = {alias: name for name, field in fields.items() for alias in (name, field.alias, field.validation_alias)}
+        for key, value in given.items():
+            if key in names:
+                yield from unknown_fields(value, getattr(config, names[key]), (*place, key))
+            elif _ignores_extras(type(config)):
+                said = f"{type(config).__name__} has no such field: it has {', '.join(fields)}"
+                fault = PydanticCustomError("extra_forbidden", "{what}", {"what": said})
+                yield InitErrorDetails(type=fault, loc=(*place, key), input=value)
+    elif isinstance(config, Mapping) and isinstance(given, Mapping):
+        by_text = {str(key): value for key, value in config.items()}
+        for key, value in given.items():
+            yield from unknown_fields(value, by_text.get(str(key)), (*place, key))
+    elif isinstance(config, list | tuple) and isinstance(given, list | tuple):
+        for number, (value, made) in enumerate(zip(given, config)):
+            yield from unknown_fields(value, made, (*place, number))
+
+
+def _ignores_extras(model: type[BaseModel]) -> bool:
+    validators = model.__pydantic_decorators__.model_validators.values()
+    return model.model_config.get("extra", "ignore") == "ignore" and not any(
+        validator.info.mode in ("before", "wrap") for validator in validators
+    )
