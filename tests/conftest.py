@@ -1,19 +1,58 @@
-"""How the tests are spread over processes: everything that starts Ray runs in one of them, or each would start its own.
+"""How the tests are spread over processes, and what none of them waits for.
 
-So does what shares the small atlas, which takes long to build, and what shares a small language model.
+Tests that share what takes long to build run in one process, or each would build its own: everything that starts Ray, what shares the
+small atlas, what shares a small language model, what imports the libraries of providers, what loads the tool-use benchmark, and the
+tests of a file that has something of its own for all of them.
 """
 
 from __future__ import annotations
 
+import gc
+import os
+from collections.abc import Iterator
+
 import pytest
+
+LANGUAGE = {"tiny_qwen3", "byte_tokens"}  # what is made for tests of local models
+PROVIDERS = {"test_network", "test_hostile_replies", "test_caps"}  # which import the providers' libraries
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("ray") or "ray_session" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("ray"))
-        elif "trees" in getattr(item, "fixturenames", ()) or "stored" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("atlas"))
-        elif "language" in item.path.parts or item.path.stem == "test_language":
-            item.add_marker(pytest.mark.xdist_group("language"))
+    groups = {item: group_of(item) for item in items}
+    for item, group in groups.items():
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: groups[item] or "~")  # a group's tests run one after the other in a single process too
+
+
+def group_of(item: pytest.Item) -> str | None:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if item.get_closest_marker("ray") or "ray_session" in fixtures:
+        return "ray"
+    if fixtures & {"trees", "stored"}:
+        return "atlas"
+    if "language" in item.path.parts or item.path.stem == "test_language" or fixtures & LANGUAGE:
+        return "language"
+    if item.path.stem in PROVIDERS:
+        return "providers"
+    if "v4" in fixtures:
+        return "tools"
+    made = getattr(item, "_fixtureinfo", None)  # pytest has no public way to ask for a fixture's scope
+    if made and any(one.scope == "module" for found in made.name2fixturedefs.values() for one in found):
+        return item.path.stem
+    return None
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_forced_to_the_disk() -> Iterator[None]:
+    """The tests kill processes and never the machine: what a process has written stays with the system."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: os.fstat(handle) and None)
+        yield

@@ -25,7 +25,7 @@ import platform
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, takewhile
 from pathlib import Path
@@ -398,6 +398,7 @@ def _world_is_missing(error: ValidationError) -> bool:
     return any(isinstance(fault.get("ctx", {}).get("error"), UnknownWorld) for fault in error.errors())
 
 
+@cache
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for package in RECORDED_VERSIONS:

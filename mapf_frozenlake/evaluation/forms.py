@@ -67,14 +67,15 @@ def solver_answers(
     """Plans of a callable from an instance to a plan or solution, each as soon as it is there."""
 
     def ask(index: int) -> Answer:
+        instance = suite[index]
         try:
-            found = solver(suite[index])
+            found = solver(instance)
         except SolverBudgetExceeded:
             return None
         plan = found.plan if isinstance(found, Solution) else found
         if plan is None:
             return None
-        columns = actions_by_step(plan, suite[index].num_agents).T  # refuses what is no plan
+        columns = actions_by_step(plan, instance.num_agents).T  # refuses what is no plan
         return [column[: len(moves)].tolist() for column, moves in zip(columns, plan)]
 
     return _concurrently(ask, wanted, max_workers)

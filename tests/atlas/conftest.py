@@ -13,9 +13,9 @@ SMALL = {
     "name": "small",
     "preset": "scripted",
     "changes": {
-        "suites.validation_per_slice": 12,
-        "suites.test_per_slice": 30,
-        "suites.probe_per_slice": 4,
+        "suites.validation_per_slice": 6,
+        "suites.test_per_slice": 12,
+        "suites.probe_per_slice": 2,
         "suites.validate_every": None,
         "suites.failure_cases": 1,
     },

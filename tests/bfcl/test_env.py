@@ -1,5 +1,6 @@
 """How the environment behaves, and a test for each fault of the public code ("Public fault") that it must not have."""
 
+import gc
 import random
 
 import gymnasium as gym
@@ -224,6 +225,8 @@ def test_each_tool_class_takes_wild_arguments_as_the_official_executor_does(v4, 
 def test_hostile_actions(v4):
     """Public fault: the stock backend gives the agent's text to ``eval``. Here nothing is evaluated and nothing takes a second, in 5,000
     replies; in 100,000 by ``make fuzz``."""
+    gc.collect()
+    gc.freeze()  # or a look through all that other tests have imported counts as the agent's
     outcome = tool_actions.run(5_000, seed=1)
     assert outcome["errors"] > 1_000
     assert outcome["results"] > 300

@@ -9,7 +9,11 @@ import random
 import pytest
 
 from envtuning.loop.run import start
-from envtuning.runs.spec import RunSpec, load_spec
+from envtuning.runs.spec import RunSpec, SpecError, load_spec
+from envtuning.trainees.language.commands import pretrain_for
+from envtuning.trainees.language.rollouts import rollout
+from envtuning.trainees.language.tasks import EnvTurns
+from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.lessons import encoded, lesson, stumble, teach
 from envtuning.worlds.bfcl.package import TOOL_CLASSES
@@ -18,16 +22,10 @@ from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.splits import by_scenario
 from envtuning.worlds.bfcl.tasks import find_task
 from envtuning.worlds.registry import make_world
-
-pytest.importorskip("trl")
-pytest.importorskip("typer")
-
-from envtuning.runs.spec import SpecError
-from envtuning.trainees.language.commands import pretrain_for
-from envtuning.trainees.language.rollouts import rollout
-from envtuning.trainees.language.tasks import EnvTurns
-from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
 from tests.language.test_rollouts import Scripted
+from tests.lazily import needed
+
+needed("trl", extra="grpo")
 
 PRESET = "tools-in-miniature"
 FILES = load_spec(PRESET).stages[0].config

@@ -1,4 +1,4 @@
-"""``python -m engineers`` on a report file alone."""
+"""``python -m engineers`` on a report file alone: most of it called in this process, or each call would import everything anew."""
 
 from __future__ import annotations
 
@@ -10,15 +10,32 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-REPORT = "examples/report.json"
+REPORT = ROOT / "examples" / "report.json"
 
 
-def run(*arguments, **options):
+def program(*arguments, **options):
     command = [sys.executable, "-m", "engineers", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
-def test_propose_shows_the_change_and_the_reason(tmp_path):
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """The program's main function, and how a process would have ended."""
+    pytest.importorskip("typer")
+    from engineers.cli import main
+
+    def called(*arguments):
+        monkeypatch.setattr(sys, "argv", ["engineers", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, said.out, said.err)
+
+    return called
+
+
+def test_propose_shows_the_change_and_the_reason(run, tmp_path):
     done = run("propose", "--report", REPORT, "--engineer", "rules", "--save", tmp_path / "next.json")
     assert done.returncode == 0, done.stderr
     assert "slices.4.wait_ratio" in done.stdout
@@ -30,29 +47,29 @@ def test_propose_shows_the_change_and_the_reason(tmp_path):
 def test_propose_is_in_colour_on_a_terminal():
     import os
 
-    done = run("propose", "--report", REPORT, env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    done = program("propose", "--report", REPORT, env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color"})
     assert "\x1b[31m" in done.stdout, "old values in red"
     assert "\x1b[32m" in done.stdout, "new values in green"
 
 
-def test_json_is_the_whole_proposal():
+def test_json_is_the_whole_proposal(run):
     proposal = json.loads(run("propose", "--report", REPORT, "--engineer", "uniform", "--json").stdout)
     assert proposal["engineer"] == "uniform"
     assert proposal["config"]["slices"]["3"]["share"] == 0.125
 
 
-def test_only_what_is_opened_is_turned():
+def test_only_what_is_opened_is_turned(run):
     done = run("propose", "--report", REPORT, "--engineer", "random", "--editable", "slices.3.share", "--json")
     assert [change["path"] for change in json.loads(done.stdout)["reasons"]] == ["slices.3.share"]
 
 
-def test_a_fallback_has_an_exit_code_of_its_own(tmp_path):
+def test_a_fallback_has_an_exit_code_of_its_own(run, tmp_path):
     done = run("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
     assert done.returncode == 3
     assert "the current config is kept" in done.stdout
 
 
-def test_prompt_shows_what_would_be_sent():
+def test_prompt_shows_what_would_be_sent(run):
     done = run("prompt", "--report", REPORT, "--context", "V4", "--schema")
     assert done.returncode == 0, done.stderr
     assert "## Failures on validation" in done.stdout
@@ -62,7 +79,7 @@ def test_prompt_shows_what_would_be_sent():
     assert "(the model's summary)" in two_questions
 
 
-def test_list_names_every_engineer():
+def test_list_names_every_engineer(run):
     from engineers import available
 
     listed = run("list").stdout
@@ -83,34 +100,33 @@ def test_list_names_every_engineer():
         (["--save", "/proc/no/next.json"], "/proc/no"),
     ],
 )
-def test_propose_errors_are_one_line(arguments, said):
+def test_propose_errors_are_one_line(run, arguments, said):
     done = run("propose", "--report", REPORT, *arguments)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_file_that_is_no_report_says_where(tmp_path):
+def test_a_file_that_is_no_report_says_where(run, tmp_path):
     (tmp_path / "r.json").write_text('{"stage": -1}')
     done = run("propose", "--report", tmp_path / "r.json")
     assert done.returncode == 2
     assert "r.json is not a report: stage" in done.stderr
 
 
-def test_a_file_that_is_no_json_is_no_report(tmp_path):
+def test_a_file_that_is_no_json_is_no_report(run, tmp_path):
     (tmp_path / "r.md").write_text("# Hello")
     assert "r.md is not a report: Invalid JSON" in run("propose", "--report", tmp_path / "r.md").stderr
 
 
 def test_an_engineer_in_a_file_of_ones_own_is_found(tmp_path):
     (tmp_path / "mine.py").write_text("from engineers.plain.fixed import FixedEngineer as Mine\n")
-    command = [sys.executable, "-m", "engineers", "propose", "--report", ROOT / REPORT, "--engineer", "mine:Mine"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    done = program("propose", "--report", REPORT, "--engineer", "mine:Mine", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert " ".join(done.stdout.split()) == "fixed on the config of stage 2 no change"
 
 
-def test_a_human_is_told_everything_unless_told_otherwise(tmp_path):
+def test_a_human_is_told_everything_unless_told_otherwise(run, tmp_path):
     ask = ("propose", "--report", REPORT, "--engineer", f"human/{tmp_path}", "--option", "timeout=0.1")
     run(*ask)
     report = tmp_path / "stage-1" / "report.md"
@@ -119,13 +135,13 @@ def test_a_human_is_told_everything_unless_told_otherwise(tmp_path):
     assert "## Failed episodes" not in report.read_text()
 
 
-def test_a_config_is_saved_into_a_folder_that_is_not_there_yet(tmp_path):
+def test_a_config_is_saved_into_a_folder_that_is_not_there_yet(run, tmp_path):
     run("propose", "--report", REPORT, "--engineer", "uniform", "--save", tmp_path / "new" / "next.json")
     assert json.loads((tmp_path / "new" / "next.json").read_text())["slices"]["3"]["share"] == 0.125
 
 
 @pytest.mark.slow  # imports transformers
-def test_what_cannot_be_served_is_one_line(tmp_path):
+def test_what_cannot_be_served_is_one_line(run, tmp_path):
     pytest.importorskip("llguidance")
     done = run("serve", "--model", tmp_path / "nothing")
     assert done.returncode == 2

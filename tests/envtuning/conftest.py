@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -18,3 +19,16 @@ def ray_session() -> Iterator[None]:
         )
         yield
         ray.shutdown()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Ray's dozen processes take a part of a core as long as they live: they end with the last test that needs them."""
+    result = yield
+    if "ray" in groups_of(item) and "ray" not in groups_of(nextitem) and "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+    return result
+
+
+def groups_of(item: pytest.Item | None) -> set[str]:
+    return set() if item is None else {mark.args[0] for mark in item.iter_markers("xdist_group")}

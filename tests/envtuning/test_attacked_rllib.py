@@ -13,10 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
-
 import yaml
 
 from engineers.ending import ENDED
@@ -26,6 +22,9 @@ from envtuning.runs.spec import RunSpec
 from tests.envtuning.test_damaged_folders import attacks, outcome, told
 from tests.envtuning.test_runs_kill import KILLED, KillableRuns
 from tests.envtuning.test_runs_storage import fill, small_disk  # noqa: F401  # a fixture
+from tests.lazily import needed
+
+needed("ray", "torch", extra="rllib")
 
 pytestmark = [pytest.mark.prove, pytest.mark.ray, pytest.mark.timeout(7_200)]
 

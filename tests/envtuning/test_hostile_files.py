@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from engineers.extras import _is_installed
 from engineers.own import declares, object_at, trust_only
 from engineers.proposal import Engineer
 from engineers.terminal import TextConsole, visible
@@ -219,7 +220,9 @@ def test_in_a_script_every_name_is_its_writers_own_word():
 def test_a_key_goes_to_no_host_on_a_files_word(tmp_path, monkeypatch, engineer, options):
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "ENGINEERS_SERVER_API_KEY"):
         monkeypatch.setenv(name, "planted-key-0123456789")
-    pytest.importorskip(engineer.partition("/")[0].replace("server", "openai").replace("gemini", "google.genai"))
+    library = engineer.partition("/")[0].replace("server", "openai").replace("gemini", "google.genai")
+    if not _is_installed(library):
+        pytest.skip(f"needs {library}")
     text = BASE + json.dumps({"engineer": {"name": engineer, "options": options}})[1:-1]
     said = refused(tmp_path, text)
     assert "would go to evil.example" in said

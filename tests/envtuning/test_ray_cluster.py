@@ -1,6 +1,5 @@
 """Two nodes, by Ray's own test cluster: a run completes, a lost node is survived while training and told while building."""
 
-# ruff: noqa: E402
 from __future__ import annotations
 
 import threading
@@ -10,15 +9,15 @@ from typing import Any
 
 import pytest
 
-ray = pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
-
 import mapf_frozenlake as mfl
 from envtuning.loop import run as loop
 from envtuning.runs.folder import next_task
 from envtuning.runs.spec import RunSpec
 from envtuning.trainees import make_trainee
 from envtuning.trainees.base import WorkerLost
+from tests.lazily import needed
+
+needed("ray", "torch", extra="rllib")
 
 pytestmark = [pytest.mark.prove, pytest.mark.ray, pytest.mark.timeout(1_200)]
 
@@ -33,6 +32,7 @@ STORE = 80 * 1024**2
 @pytest.fixture
 def cluster(monkeypatch) -> Iterator[Any]:
     """A head and a second node with a CPU each: one EnvRunner fits on either."""
+    import ray
     from ray.cluster_utils import Cluster
 
     assert not ray.is_initialized(), "these tests need a process without a Ray of its own"
@@ -49,6 +49,8 @@ def cluster(monkeypatch) -> Iterator[Any]:
 
 def nodes_of(trainee: Any) -> list[str]:
     """Where the remote runners are; the first is the local one."""
+    import ray
+
     found = trainee.algorithm.ask_runners(lambda _: ray.get_runtime_context().get_node_id(), timeout=120)
     return found[1:]
 

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions, generalised_advantages
 
 

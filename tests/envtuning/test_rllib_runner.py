@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-
-from ray.rllib.core import DEFAULT_MODULE_ID
-
 import mapf_frozenlake as mfl
-from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
-from envtuning.trainees.rllib.runner import LakeEnvRunner
+from tests.lazily import needed
+
+needed("ray", "torch", extra="rllib")
 
 pytestmark = pytest.mark.ray
 
@@ -26,6 +23,9 @@ ENV = {"observation": "ego", "window": 5, "hints": False, "max_size": 5, "max_ag
 
 @pytest.fixture(scope="module")
 def runner(ray_session):
+    from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
+    from envtuning.trainees.rllib.runner import LakeEnvRunner
+
     options = RLlibOptions(num_envs=16, rollout=24)
     runner = LakeEnvRunner(config=algorithm_config(options, ENV, None, seed=0), worker_index=0)
     runner.env.set_config(MIXED)
@@ -99,6 +99,8 @@ def test_episodes_go_on_across_samples(runner):
 
 
 def test_knows_its_spaces(runner):
+    from ray.rllib.core import DEFAULT_MODULE_ID
+
     observation, action = runner.get_spaces()[DEFAULT_MODULE_ID]
     assert observation.shape == (runner.env.layout.size,)
     assert action.n == mfl.types.NUM_ACTIONS

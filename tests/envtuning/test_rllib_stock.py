@@ -1,42 +1,46 @@
 """Stock RLlib trains on every form of the lake, and the callback keeps its runners on one config, deaths included."""
 
-# ruff: noqa: E402
 from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
-ray = pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
-
-import numpy as np
-from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-from ray.rllib.utils.pre_checks.env import check_multiagent_environments
-
 import mapf_frozenlake as mfl
-from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
 from envtuning.curriculum.wrappers import config_below
-from envtuning.worlds.lakes.rllib_envs import LakeMultiAgentEnv, register_lakes
+from tests.lazily import Lazy, needed
+
+needed("ray", "torch", extra="rllib")
+ray, ppo, models, curriculum, lakes = (
+    Lazy(name)
+    for name in (
+        "ray",
+        "ray.rllib.algorithms.ppo",
+        "ray.rllib.core.rl_module.default_model_config",
+        "envtuning.curriculum.rllib_callback",
+        "envtuning.worlds.lakes.rllib_envs",
+    )
+)
 
 pytestmark = pytest.mark.ray
 
 EASY = mfl.LakeConfig.single(3, num_agents=2, hole_ratio=0.0)
 HARD = mfl.LakeConfig.single(4, num_agents=2, hole_ratio=0.2)
+PLAIN_ID = "mapf_frozenlake:MAPFFrozenLake-v0"
 ENV = {"config": EASY, "max_size": 4, "window": 3}
 SHARED = {"policies": {"shared"}, "policy_mapping_fn": lambda agent, episode, **_: "shared"}
 
 
 def settings(env, **runners):
-    register_lakes()
+    lakes.register_lakes()
     config = (
-        PPOConfig()
+        ppo.PPOConfig()
         .environment(env, env_config=ENV)
         .env_runners(num_env_runners=0, num_envs_per_env_runner=4, num_cpus_per_env_runner=0.5, **runners)
-        .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[16]))
+        .rl_module(model_config=models.DefaultModelConfig(fcnet_hiddens=[16]))
         .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
-        .callbacks(RLlibCurriculumCallback)
+        .callbacks(curriculum.RLlibCurriculumCallback)
         .fault_tolerance(restart_failed_env_runners=True)
         .debugging(log_level="ERROR")
     )
@@ -62,7 +66,7 @@ def test_trains_and_swaps(ray_session, form):
     algorithm = FORMS[form]().build_algo()
     try:
         before = algorithm.train()
-        RLlibCurriculumCallback.swap(algorithm, HARD)
+        curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
         assert configs_on(algorithm) == [HARD]
         after = algorithm.train()
         steps = "num_env_steps_sampled_lifetime"
@@ -74,11 +78,11 @@ def test_trains_and_swaps(ray_session, form):
 def test_curriculum_that_follows_the_results(ray_session):
     asked = []
 
-    def curriculum(result):
+    def choose(result):
         asked.append(result["training_iteration"])
         return HARD if len(asked) == 2 else None
 
-    config = FORMS["native vector"]().callbacks(RLlibCurriculumCallback.following(curriculum))
+    config = FORMS["native vector"]().callbacks(curriculum.RLlibCurriculumCallback.following(choose))
     algorithm = config.build_algo()
     try:
         seen = []
@@ -95,17 +99,18 @@ def test_without_the_callback_it_says_what_to_add(ray_session):
     algorithm = FORMS["native vector"]().callbacks(None).build_algo()
     try:
         with pytest.raises(LookupError, match="callbacks\\(RLlibCurriculumCallback\\)"):
-            RLlibCurriculumCallback.swap(algorithm, HARD)
+            curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
     finally:
         algorithm.stop()
 
 
 @pytest.mark.slow
 def test_restarted_stock_runner_is_on_the_current_config(ray_session):
-    config = FORMS["native vector"]().env_runners(num_env_runners=1)
-    algorithm = config.build_algo()
+    """Remote runners import the package by the id's prefix; ``flat`` is what RLlib's default networks take."""
+    config = FORMS["native vector"]().environment(PLAIN_ID, env_config=ENV | {"flat": True})
+    algorithm = config.env_runners(num_env_runners=1).build_algo()
     try:
-        RLlibCurriculumCallback.swap(algorithm, HARD)
+        curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
         assert configs_on(algorithm) == [None, HARD]
         ray.kill(algorithm.env_runner_group._worker_manager.actors()[1], no_restart=False)
         group, deadline = algorithm.env_runner_group, time.monotonic() + 120
@@ -113,6 +118,7 @@ def test_restarted_stock_runner_is_on_the_current_config(ray_session):
             group.num_remote_worker_restarts() > 0 and group.num_healthy_remote_workers() > 0
         ):
             algorithm.train()
+            time.sleep(0.5)  # the new runner needs the cores
         assert group.num_remote_worker_restarts() == 1
         assert configs_on(algorithm) == [None, HARD]
     finally:
@@ -123,7 +129,7 @@ def test_rebuilt_environment_is_on_the_current_config(ray_session):
     """RLlib rebuilds a failed environment inside its runner from the first config."""
     algorithm = FORMS["native vector"]().build_algo()
     try:
-        RLlibCurriculumCallback.swap(algorithm, HARD)
+        curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
         algorithm.env_runner.make_env()
         assert configs_on(algorithm) == [HARD]
     finally:
@@ -131,7 +137,7 @@ def test_rebuilt_environment_is_on_the_current_config(ray_session):
 
 
 def test_multi_agent_form_is_the_pettingzoo_form():
-    ours = LakeMultiAgentEnv({"config": HARD})
+    ours = lakes.LakeMultiAgentEnv({"config": HARD})
     theirs = mfl.parallel_env(config=HARD)
     seen, _ = ours.reset(seed=4)
     expected, _ = theirs.reset(seed=4)
@@ -150,12 +156,14 @@ def test_multi_agent_form_is_the_pettingzoo_form():
 
 def test_the_agents_of_an_episode_that_is_over_stay_known_until_the_next():
     """RLlib takes a random step before it trains, and asks afterwards whose the observations are."""
-    env = LakeMultiAgentEnv({"config": HARD.model_copy(update={"horizon": 1})})
+    env = lakes.LakeMultiAgentEnv({"config": HARD.model_copy(update={"horizon": 1})})
     seen, _ = env.reset(seed=0)
     assert env.agents == list(seen)
     last, *_ = env.step(dict.fromkeys(env.agents, 4))
     assert env.agents == list(last) == ["agent_0", "agent_1"]
-    check_multiagent_environments(LakeMultiAgentEnv({"config": HARD.model_copy(update={"horizon": 1})}))
+    from ray.rllib.utils.pre_checks.env import check_multiagent_environments
+
+    check_multiagent_environments(lakes.LakeMultiAgentEnv({"config": HARD.model_copy(update={"horizon": 1})}))
 
 
 def test_a_crowd_that_varies_trains_in_both_multi_agent_forms(ray_session):
@@ -168,15 +176,15 @@ def test_a_crowd_that_varies_trains_in_both_multi_agent_forms(ray_session):
             algorithm.stop()
 
 
-@pytest.mark.parametrize("vectorised", [pytest.param(False, marks=pytest.mark.prove), True])
+@pytest.mark.prove  # `make test` restarts a runner by this id
+@pytest.mark.parametrize("vectorised", [False, True])
 def test_by_plain_id_with_the_module_as_its_prefix(ray_session, vectorised):
-    """Remote runners import the package by the prefix; ``flat`` is what RLlib's default networks take."""
     mode = {"gym_env_vectorize_mode": "vector_entry_point"} if vectorised else {}
     config = (
-        PPOConfig()
-        .environment("mapf_frozenlake:MAPFFrozenLake-v0", env_config={"size": 3, "window": 3, "flat": True})
+        ppo.PPOConfig()
+        .environment(PLAIN_ID, env_config={"size": 3, "window": 3, "flat": True})
         .env_runners(num_env_runners=1, num_envs_per_env_runner=2, num_cpus_per_env_runner=0.5, **mode)
-        .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[16]))
+        .rl_module(model_config=models.DefaultModelConfig(fcnet_hiddens=[16]))
         .training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1)
         .debugging(log_level="ERROR")
     )

@@ -67,7 +67,7 @@ def undisturbed(runs, spec, tmp_path_factory):
     """The run that nothing happened to, its storage operations in order, and how long it took."""
     place = tmp_path_factory.mktemp("undisturbed")
     log = place / "operations"
-    runs.run(place / "warm", spec)  # what is compiled or cached on first use must not shift the moments
+    runs.run(place / "warm", spec, here=True)  # what is compiled or cached on first use must not shift the moments
     ended = runs.run(place / "run", spec, log=str(log))
     assert ended["code"] == 0
     return outcome(place / "run"), log.read_text().splitlines(), ended["seconds"]

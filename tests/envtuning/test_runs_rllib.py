@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from envtuning.runs.folder import RunFolder, next_task
+from tests.lazily import needed
 
-pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+needed("ray", "torch", extra="rllib")
 
 pytestmark = [pytest.mark.slow, pytest.mark.ray, pytest.mark.timeout(600)]
 

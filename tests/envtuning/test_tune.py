@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import pytest
-
-pytest.importorskip("ray", reason="needs ray: pip install 'mapf-frozenlake[rllib]'")
-
-from ray import tune
+import yaml
 
 from envtuning.loop import run as loop
 from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import SpecError, load_spec
-from envtuning.studies.tune import run_folder, spec_of, trainable
+from tests.lazily import Lazy, needed
+
+needed("ray", extra="rllib")
+search = Lazy("envtuning.studies.tune")
 
 pytestmark = pytest.mark.ray
 
 
 def test_search_space_reaches_the_spec():
-    spec = spec_of(
+    spec = search.spec_of(
         {"preset": "scripted", "engineer": "fixed", "seed": 7, "stages": 2, "trainee": {"speed": 0.9}, "runs": "x"}
     )
     assert (spec.engineer.name, spec.seed, len(spec.stages)) == ("fixed", 7, 2)
@@ -26,18 +26,22 @@ def test_search_space_reaches_the_spec():
 
 def test_an_engineer_of_the_search_space_gets_the_options_that_concern_everybody():
     own = load_spec("corridors").engineer
-    searched = spec_of({"preset": "corridors", "engineer": "uniform", "runs": "x"}).engineer
+    searched = search.spec_of({"preset": "corridors", "engineer": "uniform", "runs": "x"}).engineer
     assert (searched.options, searched.timeout) == ({"space": own.options["space"]}, own.timeout)
-    assert spec_of({"preset": "corridors", "engineer": "rules", "runs": "x"}).engineer == own
+    assert search.spec_of({"preset": "corridors", "engineer": "rules", "runs": "x"}).engineer == own
 
 
 def test_unknown_key_is_refused():
     with pytest.raises(SpecError, match="'seeds'"):
-        spec_of({"preset": "scripted", "seeds": 3, "runs": "x"})
+        search.spec_of({"preset": "scripted", "seeds": 3, "runs": "x"})
 
 
 @pytest.mark.slow
 def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
+    from ray import tune
+
+    from envtuning.studies.tune import run_folder, spec_of, trainable
+
     def dies_once(config):
         """A trial that loses its power after its first stage, once."""
         folder = run_folder(config, tune.get_context().get_trial_id())
@@ -46,8 +50,11 @@ def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
             raise RuntimeError("the power went")
         trainable(config)
 
+    few = {f"suites.{name}_per_slice": 3 for name in ("validation", "test", "probe")}
+    small = tmp_path / "small.yaml"
+    small.write_text(yaml.safe_dump(load_spec("scripted", changes=few).model_dump(mode="json")))
     space = {
-        "preset": "scripted",
+        "preset": str(small),
         "engineer": tune.grid_search(["rules"]),
         "stages": 2,
         "runs": str(tmp_path / "runs"),

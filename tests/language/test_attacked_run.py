@@ -11,9 +11,9 @@ from envtuning.loop import run as loop
 from envtuning.runs.folder import RunFolder
 from tests.envtuning.test_damaged_folders import attacks, outcome, told
 from tests.language.test_run import make_spec
+from tests.lazily import needed
 
-pytest.importorskip("trl")
-pytest.importorskip("llguidance")
+needed("trl", "llguidance", extra="grpo")
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(7_200)]
 

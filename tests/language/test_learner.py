@@ -7,16 +7,16 @@ import copy
 import pytest
 
 import mapf_frozenlake as mfl
+from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.outcomes import TRUNCATED
+from envtuning.trainees.language.rows import rows_of
 from tests.language.conftest import CONFIG
+from tests.lazily import Lazy, needed
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from envtuning.trainees.language.learner import Learner  # noqa: E402
-from envtuning.trainees.language.options import LanguageOptions  # noqa: E402
-from envtuning.trainees.language.outcomes import TRUNCATED  # noqa: E402
-from envtuning.trainees.language.rows import rows_of  # noqa: E402
-from envtuning.trainees.language.state import digest_of, optimiser_of  # noqa: E402
+needed("torch", "trl", extra="grpo")
+torch, learning, state = (
+    Lazy(name) for name in ("torch", "envtuning.trainees.language.learner", "envtuning.trainees.language.state")
+)
 
 OTHER = mfl.LakeConfig.single(3, 2, hole_ratio=0.0, reward="shaped")
 
@@ -25,7 +25,7 @@ OTHER = mfl.LakeConfig.single(3, 2, hole_ratio=0.0, reward="shaped")
 def learner(tiny):
     from tests.language.conftest import QUICK
 
-    one = Learner(LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1), seed=0)
+    one = learning.Learner(LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1), seed=0)
     yield one
     one.close()
 
@@ -39,7 +39,7 @@ def weights(learner):
 
 
 def moments(learner):
-    return copy.deepcopy(optimiser_of(learner.trainer).state_dict()["state"])
+    return copy.deepcopy(state.optimiser_of(learner.trainer).state_dict()["state"])
 
 
 def equal(one, other):
@@ -87,7 +87,7 @@ def test_another_process_goes_on_bit_by_bit(learner, tmp_path, options):
     """A fresh trainer stands for a fresh process: it knows nothing but the folder."""
     learner.save(tmp_path / "a")
     learner.train(rows(), seed=5)
-    fresh = Learner(LanguageOptions(**options), seed=123)
+    fresh = learning.Learner(LanguageOptions(**options), seed=123)
     fresh.load(tmp_path / "a")
     fresh.train(rows(), seed=5)
     assert equal(weights(fresh), weights(learner))
@@ -96,12 +96,12 @@ def test_another_process_goes_on_bit_by_bit(learner, tmp_path, options):
 
 
 def test_the_reference_stays_the_first_model(learner, tmp_path):
-    reference = digest_of(learner.trainer.ref_model.state_dict())
+    reference = state.digest_of(learner.trainer.ref_model.state_dict())
     learner.train(rows(), seed=1)
     learner.save(tmp_path / "a")
     learner.load(tmp_path / "a")
-    assert digest_of(learner.trainer.ref_model.state_dict()) == reference
-    assert digest_of(learner.model.state_dict()) != reference
+    assert state.digest_of(learner.trainer.ref_model.state_dict()) == reference
+    assert state.digest_of(learner.model.state_dict()) != reference
 
 
 def test_a_checkpoint_of_another_first_model_is_refused(learner, tmp_path):
@@ -121,7 +121,7 @@ def test_without_its_optimiser_a_checkpoint_begins_with_fresh_moments(learner, t
 
 
 def test_the_learning_rate_is_constant_across_swaps(learner):
-    optimiser = optimiser_of(learner.trainer)
+    optimiser = state.optimiser_of(learner.trainer)
     rates = []
     for seed in (1, 2):
         learner.train(rows(seed=seed), seed=seed, on_iteration=lambda _: rates.append(optimiser.param_groups[0]["lr"]))
@@ -150,7 +150,7 @@ def test_what_is_counted(learner):
 def test_replies_cut_at_the_limit_fail_as_truncated(tiny):
     from tests.language.conftest import QUICK
 
-    short = Learner(
+    short = learning.Learner(
         LanguageOptions(model=str(tiny), grpo=QUICK | {"max_completion_length": 2}, torch_threads=1), seed=0
     )
     kinds = []
@@ -200,13 +200,13 @@ def test_one_batch_of_boards_is_one_call_of_generation(learner, monkeypatch):
 def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path):
     pytest.importorskip("peft")
     given = LanguageOptions(**options, lora={"r": 4, "target_modules": ["q_proj", "v_proj"]})
-    one = Learner(given, seed=0)
+    one = learning.Learner(given, seed=0)
     assert one.trainer.ref_model is None  # the adapter is switched off instead
     one.train(rows(), seed=1)
     one.save(tmp_path / "a")
     assert not (tmp_path / "a" / "model.safetensors").exists()
     after = one.train(rows(), seed=2)
-    other = Learner(given, seed=0)
+    other = learning.Learner(given, seed=0)
     other.load(tmp_path / "a")
     assert other.train(rows(), seed=2) == after
     assert equal(weights(other), weights(one))

@@ -8,14 +8,13 @@ import pytest
 
 import mapf_frozenlake as mfl
 from engineers.report import SliceResult, StageReport
+from envtuning.trainees.language.live_engineers import live_engineer, raise_unless_possible
+from envtuning.trainees.language.trainee import GRPOTrainee
 from tests.language.conftest import QUICK
+from tests.lazily import Lazy, needed
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-pytest.importorskip("llguidance")
-
-from envtuning.trainees.language.live_engineers import live_engineer, raise_unless_possible  # noqa: E402
-from envtuning.trainees.language.trainee import GRPOTrainee  # noqa: E402
+needed("torch", "trl", "llguidance", extra="grpo")
+torch = Lazy("torch")
 
 CONFIG = mfl.LakeConfig(
     num_agents=2, slices={3: {"share": 0.5, "hole_ratio": 0.2}, 4: {"share": 0.5, "hole_ratio": 0.2}}, reward="shaped"

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
+from envtuning.trainees.language import pretrain as pretraining
+from envtuning.trainees.language.pretrain import Pretraining, pretrain, raise_unless_unseen
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from tests.language.conftest import CONFIG
+from tests.lazily import Lazy, needed
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
-from envtuning.trainees.language import pretrain as pretraining  # noqa: E402
-from envtuning.trainees.language.pretrain import Pretraining, pretrain, raise_unless_unseen  # noqa: E402
+needed("torch", "transformers", extra="grpo")
+torch = Lazy("torch")
 
 NONE = np.empty(0, np.uint64)
 MOMENT = Pretraining(samples=64, batch=16, width=32, layers=1, heads=2)

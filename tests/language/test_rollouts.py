@@ -8,16 +8,15 @@ from typing import ClassVar
 import pytest
 
 import mapf_frozenlake as mfl
+from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.rollouts import rollout, turn_markup
+from envtuning.trainees.language.tasks import EnvTurns, LakeTurns
+from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
 from tests.language.conftest import QUICK
+from tests.lazily import Lazy, needed
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("trl")
-
-from envtuning.trainees.language.learner import Learner  # noqa: E402
-from envtuning.trainees.language.options import LanguageOptions  # noqa: E402
-from envtuning.trainees.language.rollouts import rollout, turn_markup  # noqa: E402
-from envtuning.trainees.language.tasks import EnvTurns, LakeTurns  # noqa: E402
-from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer  # noqa: E402
+needed("torch", "trl", extra="grpo")
+torch, learning = Lazy("torch"), Lazy("envtuning.trainees.language.learner")
 
 CONFIG = mfl.LakeConfig.single(3, 2, hole_ratio=0.0, reward="shaped", horizon=3)
 
@@ -85,7 +84,7 @@ class PaidByLength(LakeTurns):
 def test_a_model_learns_turn_by_turn(tiny, unit):
     tasks = PaidByLength("short", [])
     options = LanguageOptions(model=str(tiny), grpo=dict(QUICK), torch_threads=1)
-    learner = Learner(options, 0, tasks, unit)
+    learner = learning.Learner(options, 0, tasks, unit)
     before = {name: value.clone() for name, value in learner.model.state_dict().items()}
     rows = tasks.rows(CONFIG, learner.prompts_for(32 if unit == "samples" else 400), seed=0)
     steps = learner.train(rows, seed=0, budget=32 if unit == "samples" else 400)

@@ -17,9 +17,9 @@ from envtuning.runs.spec import RunSpec
 from envtuning.trainees import UnknownTrainee
 from tests.envtuning.test_runs_kill import KILLED, KillableRuns
 from tests.language.conftest import QUICK
+from tests.lazily import needed
 
-pytest.importorskip("trl")
-pytest.importorskip("llguidance")
+needed("trl", "llguidance", extra="grpo")
 
 SIZES = {3: {"share": 0.5, "hole_ratio": 0.2}, 4: {"share": 0.5, "hole_ratio": 0.1}}
 

@@ -9,10 +9,9 @@ import pytest
 from envtuning.loop import run as loop
 from envtuning.runs.spec import load_spec
 from envtuning.trainees.language.options import LanguageOptions
+from tests.lazily import needed
 
-pytest.importorskip("trl")
-pytest.importorskip("peft")
-pytest.importorskip("llguidance")
+needed("trl", "peft", "llguidance", extra="grpo")
 
 SETTINGS = Path(__file__).parents[2] / "examples" / "qwen3-4b.yaml"
 # What a CPU and a tiny model need otherwise; every other key stays as it is in the file.

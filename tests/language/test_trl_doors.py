@@ -7,11 +7,11 @@ import json
 import pytest
 
 import mapf_frozenlake as mfl
-from examples.own_trl import train
 from mapf_frozenlake.text.trl import LakePrompts, LakeTurns, plan_rewards, prompt_row, to_dataset
 from tests.language.conftest import QUICK
+from tests.lazily import needed
 
-pytest.importorskip("trl")
+needed("trl", extra="grpo")
 
 QUIET = {
     "report_to": "none",
@@ -45,6 +45,7 @@ def test_text_dataset_becomes_a_dataset_that_grpo_trains_on(tiny, tmp_path):
 
 def test_a_curriculum_swaps_the_lakes_under_somebodys_own_trainer(tiny, tmp_path, monkeypatch):
     from envtuning.curriculum.wrappers import Ladder
+    from examples.own_trl import train
 
     told = []
     monkeypatch.setattr(

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from envtuning.cli import app
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import load_spec
+from tests.lazily import needed
 
-pytest.importorskip("trl")
-pytest.importorskip("llguidance")
+needed("trl", "llguidance", extra="grpo")
 
 ROOT = Path(__file__).parents[2]
 SMALL = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
@@ -35,9 +36,24 @@ WEIGHT = 1_000  # how often a word that must be a single token is counted
 
 
 def small_tokenizer() -> PreTrainedTokenizerFast:
-    """The tokenizer, made anew: equal to every other one that this version makes."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    """The tokenizer, the caller's own: equal to every other one that this version makes."""
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(_trained()),
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=list(ROLES),
+        chat_template=CHAT_TEMPLATE,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+@cache  # training takes a second or two
+def _trained() -> str:
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -54,15 +70,7 @@ def small_tokenizer() -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     tokenizer.train_from_iterator(_texts(), trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token=PAD,
-        eos_token=END,
-        additional_special_tokens=list(ROLES),
-        chat_template=CHAT_TEMPLATE,
-        padding_side="left",
-        clean_up_tokenization_spaces=False,
-    )
+    return tokenizer.to_str()
 
 
 def single_tokens() -> list[str]:

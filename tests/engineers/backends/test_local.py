@@ -13,15 +13,14 @@ import pytest
 from pydantic import BaseModel
 
 import engineers
+from engineers.backends import live, local
 from engineers.model.chat import Message, Rejected, TooLong
 from engineers.model.wire import WireForm
 from engineers.report import StageReport
+from tests.lazily import Lazy, needed
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("llguidance")
-
-from engineers.backends import live, local  # noqa: E402
+needed("torch", "transformers", "llguidance", extra="local")
+torch = Lazy("torch")
 
 QUESTION: list[Message] = [{"role": "system", "content": "You design."}, {"role": "user", "content": "What next?"}]
 

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("llguidance")
+from tests.lazily import Lazy, needed
 
-from engineers.model.structured import SchemaLogits, TokenView, finite, room  # noqa: E402
+needed("torch", "llguidance", extra="local")
+torch, structured = Lazy("torch"), Lazy("engineers.model.structured")
 
 
 def write(tokenizer: Any, schema: dict[str, Any], max_tokens: int, logits: Any) -> str:
     """What a greedy decoder writes for logits(step) -> float[vocabulary]; fails if it is not done within max_tokens."""
-    processor = SchemaLogits(TokenView.of(tokenizer, len(tokenizer)), schema, prompt_length=2, max_tokens=max_tokens)
+    processor = structured.SchemaLogits(
+        structured.TokenView.of(tokenizer, len(tokenizer)), schema, prompt_length=2, max_tokens=max_tokens
+    )
     ids = torch.zeros((1, 2), dtype=torch.int64)
     for step in range(max_tokens):
         scores = processor(ids, logits(step).unsqueeze(0))
@@ -116,7 +118,7 @@ def test_any_logits_end_in_a_text_of_the_schema(
     def logits(step: int) -> Any:
         return fixed if stubborn else torch.randn(len(byte_tokens), generator=source)
 
-    text = write(byte_tokens, schema, room(schema) + 1 + spare, logits)
+    text = write(byte_tokens, schema, structured.room(schema) + 1 + spare, logits)
     assert fault(json.loads(text), schema) is None, text
 
 
@@ -126,7 +128,7 @@ def test_a_finite_schema_allows_nothing_that_the_schema_forbids(
     byte_tokens: Any, schema: dict[str, Any], seed: int
 ) -> None:
     source = torch.Generator().manual_seed(seed)
-    bounded = finite(schema, max_length=12)
+    bounded = structured.finite(schema, max_length=12)
     text = write(byte_tokens, bounded, 2000, lambda step: torch.randn(len(byte_tokens), generator=source))
     assert fault(json.loads(text), schema) is None, text
 
@@ -136,12 +138,12 @@ def test_a_finite_schema_allows_nothing_that_the_schema_forbids(
     [(0.0, 1.0, 1e-4), (0.0, 0.9, 1e-5), (1e-5, 1e-3, 1e-8), (0, 64.0, 1e-3), (-1.0, 1.0, 1e-4)],
 )
 def test_numbers_get_four_significant_digits_of_their_range(low: float, high: float, step: float) -> None:
-    assert finite({"type": "number", "minimum": low, "maximum": high})["multipleOf"] == step
+    assert structured.finite({"type": "number", "minimum": low, "maximum": high})["multipleOf"] == step
 
 
 @pytest.mark.parametrize("schema", [{"type": "number"}, {"type": "number", "minimum": 0.0, "maximum": 1 / 3}])
 def test_a_number_without_bounds_on_a_grid_keeps_all_its_digits(schema: dict[str, Any]) -> None:
-    assert finite(schema) == schema
+    assert structured.finite(schema) == schema
 
 
 def test_logits_that_are_no_numbers_still_give_a_text(byte_tokens: Any) -> None:
