@@ -6,7 +6,8 @@ import json
 import random
 import time
 from itertools import product
-from statistics import fmean
+from statistics import fmean, stdev
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,9 @@ from engineers.model.wire import WireForm
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import as_menu, menu_at
 from envtuning.atlas.score import (
+    Nearness,
+    Reliability,
+    Row,
     agreement,
     alpha,
     best_path,
@@ -226,3 +230,79 @@ def test_a_walk_is_repeatable(trees, distances):
     assert walk(trees[0], player_of("random", "free", distances)) == walk(
         trees[0], player_of("random", "free", distances)
     )
+
+
+def rated(table):
+    """Trees of one step whose paths were tested at these values, a row for each path and a column for each seed."""
+    paths = [(str(number),) for number in range(len(table))]
+    spec = SimpleNamespace(depth=1, paths=lambda depth: paths)
+    columns = list(zip(*table, strict=True))
+    return [
+        SimpleNamespace(seed=seed, spec=spec, tested=dict(zip(paths, column, strict=True)))
+        for seed, column in enumerate(columns)
+    ]
+
+
+def analysed(table):
+    """Two-way analysis of variance, one value a cell: mean squares between rows, and of what rows and columns leave."""
+    rows, columns = len(table), len(table[0])
+    mean = fmean(value for row in table for value in row)
+    by_row = [fmean(row) for row in table]
+    by_column = [fmean(column) for column in zip(*table, strict=True)]
+    between = columns * sum((one - mean) ** 2 for one in by_row) / (rows - 1)
+    left = sum((table[i][j] - by_row[i] - by_column[j] + mean) ** 2 for i, j in product(range(rows), range(columns)))
+    return between, left / ((rows - 1) * (columns - 1))
+
+
+@pytest.mark.parametrize(("paths", "seeds"), [(4, 2), (9, 3), (16, 5)])
+def test_reliability_is_that_of_the_analysis_of_variance(paths, seeds):
+    """Hoyt: (between - left) / between for the mean of all seeds, the intraclass correlation for a single one."""
+    rng = random.Random(paths)
+    table = [
+        [skill + rng.gauss(0, 0.1) + seed / 9 for seed in range(seeds)]
+        for skill in (rng.random() for _ in range(paths))
+    ]
+    rng.shuffle(table)
+    found = reliability(rated(table))
+    between, left = analysed(table)
+    assert found.seeds == seeds
+    assert found.of_the_mean == pytest.approx((between - left) / between)
+    assert found.of_one_seed == pytest.approx((between - left) / (between + (seeds - 1) * left))
+    better = sorted(table, key=fmean)[paths // 2 :]
+    between_better, left_better = analysed(better)
+    assert found.upper_half == pytest.approx((between_better - left_better) / between_better)
+    assert found.between_paths == pytest.approx(stdev(fmean(row) for row in table))
+    assert found.within == pytest.approx(left**0.5)
+
+
+@pytest.mark.parametrize(("one", "needed"), [(0.8, 1), (0.5, 4), (0.49, 5), (0.9, 1), (0.0, None), (-0.2, None)])
+def test_the_seeds_needed_are_the_fewest_whose_mean_is_reliable(one, needed):
+    assert Reliability(3, 0.0, one, 0.0, 0.0, 0.0).seeds_needed == needed
+
+
+def test_a_table_ships_from_the_bound_on():
+    assert Reliability(3, 0.8, 0.5, 0.0, 0.0, 0.0).ships
+    assert not Reliability(3, 0.79, 0.5, 0.0, 0.0, 0.0).ships
+
+
+def test_free_answers_count_up_to_half_of_the_entries_spacing():
+    near = Nearness(distances=[0.1, 0.2, 0.9], spacings=[0.3, 0.4, 0.8])
+    assert (near.median, near.bound, near.holds) == (0.2, 0.2, True)
+    assert not Nearness([0.21], [0.4]).holds
+    assert Row("x", {}, {}).counts
+    assert not Row("x", {}, {}, Nearness([0.21], [0.4])).counts
+
+
+def test_what_is_taken_of_the_way_up_is_nothing_where_there_is_none():
+    mean, row, best = (
+        Row(name, {1: value, 2: value}, {}) for name, value in (("mean path", 0.2), ("x", 0.3), ("best path", 0.6))
+    )
+    assert taken(row, [best, mean]) == pytest.approx(0.25)
+    assert taken(row, [mean]) is None
+    assert taken(row, [Row("best path", mean.values, {}), mean]) is None
+
+
+def test_agreement_is_over_the_seeds_that_both_were_run_on():
+    real = {"a": {1: 0.5, 2: 0.52, 3: 0.0}, "b": {1: 0.1, 2: 0.12, 4: 9.0}}
+    found = agreement({"a": {7: 0.4}, "b": {7: 0.3}, "only here": {7: 0.5}}, real)
+    assert (found.pairs, found.resolved, found.agree) == (1, 1, 1.0)

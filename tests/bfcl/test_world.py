@@ -127,6 +127,18 @@ def test_a_failed_case_is_told_by_the_first_turn_that_went_wrong(v4):
     assert why.startswith(f"Turn 1 of {task.turns}: no call was made.")
 
 
+def test_an_episode_that_stopped_while_nothing_was_wrong_is_told_as_ended_early(v4):
+    """Before its first turn ended; behind a turn that was right; behind one that has no ground truth to be wrong by."""
+    task = next(task for task in load_tasks(v4, "miss_func") if task.ground_truth[0] and () in task.ground_truth)
+    replies = []
+    for calls in task.ground_truth[: 1 + task.ground_truth.index(())]:
+        assert transcript(v4, task, replies, None)[1] == "The episode ended before its last turn."
+        replies += [as_reply(calls), DONE] if calls else [DONE]
+    said, why = transcript(v4, task, replies, None)
+    assert why == "The episode ended before its last turn."
+    assert said.startswith(f"User (turn {task.ground_truth.index(()) + 2}): ")
+
+
 def walked(package, task):
     """The failed case of who makes a folder, goes there, looks where it is, and is cut off."""
     replies = ["[mkdir(dir_name='drafts')]", "[cd(folder='drafts')]", "[pwd()]"]

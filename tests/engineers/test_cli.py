@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from engineers import cli
+from engineers.proposal import Change, Proposal, Usage
+from engineers.report import StageReport
+
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "examples" / "report.json"
 
@@ -147,3 +151,45 @@ def test_what_cannot_be_served_is_one_line(run, tmp_path):
     assert done.returncode == 2
     assert "nothing cannot be loaded" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        (Usage(), None),
+        (Usage(attempts=1, prompt_tokens=10, completion_tokens=5, cost=0.01234, seconds=0.25),
+         "1 question, 10 + 5 tokens, $0.0123, 0.2 s"),
+        (Usage(attempts=3, cost=None, seconds=2), "3 questions, 0 + 0 tokens, cost unknown, 2.0 s"),
+    ],
+)  # fmt: skip
+def test_what_an_answer_took_is_told_where_a_model_was_asked(usage, said, capsys):
+    proposal = Proposal(config=Usage(), engineer="x", usage=usage)
+    cli._show(proposal, StageReport(stage=1, config={}))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["x on the config of stage 2", "  no change", *([said] if said else [])]
+
+
+@pytest.mark.parametrize(
+    ("fallback", "reasons", "refusals", "said"),
+    [
+        (True, [], ["too many agents"], ["  refused: too many agents", "  the current config is kept"]),
+        (False, [], ["too many agents"], ["  refused: too many agents", "  no change"]),
+        (False, [Change(path="num_agents", old=2, new=3, reason="more of them")], [], []),
+    ],
+)
+def test_a_proposal_is_told_by_its_refusals_and_by_what_it_changes(fallback, reasons, refusals, said, capsys):
+    proposal = Proposal(config=Usage(), engineer="x", fallback=fallback, reasons=reasons, refusals=refusals)
+    cli._show(proposal, StageReport(stage=0, config={}))
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "x on the config of stage 1"
+    assert rest[: len(said)] == said
+    assert [line.split() for line in rest[len(said) :] if reasons][1:] == [
+        [one.path, str(one.old), "→", str(one.new), *one.reason.split()] for one in reasons
+    ]
+
+
+def test_options_are_read_as_json_where_they_are_json():
+    assert cli._options(["timeout=60", "name=a=b", "stop=[1]", "empty="]) == {
+        "timeout": 60, "name": "a=b", "stop": [1], "empty": "",
+    }  # fmt: skip
+    assert cli._options(None) == {}

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from engineers.proposal import Change
 from engineers.report import Incident
-from envtuning.cli import app, parse_seeds, run_name
+from envtuning.cli import app, parse_seeds, run_name, views
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
@@ -500,3 +500,24 @@ def test_keys_of_the_file_are_set_from_the_command_line(file, tmp_path):
         code, output = envtuning("run", file, "--set", wrong, "--out", tmp_path / "wrong")
         assert code == 1
         assert says in output
+
+
+def test_a_film_on_a_terminal_shows_each_picture_for_its_time_and_nothing_else_draws(monkeypatch):
+    console = Console(file=io.StringIO(), force_terminal=True, width=40)
+    monkeypatch.setattr(views, "console", console)
+    before, shown = threading.active_count(), []
+
+    def look(seconds):
+        shown.append((seconds, threading.active_count(), console.file.getvalue().count("lake")))
+
+    monkeypatch.setattr(views.time, "sleep", look)
+    views.show_film(["first lake", "second lake", "third lake"], 0.25)
+    assert shown == [(0.25, before, 1), (0.25, before, 2), (0.25, before, 3)]
+
+
+def test_a_film_elsewhere_is_its_pictures_one_below_the_other_at_once(monkeypatch):
+    console = Console(file=io.StringIO(), width=40)
+    monkeypatch.setattr(views, "console", console)
+    monkeypatch.setattr(views.time, "sleep", lambda seconds: pytest.fail("waits where nobody watches"))
+    views.show_film(["\x1b[31mA[b]\x1b[0m.", ".a"], 0.25)
+    assert console.file.getvalue() == "A[b].\n\n.a\n"

@@ -52,6 +52,21 @@ def test_a_world_in_which_random_actions_always_succeed_is_doubted():
         check_world(EveryFallIsASuccess(), FlatConfig())
 
 
+class Undrawn(CorridorWorld):
+    """Its environments cannot be drawn, which nobody promised."""
+
+    def make(self, config, slice):
+        env = super().make(config, slice)
+        env.render_mode = "human"
+        return env
+
+
+def test_pictures_are_no_promise():
+    with pytest.raises(NotImplementedError):
+        Undrawn().make(CONFIG, "6").render()
+    check_world(Undrawn(), CONFIG)
+
+
 class Played(CorridorWorld):
     """Changes its first episode."""
 

@@ -176,7 +176,7 @@ def _of_node(path: str, node: ast.AST) -> Iterator[Mutant]:
         yield from instead(node, repr(node.value + 1))
     elif isinstance(node, ast.Call) and node.keywords:
         for left_out in node.keywords:
-            if left_out.arg is not None:
+            if left_out.arg not in (None, "description", "help"):  # whole sentences for readers
                 kept_words = [word for word in node.keywords if word is not left_out]
                 shorter = ast.Call(func=node.func, args=node.args, keywords=kept_words)
                 yield from instead(node, ast.unparse(shorter))

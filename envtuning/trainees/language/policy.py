@@ -53,12 +53,12 @@ class ReplyPolicy:
 
     def _generate(self, conversations: Sequence[Conversation]) -> list[Reply]:
         prompts = [self.prompt(talk) for talk in conversations]
-        replies = []
-        for prompt, written in zip(prompts, self._continue(prompts), strict=True):
-            text = self.tokenizer.decode(written, skip_special_tokens=True)
-            cut = not written or written[-1] not in self.eos
-            replies.append(Reply(text, tokens=len(prompt) + len(written), truncated=cut))
-        return replies
+        return [self._told(prompt, ids) for prompt, ids in zip(prompts, self._continue(prompts), strict=True)]
+
+    def _told(self, prompt: Sequence[int], written: Sequence[int]) -> Reply:
+        """What was written, as a reply; one without a token that ends it was cut off."""
+        text = self.tokenizer.decode(written, skip_special_tokens=True)
+        return Reply(text, tokens=len(prompt) + len(written), truncated=written[-1] not in self.eos)
 
     def prompt(self, conversation: Conversation) -> list[int]:
         """The conversation's tokens, up to where the model answers."""
@@ -75,13 +75,10 @@ class ReplyPolicy:
     def _believe(self, conversations: Sequence[Conversation]) -> list[Belief]:
         prompts = [self.prompt(talk) for talk in conversations]
         written = self._continue(prompts, greedy=True)
-        found = []
-        for prompt, ids in zip(prompts, written, strict=True):
-            log_probability, entropy = self.certainty(prompt, ids)
-            text = self.tokenizer.decode(ids, skip_special_tokens=True)
-            reply = Reply(text, tokens=len(prompt) + len(ids), truncated=ids[-1] not in self.eos)
-            found.append(Belief(reply, log_probability, entropy))
-        return found
+        return [
+            Belief(self._told(prompt, ids), *self.certainty(prompt, ids))
+            for prompt, ids in zip(prompts, written, strict=True)
+        ]
 
     def certainty(self, prompt: Sequence[int], ids: Sequence[int]) -> tuple[float, float]:
         """Log-probability of these tokens behind the prompt, and the mean entropy where they were chosen."""

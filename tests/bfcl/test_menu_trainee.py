@@ -1,0 +1,141 @@
+"""The menu's learner: its options, its softmax, its gradient, what it spends; on a menu of two without the benchmark."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from envtuning.trainees.menu import SIZE, Choice, MenuPolicy, MenuTrainee, probabilities
+from envtuning.worlds.bfcl.menu import DONE, shown
+
+BOUNDS = {"group": 2, "groups": 1, "learning_rate": 1e-9, "kl": 0.0, "clip": 1e-9}
+
+
+def test_options_at_their_bounds_are_taken():
+    MenuTrainee.check_options(**BOUNDS)
+    MenuTrainee.check_options()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("group", 1), ("groups", 0), ("learning_rate", 0.0), ("learning_rate", -0.1), ("kl", -1e-9), ("clip", 0.0), ("clip", -1.0)],
+)  # fmt: skip
+def test_options_beyond_their_bounds_are_refused_with_their_value(name, value):
+    with pytest.raises(ValueError, match=f"{name}={value}"):
+        MenuTrainee(world=None, room={}, **(BOUNDS | {name: value}))
+
+
+def test_probabilities_are_the_softmax_of_the_summed_weights_however_large():
+    weights = np.zeros(SIZE)
+    weights[[1, 2, 3]] = 1.0, 2.0, 4.0
+    rows = [np.array([1, 2]), np.array([3]), np.array([5])]
+    assert probabilities(weights, rows) == pytest.approx(np.exp([3, 4, 0]) / np.exp([3, 4, 0]).sum())
+    assert probabilities(1_000 * weights, rows) == pytest.approx([0, 1, 0])
+
+
+def test_the_policy_takes_the_likeliest_or_draws_by_the_odds_and_its_seed():
+    menu = ["[cd(folder='a')]", "[ls()]", DONE]
+    talks = [[{"role": "user", "content": f"User: look\n{shown(menu)}"}]] * 300
+    weights = np.zeros(SIZE)
+    draw = MenuPolicy(weights, draw=True)
+    drawn = draw.reply(talks, seed=1)
+    assert all(70 < drawn.count(line) < 130 for line in menu)
+    assert drawn == draw.reply(talks, seed=1) != draw.reply(talks, seed=2)
+    assert [menu[choice.taken] for choice in draw.choices] == draw.reply(talks, seed=2)
+    features = draw.choices[0].features[1]
+    weights[features] += 1.0
+    assert set(MenuPolicy(weights).reply(talks)) == {"[ls()]"}
+
+
+def test_the_gradient_is_that_of_what_was_earned_and_of_the_distance_from_the_first_policy():
+    """Against differences of the objective: advantages weigh the log-odds of what was taken, ``kl`` the divergence from even odds."""
+    trainee = MenuTrainee(world=None, room={}, group=2, groups=2, kl=0.3)
+    trainee.weights[:6] = [0.5, -0.2, 0.1, 0.0, 0.3, -0.4]
+    rows = [np.array([0, 1]), np.array([2]), np.array([3, 4, 5])]
+    played = [
+        [Choice(rows, 0, turn=0, paid=1.0), Choice(rows[:2], 1, turn=1, paid=0.5)],
+        [Choice(rows, 2, turn=0, paid=0.0)],
+        [Choice(rows[1:], 0, turn=0, paid=0.0)],
+        [Choice(rows[1:], 1, turn=0, paid=0.0)],
+    ]
+    # The first group: returns 1.5 and 0 from turn 0, .5 and 0 from turn 1; deviations .75 and .25. The second's are alike.
+    advantage = {(0, 0): 0.75 / 0.8, (0, 1): 0.25 / 0.3, (1, 0): -0.75 / 0.8, (2, 0): 0.0, (3, 0): 0.0}
+
+    def divergences(weights):
+        odds = [probabilities(weights, choice.features) for choices in played for choice in choices]
+        return [float(one @ np.log(one * len(one))) for one in odds]
+
+    def objective(weights):
+        earned = sum(
+            advantage[episode, choice.turn] * np.log(probabilities(weights, choice.features)[choice.taken])
+            for episode, choices in enumerate(played)
+            for choice in choices
+        )
+        return (earned - 0.3 * sum(divergences(weights))) / len(played)
+
+    gradient, kl, flat = trainee._gradient(played)
+    for place in range(6):
+        step = np.zeros(SIZE)
+        step[place] = 1e-5
+        slope = (objective(trainee.weights + step) - objective(trainee.weights - step)) / 2e-5
+        assert gradient[place] == pytest.approx(slope, abs=1e-6)
+    assert not gradient[6:].any()
+    assert kl == pytest.approx(np.mean(divergences(trainee.weights)))
+    assert flat == 0.5
+
+
+class Button:
+    """A world of one question: who presses it is paid, who does not is not; ``turns`` times over."""
+
+    turns = 2
+
+    def make_env(self, config, *, exclude, room, seed):
+        env = Button()
+        env.next_task = lambda: "button"
+        return env
+
+    def reset(self, options):
+        self.turn = 0
+        return self._said(), {}
+
+    def step(self, reply):
+        self.turn += 1
+        over, paid = self.turn == self.turns, float(reply == "[press()]")
+        return self._said(), paid, over, False, {"turn": self.turn, "success": paid, "progress": paid / 2}
+
+    def _said(self):
+        return "User: press\n" + shown(["[press()]", DONE])
+
+
+def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
+    trainee, told = MenuTrainee(world=Button(), room={}, group=4, groups=2), []
+    config = SimpleNamespace(tool_style="menu")
+    found = trainee.train(config, 17, seed=0, on_iteration=told.append)
+    assert (found["episodes"], found["env_steps"]) == (24.0, 48.0)
+    assert [one["episodes"] for one in told] == [8.0] * 3
+    for name in ("success_rate", "progress", "grad_norm"):
+        assert found[name] == pytest.approx(np.mean([one[name] for one in told]))
+    assert all(one["success_rate"] == 2 * one["progress"] for one in told)
+    trainee.train(config, 80, seed=1)
+    [reply] = trainee.policy().reply([[{"role": "user", "content": Button()._said()}]])
+    assert reply == "[press()]"
+
+
+def test_a_step_is_no_longer_than_the_clipped_gradient():
+    trainee = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=0.01, learning_rate=0.5)
+    trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
+    assert np.linalg.norm(trainee.weights) == pytest.approx(0.5 * 0.01)
+    free = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=1e9, learning_rate=0.5)
+    found = free.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
+    assert np.linalg.norm(free.weights) == pytest.approx(0.5 * found["grad_norm"])
+
+
+def test_a_policy_that_was_given_out_does_not_learn_on(tmp_path):
+    trainee = MenuTrainee(world=Button(), room={}, group=4, groups=2)
+    first = trainee.policy()
+    trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
+    assert not first.weights.any()
+    trainee.save(tmp_path)
+    again = MenuTrainee(world=Button(), room={})
+    again.load(tmp_path)
+    assert (again.weights == trainee.weights).all()

@@ -1,0 +1,129 @@
+"""The model as a policy of replies: where one is cut, what is greedy, how sure it is; on a model whose odds are a table."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from envtuning.trainees.language.policy import ReplyPolicy
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+END, A, B, C = range(4)
+ALONG = [[0.97, 0.01, 0.01, 0.01], [0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.1, 0.7], [0.7, 0.1, 0.1, 0.1]]  # a, b, c, end
+
+
+class Chain(torch.nn.Module):
+    """A model whose next token depends on the last one alone. It writes on after an end, which its caller must cut off."""
+
+    device = "cpu"
+
+    def __init__(self, odds, ends=None):
+        super().__init__()
+        self.logs = torch.tensor(odds).log()
+        self.generation_config = SimpleNamespace(eos_token_id=ends)
+        self.asked = []  # of each call the ids and the mask
+
+    def forward(self, input_ids, logits_to_keep):
+        return SimpleNamespace(logits=self.logs[input_ids][:, -logits_to_keep:])
+
+    def generate(self, input_ids, attention_mask, generation_config):
+        self.asked.append((input_ids.tolist(), attention_mask.tolist()))
+        rows = input_ids
+        for _ in range(generation_config.max_new_tokens):
+            logs = self.logs[rows[:, -1]]
+            if generation_config.do_sample:
+                token = torch.multinomial(torch.softmax(logs / generation_config.temperature, dim=-1), 1)
+            else:
+                token = logs.argmax(dim=-1, keepdim=True)
+            rows = torch.cat([rows, token], dim=1)
+        return rows
+
+
+class Letters:
+    """A tokenizer of three letters; blanks are none of them."""
+
+    chat_template, eos_token_id, pad_token_id = None, END, END
+
+    def __call__(self, text, add_special_tokens):
+        return SimpleNamespace(input_ids=[".abc".index(letter) for letter in text if letter in "abc"])
+
+    def decode(self, ids, skip_special_tokens):
+        return "".join(".abc"[index] for index in ids if index != END)
+
+
+def policy(odds=ALONG, ends=None, **options):
+    return ReplyPolicy(Chain(odds, ends), Letters(), **options)
+
+
+def talks(*texts):
+    return [[{"role": "user", "content": text}] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "tokens", "cut"),
+    [(1, "b", 1, True), (2, "bc", 2, True), (3, "bc", 3, False), (9, "bc", 3, False)],
+)
+def test_a_reply_ends_with_its_end_or_is_cut_at_the_limit_and_its_tokens_are_counted(limit, text, tokens, cut):
+    [reply] = policy(max_tokens=limit).reply(talks("aa"))
+    assert (reply.text, reply.tokens, reply.truncated) == (text, 2 + tokens, cut)
+    [belief] = policy(max_tokens=limit).beliefs(talks("aa"))
+    assert belief.reply == reply
+    assert belief.tokens == 2 * reply.tokens
+
+
+@pytest.mark.parametrize("ends", [C, [C], [B, C]])
+def test_a_token_that_the_model_names_ends_a_reply_as_the_tokenizers_does(ends):
+    [reply] = policy(ends=ends).reply(talks("a"))
+    assert not reply.truncated
+    assert reply.tokens == 1 + (2 if B not in policy(ends=ends).eos else 1)
+    assert policy(ends=ends).eos[0] == END
+
+
+def test_beliefs_are_of_greedy_replies_whatever_the_temperature():
+    many = talks(*["a"] * 40)
+    drawn = policy(max_tokens=3, temperature=1.0)
+    assert len({reply.text for reply in drawn.reply(many)}) > 5
+    assert {belief.reply.text for belief in drawn.beliefs(many)} == {"bc"}
+    assert {reply.text for reply in policy(max_tokens=3).reply(many)} == {"bc"}
+
+
+def test_certainty_is_the_probability_of_the_whole_and_the_mean_of_the_entropies_where_its_tokens_were_chosen():
+    odds = [[0.97, 0.01, 0.01, 0.01], [0.25, 0.25, 0.25, 0.25], [0.5, 0.3, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1]]
+    log_probability, entropy = policy(odds).certainty([C, A], [B, A, END])
+    entropies = [-sum(p * math.log(p) for p in odds[last]) for last in (A, B, A)]
+    assert log_probability == pytest.approx(math.log(0.25 * 0.3 * 0.25), abs=1e-5)
+    assert entropy == pytest.approx(sum(entropies) / 3, abs=1e-5)
+
+
+def test_replies_are_a_function_of_the_seed_and_leave_mode_and_random_state_alone():
+    one, many = policy(temperature=1.0, max_tokens=5), talks(*["a"] * 10)
+    one.model.train()
+    before = torch.random.get_rng_state()
+    assert one.reply(many, seed=1) == one.reply(many, seed=1) != one.reply(many, seed=2)
+    one.beliefs(many)
+    assert one.model.training
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_samples_for_training_go_on_with_the_process_s_random_state():
+    one = policy(temperature=1.0, max_tokens=5)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        first, second = one.sample([[A]] * 5), one.sample([[A]] * 5)
+        torch.manual_seed(0)
+        assert one.sample([[A]] * 5) == first != second
+
+
+def test_a_call_of_generation_takes_a_whole_batch_padded_on_the_left_and_masked():
+    one = policy(batch=2)
+    replies = one.reply(talks("a", "aab", "c"))
+    assert [ids for ids, _ in one.model.asked] == [[[END, END, A], [A, A, B]], [[C]]]
+    assert [mask for _, mask in one.model.asked] == [[[0, 0, 1], [1, 1, 1]], [[1]]]
+    assert [reply.text for reply in replies] == ["bc", "c", ""]
+    one.beliefs(talks("a", "aab", "c"))
+    one.sample([[A], [B], [C]])
+    assert [len(ids) for ids, _ in one.model.asked] == [2, 1] * 3
