@@ -8,29 +8,37 @@ from types import SimpleNamespace
 import pytest
 
 from envtuning.trainees.language.policy import ReplyPolicy
+from tests.lazily import Lazy, needed
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+needed("torch", "transformers", extra="grpo")
+torch = Lazy("torch")
 
 END, A, B, C = range(4)
 ALONG = [[0.97, 0.01, 0.01, 0.01], [0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.1, 0.7], [0.7, 0.1, 0.1, 0.1]]  # a, b, c, end
 
 
-class Chain(torch.nn.Module):
+class Chain:
     """A model whose next token depends on the last one alone. It writes on after an end, which its caller must cut off."""
 
     device = "cpu"
 
     def __init__(self, odds, ends=None):
-        super().__init__()
+        self.training = True
         self.logs = torch.tensor(odds).log()
         self.generation_config = SimpleNamespace(eos_token_id=ends)
         self.asked = []  # of each call the ids and the mask
 
-    def forward(self, input_ids, logits_to_keep):
+    def modules(self):
+        return [self]
+
+    def eval(self):
+        self.training = False
+
+    def __call__(self, input_ids, logits_to_keep):
         return SimpleNamespace(logits=self.logs[input_ids][:, -logits_to_keep:])
 
     def generate(self, input_ids, attention_mask, generation_config):
+        assert not self.training, "as in evaluation"
         self.asked.append((input_ids.tolist(), attention_mask.tolist()))
         rows = input_ids
         for _ in range(generation_config.max_new_tokens):
@@ -101,7 +109,6 @@ def test_certainty_is_the_probability_of_the_whole_and_the_mean_of_the_entropies
 
 def test_replies_are_a_function_of_the_seed_and_leave_mode_and_random_state_alone():
     one, many = policy(temperature=1.0, max_tokens=5), talks(*["a"] * 10)
-    one.model.train()
     before = torch.random.get_rng_state()
     assert one.reply(many, seed=1) == one.reply(many, seed=1) != one.reply(many, seed=2)
     one.beliefs(many)
