@@ -92,7 +92,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/language/pretrain.py": ("tests/language/test_pretrain.py",),
     "envtuning/trainees/language/workers.py": ("tests/language/test_workers.py", "tests/language/test_run.py"),
     "envtuning/trainees/menu.py": ("tests/bfcl",),
-    "envtuning/trainees/scripted.py": ("tests/envtuning/test_stages.py", "tests/envtuning/test_recorded_runs.py"),
+    "envtuning/trainees/scripted.py": (
+        "tests/envtuning/test_scripted.py",
+        "tests/envtuning/test_stages.py",
+        "tests/envtuning/test_recorded_runs.py",
+    ),
     "envtuning/trainees/ppo": ("tests/envtuning/test_ppo_trainee.py",),
     "envtuning/trainees/sb3": ("tests/envtuning/test_sb3_trainee.py",),
     "envtuning/trainees/rllib": (
