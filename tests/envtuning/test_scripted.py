@@ -38,7 +38,7 @@ def test_what_is_mastered_or_out_of_reach_teaches_nothing():
 
 
 def test_slices_pull_with_their_share_of_the_data():
-    config = LakeConfig.model_validate({"num_agents": 2, "slices": {4: {"share": 3}, 6: {"share": 1}}})
+    config = LakeConfig.model_validate({"num_agents": 2, "slices": {4: {"share": 0.75}, 6: {"share": 0.25}}})
     trainee = ScriptedTrainee(room=ROOM, spill=0.0)
     trainee.skill[[4, 6]] = [difficulty(size, config.slices[size].hole_ratio, 0.1, 2) for size in (4, 6)]
     before = trainee.skill.copy()

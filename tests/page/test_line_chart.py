@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envtuning.show.page.line_chart import (
@@ -28,6 +28,7 @@ from envtuning.show.page.line_chart import (
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
 
+@settings(max_examples=60)
 @given(NUMBERS, NUMBERS, st.booleans())
 def test_ticks_span_the_range_evenly_and_are_few_and_round(one, other, whole):
     low, high = sorted((one, other))

@@ -199,8 +199,8 @@ def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]])
     """The next turn's call, tried one turn too early; None where nothing in it would be a guess."""
     if task.held_back:
         return call if call.name in task.hidden(turn) else None
-    document = next((tool for tool in tools if tool["name"] == call.name), None)
-    names = [name for name in required(document) if name in call.named] if document is not None else []
+    document = next(tool for tool in tools if tool["name"] == call.name)
+    names = [name for name in required(document) if name in call.named]
     if not names:
         return None
     return Call(call.name, (), {key: value for key, value in call.named.items() if key != names[-1]})
