@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,14 +47,14 @@ def report(
     folders: Runs,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page's file; default: report.html in the folder, or in the first of several."),
+        typer.Option(help="The page's file; default: report.html in the folder, or beside several."),
     ] = None,
     trust: Trusted = None,
 ) -> None:
     """Write one self-contained HTML page about one run, or about several side by side."""
     with errors_in_one_sentence(), trusting(trust):
         runs = opened(folders)
-        folder = folders[0] if len(folders) == 1 else runs[0].path
+        folder = folders[0] if len(folders) == 1 else Path(os.path.commonpath([one.path.parent for one in runs]))
         page = write_page([one.path for one in runs], out or folder / "report.html")
         console.print(f"report: {page}", highlight=False)
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from envtuning.loop.stage import StageRunner
 
 
+WARNINGS = {"collapsed": "collapse", "not_trained": "unrewarded"}  # incidents by a trainee's optional methods
+
+
 class Attempt:
     """One try at a stage with one config."""
 
@@ -175,12 +178,11 @@ class Attempt:
         if lost := int(finite.get("workers_lost", 0)):
             runner.record("worker_lost", f"{lost} worker(s) were lost; they are replaced where there is room")
         self.history.iterations.append(finite)
-        collapse = getattr(self.trainee, "collapse", None)
-        if collapse is not None and "collapsed" not in self.said and (why := collapse(self.history.iterations)):
-            self.said.add("collapsed")
-            runner.record(
-                "collapsed", f"{why}; what is learnt from here on is of little use: a shorter stage, or more KL"
-            )
+        for kind, method in WARNINGS.items():
+            warning = getattr(self.trainee, method, None)
+            if warning is not None and kind not in self.said and (why := warning(self.history.iterations)):
+                self.said.add(kind)
+                runner.record(kind, why)
         runner.note("iteration", spent=runner.spent[self.unit], **finite)
         runner.observer.progressed(
             Progress(runner.folder.number, runner.spent[self.unit], runner.allowance, self.unit, finite)

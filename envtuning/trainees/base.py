@@ -31,6 +31,7 @@ class Trainee(Protocol):
     ``reports``             the names of the training metrics that it has: a rule that needs another is refused before the run
     ``units``               the units that its budgets may have; a factory with an argument ``unit`` gets the run's unit
     ``collapse(iterations)``  says why a stage's iterations so far are a collapse, or None; recorded once, the stage continues
+    ``unrewarded(iterations)``  says why nothing can have been learnt in these iterations, or None; in the same way
     ``checkpoints_inside``  True if long stages are to be saved at their validations
     ``slim(folder)``        removes from an older checkpoint what only further training needs
     """

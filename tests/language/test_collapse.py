@@ -7,8 +7,16 @@ import random
 
 import pytest
 
-from envtuning.trainees.language.collapse import BEGIN, WINDOW, collapsed
+from envtuning.trainees.language.collapse import BEGIN, SILENT, WINDOW, collapsed, unrewarded
 from envtuning.trainees.scripted import ITERATION, ScriptedTrainee
+
+
+def test_steps_without_any_difference_between_replies_teach_nothing():
+    silent = [{"equal_groups": 1.0}] * SILENT
+    assert "all replies to a prompt earned the same" in unrewarded(silent)
+    assert unrewarded(silent[1:]) is None  # too few to tell
+    assert unrewarded([*silent, {"equal_groups": 0.99}]) is None
+    assert unrewarded([{"loss": 1.0}] * 100) is None
 
 
 class Collapsing(ScriptedTrainee):

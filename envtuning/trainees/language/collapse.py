@@ -11,6 +11,7 @@ from statistics import fmean, median
 WINDOW = 5  # optimiser steps that count as now
 BEGIN = 10  # optimiser steps that count as healthy, from the stage's first on
 ENTROPY_LEFT = 0.2  # of the healthy entropy: below it, it is gone
+SILENT = 3  # optimiser steps without any difference between replies
 SURGE = 3.0  # times the healthy gradient norm: above it, it surges
 
 
@@ -29,6 +30,18 @@ def collapsed(history: Sequence[dict[str, float]]) -> str | None:
     if entropy < ENTROPY_LEFT * entropy_before and norm > SURGE * norm_before > 0:
         return (
             f"collapsed: in {len(steps)} optimiser steps the entropy fell from {entropy_before:.3f} to {entropy:.3f} while "
-            f"the gradient's norm rose from {norm_before:.3g} to {norm:.3g}"
+            f"the gradient's norm rose from {norm_before:.3g} to {norm:.3g}; what is learnt from here on is of little use: a shorter "
+            "stage, or more KL"
         )
     return None
+
+
+def unrewarded(history: Sequence[dict[str, float]]) -> str | None:
+    """Why a stage's iterations so far teach nothing: in each of them, all replies to a prompt earned the same; None if some did not."""
+    told = [one["equal_groups"] for one in history if "equal_groups" in one]
+    if len(told) < SILENT or min(told) < 1.0:
+        return None
+    return (
+        f"in {len(told)} optimiser steps, all replies to a prompt earned the same, so nothing could be learnt: pretrain longer, begin "
+        "with an easier config, or pay a part of the way (reward: progress)"
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
-from envtuning.trainees.language.collapse import collapsed
+from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.pretrain import raise_unless_unseen
 from envtuning.worlds.world import Form
@@ -31,7 +31,8 @@ class GRPOTrainee:
     form: Form = "replies"
     units = UNITS
     checkpoints_inside = True
-    collapse = staticmethod(collapsed)  # the loop asks it after each iteration of a stage
+    collapse = staticmethod(collapsed)  # the loop asks both after each iteration of a stage
+    unrewarded = staticmethod(unrewarded)
     reports = frozenset(
         {
             "samples", "tokens", "success_rate", "parse_error_rate", "truncated_rate", "equal_groups", "reward", "entropy",
@@ -73,6 +74,10 @@ class GRPOTrainee:
         from engineers.extras import require
 
         given = LanguageOptions(**options)
+        if given.model.startswith((".", "/", "~")) and not (Path(given.model).expanduser() / "config.json").is_file():
+            raise ValueError(
+                f"there is no model in {given.model}: `envtuning pretrain {given.model} --for RUN` makes a small one"
+            )
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
