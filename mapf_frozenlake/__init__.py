@@ -8,6 +8,7 @@ from mapf_frozenlake.envs.parallel_vec_env import parallel_vec_env
 from mapf_frozenlake.envs.registration import register_envs
 from mapf_frozenlake.errors import GenerationError, LakeError, SolverBudgetExceeded
 from mapf_frozenlake.evaluation import EvaluationTable, evaluate
+from mapf_frozenlake.evaluation.sb3_policy import sb3_policy
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.generator import InstancePool, check_config, generate
 from mapf_frozenlake.instance_set import InstanceSet
@@ -64,6 +65,7 @@ __all__ = [
     "pibt",
     "plan_prompt",
     "save_movingai",
+    "sb3_policy",
     "score_answer",
     "solve",
     "solve_batch",

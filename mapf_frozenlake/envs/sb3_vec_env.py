@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,33 +12,49 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
+from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
+from mapf_frozenlake.world.given import raise_unless_one_of
 
+SUCCESS_KEYS = ("success", "valid", "optimal")
 Indices = int | Sequence[int] | None
 
 
 class MAPFFrozenLakeSB3VecEnv(VecEnv):
     """``num_envs`` lakes as an SB3 ``VecEnv``; with ``per_agent`` every agent slot is an env with ``Discrete(5)`` actions.
 
+    Other arguments are those of ``gym.make("MAPFFrozenLake-v0")``: ``size``, ``num_agents``, ``config``, ``reward``,
+    ``window``, ``hints`` … (``help(gym.make("MAPFFrozenLake-v0").unwrapped)`` lists them).
+
     Row i with seed s plays what a single env with seed s + i plays (per agent: its lake's). The info of an episode's last
     step has ``terminal_observation``, ``TimeLimit.truncated``, ``is_success`` and what else Gymnasium's has, and the
-    ``episode`` that SB3's Monitor writes; other infos are empty. With ``per_agent`` let the number of agents be one for all.
+    ``episode`` that SB3's Monitor writes; other infos are empty.
+
+    ``success_key``  what ``is_success`` says, and so SB3's success rate: "success" (all agents on their goals, whatever they
+                     bumped into), "valid" (and no violation on the way, as the suites count) or "optimal".
+    ``per_agent``    the agents of a lake begin and end together, so each episode is reported ``rows_per_lake`` times, with one
+                     ``is_success``: EvalCallback's ``n_eval_episodes=256`` with 4 agents are 64 boards. Where numbers of
+                     agents vary, ``active`` is False in the rows of empty slots: they see zeros, may only WAIT and are paid 0.
     """
 
-    def __init__(self, num_envs: int = 1, *, per_agent: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, num_envs: int = 1, *, per_agent: bool = False, success_key: str = "success", **kwargs: Any
+    ) -> None:
+        raise_unless_one_of("success_key", success_key, SUCCESS_KEYS)
+        self._success_key = success_key
         kind = MAPFFrozenLakeAgentsVectorEnv if per_agent else MAPFFrozenLakeVectorEnv
         self.lakes = kind(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **kwargs)
         self.render_mode = self.lakes.render_mode
         super().__init__(self.lakes.num_envs, self.lakes.single_observation_space, self.lakes.single_action_space)
-        self._per_lake = self.num_envs // num_envs
+        self.rows_per_lake = self.num_envs // num_envs
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._began = time.time()
         self._actions: NDArray | None = None
 
     def reset(self) -> NDArray:
         """Begin an episode in every lake; the seeds given by ``seed``, if any, count once."""
-        seeds = self._seeds[:: self._per_lake]
+        seeds = self._seeds[:: self.rows_per_lake]
         observation, _ = self.lakes.reset(seed=None if all(seed is None for seed in seeds) else seeds)
         self._reset_seeds()
         self._reset_options()
@@ -50,7 +66,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         """Lake i gets seed + i at the next reset; returns every row's."""
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
-        self._seeds = [seed + row // self._per_lake for row in range(self.num_envs)]
+        self._seeds = [seed + row // self.rows_per_lake for row in range(self.num_envs)]
         return self._seeds
 
     def step_async(self, actions: NDArray) -> None:
@@ -72,7 +88,8 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
     def _last_info(self, row: int, info: dict[str, Any], cut_off: bool) -> dict[str, Any]:
         """What SB3 is told of an episode that is over."""
         final = info["final_info"]
-        said = {name: final[name][row] for name in ("success", "is_success", "valid", "optimal")}
+        said = {name: final[name][row] for name in SUCCESS_KEYS}
+        said["is_success"] = said[self._success_key]
         elapsed = round(time.time() - self._began, 6)
         return said | {
             "terminal_observation": info["final_obs"][row],
@@ -84,6 +101,18 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         """bool[num_envs, …, 5], as sb3-contrib's MaskablePPO wants them."""
         return self.lakes.action_masks()
 
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """bool[num_envs]: False in the rows of empty slots, which should be left out of means; it goes with the observation."""
+        return self.lakes.batch.active.reshape(self.num_envs, -1)[:, 0]  # agents fill the slots from the first on
+
+    def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
+        """Draw and rule by this config from each lake's next reset on; the spaces stay."""
+        self.lakes.set_config(config)
+
+    def get_config(self) -> LakeConfig:
+        return self.lakes.get_config()
+
     def close(self) -> None:
         self.lakes.close()
 
@@ -93,7 +122,11 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Sets it for all lakes: they share every attribute."""
+        """Sets it for all lakes: they share every attribute. One that they do not have is refused."""
+        if not hasattr(self.lakes, attr_name):
+            raise AttributeError(
+                f"the lakes have no attribute {attr_name!r}; a config is changed by set_config(config)"
+            )
         setattr(self.lakes, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:

@@ -73,3 +73,41 @@ def test_ppo_and_dqn_learn_on_it_and_success_is_shown(tmp_path) -> None:
     assert 0 <= mean <= 1
     alone = gym.make(ID, size=4, num_agents=1, discrete=True, flat=True)
     DQN("MlpPolicy", alone, learning_starts=10, buffer_size=200, device="cpu").learn(60)
+
+
+ONE_STEP = mfl.Instance(holes=np.zeros((2, 3), bool), starts=[[0, 0], [1, 0]], goals=[[0, 1], [1, 2]])
+
+
+@pytest.mark.parametrize("per_agent", [False, True])
+def test_is_success_says_what_it_was_asked_to_say(per_agent):
+    moves = [[3, 2], [2, 2]]  # the first agent bumps into the border, then both arrive
+    said = {}
+    for key in ("success", "valid", "optimal"):
+        envs = mfl.sb3_vec_env(1, per_agent=per_agent, success_key=key, instance=ONE_STEP)
+        envs.reset()
+        for actions in moves:
+            _, _, over, infos = envs.step(np.array(actions if per_agent else [actions]))
+        assert over.all()
+        assert all(info["success"] and not info["valid"] for info in infos)
+        said[key] = [info["is_success"] for info in infos]
+    rows = 2 if per_agent else 1
+    assert said == {"success": [True] * rows, "valid": [False] * rows, "optimal": [None] * rows}  # nobody solved it
+    with pytest.raises(mfl.LakeError, match="give one of 'success', 'valid', 'optimal'"):
+        mfl.sb3_vec_env(1, success_key="solved")
+
+
+def test_active_says_which_rows_are_agents():
+    envs = mfl.sb3_vec_env(8, per_agent=True, num_agents={1: 1, 3: 1})
+    seen = envs.reset()
+    assert set(envs.active.reshape(8, 3).sum(axis=1)) == {1, 3}
+    np.testing.assert_array_equal(envs.active, seen.any(axis=1))
+    np.testing.assert_array_equal(envs.action_masks()[~envs.active], [[0, 0, 0, 0, 1]] * int((~envs.active).sum()))
+    assert mfl.sb3_vec_env(2, num_agents={1: 1, 3: 1}).active.tolist() == [False, False]  # no episode has begun
+
+
+def test_a_config_is_set_by_its_method_and_an_unknown_attribute_is_refused():
+    envs, config = mfl.sb3_vec_env(2, **KWARGS), mfl.LakeConfig.single(3, 2)
+    with pytest.raises(AttributeError, match=r"set_config\(config\)"):
+        envs.set_attr("config", config)
+    envs.set_config(config.model_dump())
+    assert envs.get_config() == config
