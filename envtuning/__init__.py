@@ -1,7 +1,7 @@
 """The loop: stages of training, validation, reports, and an engineer between the stages.
 
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
-``CurriculumParallelEnv``, ``Ladder`` and ``RLlibCurriculumCallback``.
+``CurriculumParallelEnv``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
 """
 
 from importlib import import_module
@@ -11,6 +11,7 @@ from engineers.moved import announce
 
 if TYPE_CHECKING:
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
+    from envtuning.curriculum.sb3_callback import SB3CurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
 
 MOVED = {
@@ -30,16 +31,19 @@ MOVED = {
 }  # names that pages or examples once imported
 announce(MOVED)
 
-__all__ = ["CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv", "Ladder", "RLlibCurriculumCallback"]
+__all__ = [
+    "CurriculumEnv",
+    "CurriculumParallelEnv",
+    "CurriculumVectorEnv",
+    "Ladder",
+    "RLlibCurriculumCallback",
+    "SB3CurriculumCallback",
+]
+CALLBACKS = {"RLlibCurriculumCallback": "rllib_callback", "SB3CurriculumCallback": "sb3_callback"}
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: the wrappers need PettingZoo, the callback needs Ray."""
+    """Imported when asked for: the wrappers need PettingZoo, each callback its trainer."""
     if name not in __all__:
         raise AttributeError(f"module 'envtuning' has no attribute {name!r}")
-    return getattr(
-        import_module(
-            "envtuning.curriculum.rllib_callback" if name.startswith("RLlib") else "envtuning.curriculum.wrappers"
-        ),
-        name,
-    )
+    return getattr(import_module(f"envtuning.curriculum.{CALLBACKS.get(name, 'wrappers')}"), name)

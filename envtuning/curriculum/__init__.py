@@ -1,1 +1,1 @@
-"""A curriculum for training of your own: wrappers for Gymnasium and PettingZoo, a callback for RLlib."""
+"""A curriculum for training of your own: wrappers for Gymnasium and PettingZoo, callbacks for RLlib, Stable-Baselines3 and TRL."""

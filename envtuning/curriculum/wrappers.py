@@ -19,7 +19,8 @@ Config = Any  # a LakeConfig, or whatever your environment's configs are
 Curriculum = Callable[[bool], Config | None]  # told each episode's success; returns the config to go on with, or None
 Apply = Callable[[Any, Config], None]
 
-_INNER = ("env", "par_env")  # where Gymnasium's, PettingZoo's and RLlib's wrappers keep what they wrap
+# Where the wrappers of Gymnasium, PettingZoo, RLlib and SB3 keep what they wrap.
+_INNER = ("env", "par_env", "venv", "lakes")
 
 
 class SpacesChanged(ValueError):
@@ -77,6 +78,9 @@ def apply_config(env: Any, config: Config) -> None:
         if hasattr(type(layer), "call"):  # Gymnasium's AsyncVectorEnv: the copies live in other processes
             layer.call("set_config", config)
             return
+        if hasattr(type(layer), "env_method") and "venv" not in vars(layer):  # SB3's SubprocVecEnv: likewise
+            layer.env_method("set_config", config)
+            return
     raise TypeError(
         f"{type(env).__name__} has no set_config, nor has anything it wraps: give apply=lambda env, config: … "
         "that hands the config over"
@@ -120,9 +124,9 @@ class _Swap:
     """A config on its way: kept until the next reset, then applied, and the spaces compared with those the trainer saw."""
 
     def __init__(self, env: Any, curriculum: Curriculum | None, apply: Apply, spaces: Any) -> None:
-        _raise_unless_all_fit(env, curriculum, apply)
+        raise_unless_all_fit(env, curriculum, apply)
         self.env, self.curriculum, self.apply, self.spaces = env, curriculum, apply, spaces
-        self.next: Config | None = _first_config(curriculum)
+        self.next: Config | None = first_config(curriculum)
         self.current: Config | None = None  # None until the first swap
 
     def to(self, config: Config) -> None:
@@ -145,12 +149,21 @@ class _Swap:
 class CurriculumEnv(gym.Wrapper):
     """Swaps configs at the next reset. ``curriculum`` hears of every finished episode and may ask for a swap itself.
 
-    An episode counts as a success by ``info["success"]`` (``info["is_success"]``), or else by having terminated with a
-    reward above 0.
+    An episode counts as a success by what its last info says under ``success_key``; without one by ``info["is_success"]``
+    (``info["success"]``), or else by having terminated with a reward above 0. The suites count ``success_key="valid"``.
     """
 
-    def __init__(self, env: gym.Env, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
+    def __init__(
+        self,
+        env: gym.Env,
+        curriculum: Curriculum | None = None,
+        *,
+        apply: Apply = apply_config,
+        success_key: str | None = None,
+    ) -> None:
+        _raise_unless_wraps(type(self), env, gym.Env)
         super().__init__(env)
+        self._success_key = success_key
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
@@ -168,7 +181,7 @@ class CurriculumEnv(gym.Wrapper):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated or truncated:
-            self._swap.at_end(lambda: _succeeded(info, bool(terminated and float(reward) > 0)))
+            self._swap.at_end(lambda: succeeded(info, bool(terminated and float(reward) > 0), self._success_key))
         return observation, reward, terminated, truncated, info
 
     def _current_spaces(self) -> tuple[gym.Space, gym.Space]:
@@ -182,15 +195,22 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     """
 
     def __init__(
-        self, env: gym.vector.VectorEnv, curriculum: Curriculum | None = None, *, apply: Apply = apply_config
+        self,
+        env: gym.vector.VectorEnv,
+        curriculum: Curriculum | None = None,
+        *,
+        apply: Apply = apply_config,
+        success_key: str | None = None,
     ) -> None:
+        _raise_unless_wraps(type(self), env, gym.vector.VectorEnv)
         super().__init__(env)
-        _raise_unless_all_fit(env, curriculum, apply)
+        raise_unless_all_fit(env, curriculum, apply)
         self._curriculum = curriculum
         self._apply = apply
+        self._success_key = success_key
         self._config: Config | None = None
         self._spaces = (env.single_observation_space, env.single_action_space)
-        if (first := _first_config(curriculum)) is not None:
+        if (first := first_config(curriculum)) is not None:
             self.set_config(first)
 
     def set_config(self, config: Config) -> None:
@@ -207,7 +227,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         if self._curriculum is not None:
             for index in (terminated | truncated).nonzero()[0]:
-                won = _succeeded(infos, bool(terminated[index] and rewards[index] > 0), index)
+                paid = bool(terminated[index] and rewards[index] > 0)
+                won = succeeded(infos, paid, self._success_key, index)
                 if (config := self._curriculum(won)) is not None:
                     self.set_config(config)
         return observations, rewards, terminated, truncated, infos
@@ -219,8 +240,16 @@ class CurriculumParallelEnv(BaseParallelWrapper):
     Without infos: when all agents terminated with a reward above 0.
     """
 
-    def __init__(self, env: Any, curriculum: Curriculum | None = None, *, apply: Apply = apply_config) -> None:
+    def __init__(
+        self,
+        env: Any,
+        curriculum: Curriculum | None = None,
+        *,
+        apply: Apply = apply_config,
+        success_key: str | None = None,
+    ) -> None:
         super().__init__(env)
+        self._success_key = success_key
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
 
     def set_config(self, config: Config) -> None:
@@ -240,7 +269,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         if terminated and not self.env.agents:
             self._swap.at_end(
                 lambda: all(
-                    _succeeded(infos.get(agent, {}), bool(terminated[agent] and rewards[agent] > 0))
+                    succeeded(infos.get(agent, {}), bool(terminated[agent] and rewards[agent] > 0), self._success_key)
                     for agent in terminated
                 )
             )
@@ -251,22 +280,31 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         return [self.env.observation_space(a) for a in agents], [self.env.action_space(a) for a in agents]
 
 
-def _first_config(curriculum: Curriculum | None) -> Config | None:
+def _raise_unless_wraps(wrapper: type, env: Any, kind: type) -> None:
+    if not isinstance(env, kind):
+        raise TypeError(
+            f"{wrapper.__name__} does not wrap a {type(env).__name__}: use CurriculumEnv for a gymnasium.Env, "
+            "CurriculumVectorEnv for a gymnasium.vector.VectorEnv, CurriculumParallelEnv for PettingZoo's ParallelEnv, and for "
+            "Stable-Baselines3's VecEnv pass callback=SB3CurriculumCallback(curriculum) to learn()"
+        )
+
+
+def first_config(curriculum: Curriculum | None) -> Config | None:
     """Where the curriculum starts, if it says so (a Ladder does)."""
     return getattr(curriculum, "config", None)
 
 
-def _raise_unless_all_fit(env: Any, curriculum: Curriculum | None, apply: Apply) -> None:
+def raise_unless_all_fit(env: Any, curriculum: Curriculum | None, apply: Apply) -> None:
     """A ladder's configs are known when it begins: one that cannot be applied is refused before anything was trained."""
     if apply is apply_config:
         for config in reversed(getattr(curriculum, "configs", ())):  # the last is likely to need the most room
             raise_unless_fits(env, config)
 
 
-def _succeeded(info: dict[str, Any], otherwise: bool, index: int | None = None) -> bool:
-    """What the info says of success; in the vector form at ``index``, where the entry is set."""
+def succeeded(info: dict[str, Any], otherwise: bool, success_key: str | None = None, index: int | None = None) -> bool:
+    """What the info says of success, under ``success_key`` if there is one; in the vector form at ``index``, where the entry is set."""
     info = info.get("final_info", info)  # same-step autoreset keeps the finished episode's info apart
-    for key in ("success", "is_success"):
+    for key in ("is_success", "success") if success_key is None else (success_key,):
         value = info.get(key)
         if value is None:
             continue
@@ -274,6 +312,10 @@ def _succeeded(info: dict[str, Any], otherwise: bool, index: int | None = None) 
             return bool(value)
         if f"_{key}" not in info or info[f"_{key}"][index]:
             return bool(value[index])
+    if success_key is not None:
+        raise ValueError(
+            f"success_key={success_key!r}: the last info of an episode says nothing under it, but {sorted(info)}"
+        )
     return otherwise
 
 

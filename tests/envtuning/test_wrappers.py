@@ -353,3 +353,34 @@ def test_a_parallel_episode_is_a_success_when_every_agents_is(infos, success):
     told = []
     CurriculumParallelEnv(Pair(), lambda success: told.append(success)).step({})
     assert told == [success]
+
+
+BUMPED = mfl.Instance(holes=np.zeros((2, 2), bool), starts=[[0, 0]], goals=[[0, 1]])
+NATIVE = ("gymnasium", "vector", "parallel")
+
+
+def one_move(env, move):
+    return dict.fromkeys(env.agents, move) if hasattr(env, "agents") else np.full(env.action_space.shape, move)
+
+
+@pytest.mark.parametrize("form", NATIVE)
+def test_a_curriculum_hears_of_what_success_key_names(form):
+    wrapper, make = FORMS[form]
+    heard = {}
+    for key in (None, "success", "valid"):
+        told = []
+        env = wrapper(make(**ROOM), told.append, success_key=key)
+        env.reset(seed=0, options={"instance": BUMPED})
+        for move in (mfl.Action.UP, mfl.Action.RIGHT):  # off the board, then to the goal
+            env.step(one_move(env, move))
+        heard[key] = set(told)
+    assert heard == {None: {True}, "success": {True}, "valid": {False}}
+
+
+@pytest.mark.parametrize("form", NATIVE)
+def test_a_success_key_that_no_info_has_is_refused(form):
+    wrapper, make = FORMS[form]
+    env = wrapper(make(**ROOM), lambda success: None, success_key="solved")
+    env.reset(seed=0, options={"instance": BUMPED})
+    with pytest.raises(ValueError, match=r"'solved'.*'valid'"):
+        env.step(one_move(env, mfl.Action.RIGHT))

@@ -1,0 +1,118 @@
+"""``SB3CurriculumCallback`` swaps configs under a running SB3 algorithm, on the native form and on SB3's own."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install stable-baselines3")
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
+
+import mapf_frozenlake as mfl
+from envtuning import CurriculumEnv, CurriculumVectorEnv, Ladder, SB3CurriculumCallback
+from envtuning.curriculum.wrappers import apply_config
+
+EASY = mfl.LakeConfig.single(3, num_agents=1, hole_ratio=0.0, horizon=4)
+HARD = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, horizon=6)
+ROOM = {"config": EASY, "max_size": 5, "max_agents": 2, "window": 3}
+
+
+def single():
+    return gym.make("MAPFFrozenLake-v0", **ROOM)
+
+
+FORMS = {
+    "lakes": lambda: mfl.sb3_vec_env(4, **ROOM),
+    "agents": lambda: mfl.sb3_vec_env(4, per_agent=True, **ROOM),
+    "copies": lambda: DummyVecEnv([single] * 4),
+    "wrapped": lambda: VecNormalize(mfl.sb3_vec_env(4, **ROOM)),
+    "wrapped copies": lambda: VecNormalize(DummyVecEnv([single] * 4)),
+}
+
+
+def learn(envs, curriculum, steps=64, **options):
+    model = PPO("MlpPolicy", envs, n_steps=8, batch_size=32, n_epochs=1, device="cpu", seed=0)
+    callback = SB3CurriculumCallback(curriculum, **options)
+    model.learn(steps, callback=callback)
+    return callback
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_it_hears_once_of_each_episode_and_swaps_when_told(form):
+    envs, heard, ended = FORMS[form](), [], [0]
+    step_wait, rows = envs.step_wait, getattr(envs, "rows_per_lake", 1)
+
+    def counted():
+        result = step_wait()
+        ended[0] += result[2].sum() // rows
+        return result
+
+    envs.step_wait = counted
+
+    def after_five(success):
+        heard.append(success)
+        return HARD if len(heard) == 5 else None
+
+    callback = learn(envs, after_five)
+    assert len(heard) == ended[0] > 5
+    assert callback.config == HARD
+    assert envs.env_method("get_config") == [HARD] * envs.num_envs
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ladder_beyond_the_room_is_refused_before_anything_is_learnt(form):
+    envs = FORMS[form]()
+    with pytest.raises(mfl.LakeError, match="make the env with max_size=6"):
+        learn(envs, Ladder([EASY, mfl.LakeConfig.single(6)]))
+
+
+def test_training_starts_on_the_ladders_rung_and_goes_on_there():
+    envs, ladder = mfl.sb3_vec_env(2, **ROOM), Ladder([HARD, EASY])
+    learn(envs, ladder)
+    assert envs.get_config() == HARD
+
+
+def test_copies_in_other_processes_take_the_config():
+    envs = SubprocVecEnv([single], start_method="fork")
+    try:
+        apply_config(envs, HARD)
+        assert envs.env_method("get_config") == [HARD]
+    finally:
+        envs.close()
+
+
+class Step(gym.Env):
+    """Somebody else's environment without a word of success: one step, which ends it or, at ``limit``, cuts it off."""
+
+    observation_space, action_space = gym.spaces.Box(0, 1, (1,), np.float32), gym.spaces.Discrete(2)
+
+    def __init__(self, reward, limit=False):
+        self.reward, self.limit = reward, limit
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), self.reward, not self.limit, self.limit, {}
+
+
+def test_without_a_word_of_success_it_is_ending_with_a_reward():
+    heard, applied = [], []
+    envs = DummyVecEnv([lambda: Step(1.0), lambda: Step(0.0), lambda: Step(1.0, limit=True)])
+
+    def curriculum(success):
+        heard.append(success)
+        return "next" if len(heard) == 3 else None
+
+    learn(envs, curriculum, steps=3, apply=lambda vec_env, config: applied.append((vec_env, config)))
+    assert heard[:3] == [True, False, False]
+    assert applied == [(envs, "next")]
+
+
+@pytest.mark.parametrize("wrapper", [CurriculumEnv, CurriculumVectorEnv])
+def test_the_gymnasium_wrappers_name_the_callback(wrapper):
+    with pytest.raises(TypeError, match="pass callback=SB3CurriculumCallback"):
+        wrapper(mfl.sb3_vec_env(1, **ROOM), Ladder([EASY]))
