@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import mapf_frozenlake as mfl
 from envtuning.trainees.language.tasks import EnvTurns, LakePlans, LakeTurns, tasks_of
 from envtuning.worlds.text_player import Conversation, Reply
 from mapf_frozenlake.text.trl import prompt_row
+from mapf_frozenlake.types import Action
 
 CONFIG = mfl.LakeConfig.model_validate(
     {"num_agents": 2, "reward": "shaped", "slices": {4: {"hole_ratio": 0.2}, 5: {"hole_ratio": 0.1}}, "horizon": 9}
@@ -58,6 +60,26 @@ def test_boards_come_back_with_their_seed_and_none_is_held_out(kind):
     kept = boards(kind("short", [held_out]).rows(CONFIG, 12, seed=3))
     assert {board.key() for board in drawn} & {board.key() for board in held_out}
     assert not {board.key() for board in kept} & {board.key() for board in held_out}
+
+
+def test_a_walk_over_a_lake_is_worth_the_sum_of_its_rewards_and_fails_as_the_judge_says():
+    tasks = LakeTurns("short", ())
+    tasks.boards = list(mfl.generate(mfl.LakeConfig.single(3, num_agents=2, hole_ratio=0.0), n=1, seed=0))
+    plan = mfl.solve(tasks.boards[0]).plan
+    steps = [{"actions": list(actions)} for actions in zip_longest(*plan, fillvalue=int(Action.WAIT))]
+
+    def judged(infos, cut=False, **last):
+        talk = Conversation(
+            rewards=[0.5, 0.25], infos=[*infos[:-1], infos[-1] | last], replies=[Reply("x", truncated=cut)]
+        )
+        return tasks.judge(0, talk)
+
+    still = [{"actions": [int(Action.WAIT)] * 2}] * 2
+    assert judged(steps, valid=True) == (0.75, None)
+    assert judged(still, valid=False) == (0.75, "goal_missed")
+    assert judged(still, parse_error="no moves") == (0.75, "parse_error")
+    assert judged(still, parse_error="no moves", cut=True) == (0.75, "truncated")
+    assert judged(still, cut=True) == (0.75, "goal_missed")  # cut, but its moves could be read
 
 
 @pytest.mark.parametrize(
