@@ -17,6 +17,7 @@ from pydantic import BaseModel
 import engineers
 from engineers.guard import Guard
 from engineers.proposal import Engineer, Proposal, Usage
+from engineers.plain.base import PlainEngineer
 from engineers.registry import TAKES_NOTHING
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances
@@ -154,10 +155,14 @@ def transcript_of(folder: Path, tree: Tree) -> Path:
 
 def player_of(name: str, mode: str, distances: Distances, **options: Any) -> Player:
     """The engineer of this name, in menu or free mode; writers by rule are writers in both."""
-    if mode == "free" or writes_by_rule(name):
+    if mode == "free" or writes_by_rule(name, **options):
         return Writer(name, by_name(name, mode="free", **options), distances)
     return Chooser(name, by_name(name, mode="menu", **options))
 
 
-def writes_by_rule(name: str) -> bool:
-    return name in TAKES_NOTHING
+def writes_by_rule(name: str, **options: Any) -> bool:
+    """Whether it cannot choose from a menu, whose entries it does not read: ours without a model, and one's own derived from theirs."""
+    if ":" not in name.partition("/")[0]:
+        return name in TAKES_NOTHING
+    own = {key: value for key, value in options.items() if key != "transcripts"}
+    return isinstance(engineers.make(name, **own), PlainEngineer)

@@ -72,5 +72,5 @@ def errors_in_one_sentence() -> Iterator[None]:
         print_error("error", str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print_error("interrupted", "`envtuning resume` continues where it stopped")
+        print_error("interrupted", "the same command continues where it stopped; so does `envtuning resume` for a run")
         raise typer.Exit(130) from None

@@ -119,6 +119,12 @@ def test_every_engineer_without_a_model_walks(name, trees, distances):
     assert again.paths == row.paths
 
 
+def test_an_engineer_of_ones_own_that_writes_by_rules_is_taken_to_the_nearest_entry(trees, distances):
+    own = row_of("own", trees, player_of("engineers.plain.rules:RulesEngineer", "menu", distances))
+    assert own.paths == row_of("rules", trees, player_of("rules", "menu", distances)).paths
+    assert own.nearness is not None
+
+
 def test_fixed_stays_on_the_first_config_and_uniform_goes_where_it_was_drawn(trees, distances):
     assert row_of("fixed", trees, player_of("fixed", "free", distances)).values == same_entry("", trees, "easy").values
     row = row_of("fixed", trees, player_of("fixed", "free", distances))
