@@ -28,6 +28,8 @@ What to know before using one of them:
   counts the steps.
 - Minari's `record_infos=True` needs the same keys in every info, from reset on. No environment with events has that: leave it out,
   or pass a `StepDataCallback` that fills in the missing keys.
+- EPyMARL's row was run on a copy of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
+  `multiagentenv.py` of 733ffa5.
 - EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only what lies inside the pettingzoo
   package. Use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0` instead.
 """

@@ -60,7 +60,7 @@ def test_the_pages_python_runs():
 
 
 def test_it_runs_and_has_a_page(example, tmp_path):
-    budgets = {f"stages.{number}.budget": 2_000 for number in range(2)}
+    budgets = {f"stages.{number}.budget": 4_000 for number in range(2)}
     page = example.main("uniform", str(tmp_path / "run"), stages=2, **SHORT, **budgets)
     run = RunFolder(tmp_path / "run")
     assert len(run.done_stages) == 2
