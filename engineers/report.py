@@ -57,7 +57,8 @@ class StageRecord(_Section):
     engineer: str = Field("", description="Who wrote the config; 'default' for the first.")
     training: dict[str, float] = Field(default_factory=dict)
     training_results: list[SliceResult] = Field(
-        default_factory=list, description="Success on a probe of that stage's own training distribution, per slice in use."
+        default_factory=list,
+        description="Success on a probe of that stage's own training distribution, per slice in use.",
     )
     cost: dict[str, float] = Field(
         default_factory=dict, description="What the stage spent, by unit: env_steps, tokens, …"
@@ -108,7 +109,8 @@ class StageReport(_Section):
     cost: dict[str, float] = Field(default_factory=dict, description="What the stage spent, by unit.")
     results: list[SliceResult] = Field(default_factory=list, description="Validation, per slice.")
     training_results: list[SliceResult] = Field(
-        default_factory=list, description="Success on a probe of the stage's own training distribution, per slice in use; `results` has the target's."
+        default_factory=list,
+        description="Success on a probe of the stage's own training distribution, per slice in use; `results` has the target's.",
     )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(

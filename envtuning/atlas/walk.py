@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.guard import Guard
-from engineers.proposal import Engineer, Proposal, Usage
 from engineers.plain.base import PlainEngineer
+from engineers.proposal import Engineer, Proposal, Usage
 from engineers.registry import TAKES_NOTHING
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances
