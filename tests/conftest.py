@@ -23,7 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item, group in groups.items():
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: groups[item] or "~")  # a group's tests run one after the other in a single process too
+    # A group's tests run one after the other in a single process too; a cluster of nodes comes before there is another Ray.
+    items.sort(key=lambda item: (groups[item] or "~", item.path.stem != "test_ray_cluster"))
 
 
 def group_of(item: pytest.Item) -> str | None:
