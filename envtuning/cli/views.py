@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from envtuning.cli.arguments import Run, Runs, Trusted
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunError, RunFolder, next_task
 from envtuning.show.console import run_table, summary
-from envtuning.show.page import write_page
+from envtuning.show.page import common_folder, write_page
 from envtuning.show.tensorboard import EventFiles
 from envtuning.studies.study import run_folders
 from envtuning.worlds.world import Film
@@ -54,7 +53,7 @@ def report(
     """Write one self-contained HTML page about one run, or about several side by side."""
     with errors_in_one_sentence(), trusting(trust):
         runs = opened(folders)
-        folder = folders[0] if len(folders) == 1 else Path(os.path.commonpath([one.path.parent for one in runs]))
+        folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
         page = write_page([one.path for one in runs], out or folder / "report.html")
         console.print(f"report: {page}", highlight=False)
 

@@ -14,11 +14,12 @@ Place = tuple[str | int, ...]
 def unknown_fields(given: Any, config: Any, place: Place = ()) -> Iterator[InitErrorDetails]:
     """A fault for each key of ``given`` that became nothing of ``config``, the config that was made of it.
 
-    Models with a validator of their own for raw data may take other keys than their fields, and are believed.
+    Models with a validator of their own for raw data, or other names for validation alone, may take other keys than their fields, and are believed.
     """
     if isinstance(config, BaseModel) and isinstance(given, Mapping):
         fields = type(config).model_fields
-        names = {alias: name for name, field in fields.items() for alias in (name, field.alias, field.validation_alias)}
+        aliases = {field.alias: name for name, field in fields.items()}
+        names = {name: name for name in fields} | aliases
         for key, value in given.items():
             if key in names:
                 yield from unknown_fields(value, getattr(config, names[key]), (*place, key))
@@ -37,6 +38,8 @@ def unknown_fields(given: Any, config: Any, place: Place = ()) -> Iterator[InitE
 
 def _ignores_extras(model: type[BaseModel]) -> bool:
     validators = model.__pydantic_decorators__.model_validators.values()
-    return model.model_config.get("extra", "ignore") == "ignore" and not any(
-        validator.info.mode in ("before", "wrap") for validator in validators
+    return (
+        model.model_config.get("extra", "ignore") == "ignore"
+        and not any(validator.info.mode in ("before", "wrap") for validator in validators)
+        and all(field.validation_alias == field.alias for field in model.model_fields.values())
     )

@@ -120,27 +120,25 @@ def test_table(run: RunFolder) -> Table | None:
     word = about.headings[objective]
     table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
     last_stage = len(run.done_stages) - 1
+    compared = {0: record.first, last_stage: record.last}  # one and the same in a run of one stage
     for heading in (
         "slice",
         f"{about.case}s",
-        *([f"{word}, stage 0"] if last_stage else []),
-        f"{word}, stage {last_stage}",
+        *(f"{word}, stage {stage}" for stage in compared),
         *(about.headings[metric] for metric in others),
     ):
         table.add_column(heading, justify="right", no_wrap=True)
-    for first, last in zip(record.first, record.last, strict=True):
+    for number, last in enumerate(record.last):
         table.add_row(
-            about.label(first.name),
+            about.label(last.name),
             str(last.episodes),
-            *([rate(first, objective)] if last_stage else []),
-            rate(last, objective),
+            *(rate(rows[number], objective) for rows in compared.values()),
             *(percent(last.metrics.get(metric), 1) for metric in others),
         )
     if len(record.last) == 1:  # its row is the sum
         return table
     total = sum(row.episodes for row in record.last)
-    columns = [(record.first, objective)] if last_stage else []
-    columns += [(record.last, metric) for metric in (objective, *others)]
+    columns = [*((rows, objective) for rows in compared.values()), *((record.last, metric) for metric in others)]
     table.add_section()
     cells = [rate_with_interval(pooled(rows, metric), total) for rows, metric in columns]
     table.add_row("all", str(total), *cells, style="bold")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from envtuning.runs.unknown_fields import unknown_fields
 
@@ -57,3 +57,11 @@ def test_a_model_that_reads_raw_data_itself_is_believed():
 def test_the_fault_says_what_there_is():
     (fault,) = unknown_fields({"sped": 1.0}, Wind())
     assert fault["type"].message() == "Wind has no such field: it has speed"
+
+
+class OtherNames(BaseModel):
+    speed: float = Field(0.0, validation_alias=AliasChoices("wind", "v"))
+
+
+def test_other_names_for_validation_are_believed():
+    assert faults(OtherNames, {"v": 3.0}) == []

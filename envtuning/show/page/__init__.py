@@ -32,9 +32,13 @@ def _told_apart(paths: Sequence[Path]) -> list[str]:
     """The runs' names: their folders' below the one that holds them all. A comparison's runs are ``rules/seed0`` and so on."""
     if len(paths) == 1:
         return [paths[0].name]
-    absolute = [path.absolute() for path in paths]
-    common = os.path.commonpath([path.parent for path in absolute])
-    return [path.relative_to(common).as_posix() for path in absolute]
+    common = common_folder(paths)
+    return [path.absolute().relative_to(common).as_posix() for path in paths]
+
+
+def common_folder(paths: Sequence[Path]) -> Path:
+    """The deepest folder that holds all of these runs."""
+    return Path(os.path.commonpath([path.absolute().parent for path in paths]))
 
 
 def render_page(runs: Sequence[RunView]) -> str:
