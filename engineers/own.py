@@ -21,6 +21,10 @@ KNOWN = (
 _trusted: frozenset[str] | None = None  # None: every name is the caller's own
 
 
+class NotTrusted(ImportError):
+    """The module is named by a file alone."""
+
+
 def trust_only(names: Iterable[str] | None) -> None:
     """From now on import only these modules, and send keys only to these hosts or their provider's; None: whatever is named."""
     global _trusted
@@ -48,7 +52,7 @@ def object_at(place: str) -> Any:
     """
     module_name, _, attribute = place.partition(":")
     if module_name.partition(".")[0] not in KNOWN and not is_trusted(module_name):
-        raise ImportError(
+        raise NotTrusted(
             f"{module_name!r} cannot be imported on a file's word, because that runs its code: if you trust it, add "
             f"--trust {module_name}",
             name=module_name,

@@ -168,9 +168,13 @@ class StageFolder:
             raise RunError(f"{self.episodes_file} is damaged ({error}): {checked.REMEDY}") from error
 
 
+def runs_below(path: Path) -> list[Path]:
+    """The run folders of a study or a comparison, ``ARM/seedN``; empty for any other folder."""
+    return sorted(record.parent for record in path.glob("*/seed*/run.json"))
+
+
 def _what_to_open(path: Path) -> str:
-    held = sorted(record.parent for record in path.glob("*/seed*/run.json"))
-    if held:
+    if held := runs_below(path):
         return f"it holds runs of a comparison, such as {held[0]}; the same `envtuning compare` command continues it"
     return "`envtuning run` makes one"
 
@@ -382,20 +386,17 @@ def _load(model: Any, path: Path) -> Any:
     try:
         return model.model_validate_json(written)
     except ValidationError as error:
-        if _world_is_missing(error):
-            remedy = (
-                ""
-                if "--trust" in str(error)
-                else "; install the run's world, or start where its module can be imported"
-            )
+        if missing := _missing_world(error):
+            remedy = "" if missing.untrusted else "; install the run's world, or start where its module can be imported"
             raise RunError(f"{path}: {in_sentences(error)}{remedy}") from error
         raise RunError(
             f"{path} is damaged or from another version ({in_sentences(error)}): {checked.REMEDY}"
         ) from error
 
 
-def _world_is_missing(error: ValidationError) -> bool:
-    return any(isinstance(fault.get("ctx", {}).get("error"), UnknownWorld) for fault in error.errors())
+def _missing_world(error: ValidationError) -> UnknownWorld | None:
+    causes = (fault.get("ctx", {}).get("error") for fault in error.errors())
+    return next((cause for cause in causes if isinstance(cause, UnknownWorld)), None)
 
 
 @cache

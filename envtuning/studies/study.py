@@ -22,7 +22,7 @@ from engineers.own import trust_only, trusted
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.folder import RunFolder, next_task, runs_below
 from envtuning.runs.spec import RunSpec
 
 FIRST_STAGE = "first-stage"  # the folders of what is shared; beside them one for each arm
@@ -179,5 +179,4 @@ def folder_name(arm: str) -> str:
 
 def run_folders(out: Path) -> list[Path]:
     """The arms' runs in a study's folder; empty for any other folder."""
-    found = sorted(record.parent for record in out.glob("*/seed*/run.json"))
-    return [path for path in found if not path.parent.name.startswith(FIRST_STAGE)]
+    return [path for path in runs_below(out) if not path.parent.name.startswith(FIRST_STAGE)]

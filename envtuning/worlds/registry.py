@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from engineers.own import declares, object_at
+from engineers.own import NotTrusted, declares, object_at
 from envtuning.worlds.world import World
 
 WORLDS: dict[str, str] = {
@@ -16,6 +16,11 @@ WORLDS: dict[str, str] = {
 
 class UnknownWorld(ValueError):
     """There is no world of this name, or it does not take these options."""
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether its module was not even looked for, because the user has not said that it is trusted."""
+        return isinstance(self.__cause__, NotTrusted)
 
 
 def make_world(name: str, **options: Any) -> World[Any]:
