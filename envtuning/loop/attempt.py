@@ -29,7 +29,7 @@ WARNINGS = {"collapsed": "collapse", "not_trained": "unrewarded"}  # incidents b
 class Attempt:
     """One try at a stage with one config."""
 
-    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int = 0) -> None:
+    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int) -> None:
         self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
         self.spec, self.world = runner.run.spec, runner.run.world
         self.unit = self.spec.unit
@@ -47,7 +47,6 @@ class Attempt:
     def run_to_end(self) -> StageOutcome:
         runner, suites = self.runner, self.spec.suites
         unvalidated = 0
-        decision = Decision(False, "")
         while (left := self._left()) > 0:
             until_validation = suites.validate_every - unvalidated if suites.validate_every else left
             unvalidated += self._train(min(left, until_validation, self._until_next_fade()), self.stretch)
@@ -122,7 +121,7 @@ class Attempt:
     def _why_not_trained(self) -> str:
         unit, allowance = self.unit.replace("_", " "), self.runner.allowance
         said = f"stage {self.runner.folder.number} trains nothing:"
-        if allowance <= 0:
+        if allowance < 0:
             return (
                 f"{said} what came before spent {-allowance:,} {unit} more than it had; give larger budgets, or a trainee whose "
                 "iterations cost less"
@@ -169,7 +168,7 @@ class Attempt:
         """An iteration: into the history and the metrics file. Raises ``TrainingDiverged``."""
         runner = self.runner
         for name in ("grad_norm", "loss"):
-            if not math.isfinite(metrics.get(name, 0.0)):
+            if name in metrics and not math.isfinite(metrics[name]):
                 unit = self.unit.replace("_", " ")
                 raise TrainingDiverged(
                     f"{name} became {metrics[name]} after {self.trained[self.unit]:,} {unit} of the stage"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -34,7 +34,7 @@ class StageOutcome:
     reason: str
     trained: Amounts
     validated: Amounts
-    incidents: list[Incident] = field(default_factory=list)
+    incidents: list[Incident]
 
     @property
     def spent(self) -> Amounts:
@@ -75,8 +75,8 @@ def earlier(run: RunFolder, number: int) -> list[StageRecord]:
     records = []
     for stage in run.done_stages[:number]:
         report, chosen = stage.report, stage.config
-        if report is None or chosen is None:
-            continue
+        assert report is not None, "a stage that is done has a report"
+        assert chosen is not None, "and a config"
         numbers = {name: value for name, value in report.training.items() if isinstance(value, int | float)}
         records.append(
             StageRecord(

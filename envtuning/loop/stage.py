@@ -49,6 +49,7 @@ class StageRunner:
         """Afterwards the stage is done. Raises ``RunStopped`` when it failed too often."""
         begin = time.monotonic()
         config, renew = self.chosen.config, False
+        faults: list[str] = []
         interrupted = inside.latest(self.folder.path)
         if interrupted is not None:
             config = type(config).model_validate(interrupted.state.config)
@@ -68,14 +69,14 @@ class StageRunner:
                 outcome = tried.run_to_end()
             except (TrainingDiverged, InfeasibleConfig, WorkerLost, TraineeFailed) as error:
                 config, renew = self._survive(error, config)
+                faults.append(self.incidents[-1].message)
                 if isinstance(error, WorkerLost | TraineeFailed):
                     self.spent = before  # no fault of the config's: the stage is repeated as if nothing had been
                 continue
             self._finish(tried.trainee, outcome, attempt + 1, time.monotonic() - begin)
             return
-        faults = "; ".join(incident.message for incident in self.incidents[-1 - self.run.spec.retries :])
         raise RunStopped(
-            f"stage {self.folder.number} failed {1 + self.run.spec.retries} times ({faults}). The stages before it stand: "
+            f"stage {self.folder.number} failed {1 + self.run.spec.retries} times ({'; '.join(faults)}). The stages before it stand: "
             f"lower the learning rate or change the config in a new run, or mend the cause and "
             f"`envtuning resume {self.run.path}`"
         )
@@ -101,7 +102,8 @@ class StageRunner:
         if self.folder.number == 0:
             return None
         report = self.run.stage(self.folder.number - 1).report
-        return self.run.world.config_type.model_validate(report.config) if report else None
+        assert report is not None, "a stage that is done has a report"
+        return self.run.world.config_type.model_validate(report.config)
 
     def record(self, kind: Any, message: str) -> None:
         incident = Incident(kind=kind, message=message, stage=self.folder.number)

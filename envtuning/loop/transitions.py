@@ -154,8 +154,6 @@ class AnyOf(_Rule):
 
 
 Rule = Annotated[Converged | GradNormStable | Reached | Spent | All | AnyOf, Field(discriminator="rule")]
-All.model_rebuild()
-AnyOf.model_rebuild()
 
 # Environment Tuning's rule: validation has converged and the gradient norm is stable.
 CONVERGED_AND_STABLE = All(rules=(Converged(), GradNormStable()))

@@ -10,31 +10,9 @@ import pytest
 from envtuning.loop import run as loop
 from envtuning.loop.ask import redraw
 from envtuning.runs.folder import RunFolder, closing_cost
-from envtuning.runs.spec import RunSpec
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
+from tests.envtuning.counting_runs import PROBED, TESTED, VALIDATED, spec_of
 from tests.envtuning.counting_world import STEPS, CountConfig, CountTrainee, CountWorld
-
-VALIDATED, PROBED, TESTED = 10, 3, 5  # cases; a case is 7 steps: 70, 21, 35
-
-
-def spec_of(*stages: dict, validate_every: int | None = None, **changes: object) -> RunSpec:
-    plans = [{"budget": 1000, "config": CountConfig() if number == 0 else "engineer"} for number in range(len(stages))]
-    return RunSpec.model_validate(
-        {
-            "world": "tests.envtuning.counting_world:CountWorld",
-            "trainee": {"kind": "tests.envtuning.counting_world:CountTrainee"},
-            "target": CountConfig(),
-            "engineer": {"name": "fixed"},
-            "stages": [plan | stage for plan, stage in zip(plans, stages, strict=True)],
-            "suites": {
-                "validation_per_slice": VALIDATED,
-                "test_per_slice": TESTED,
-                "probe_per_slice": PROBED,
-                "validate_every": validate_every,
-            },
-        }
-        | changes
-    )
 
 
 def sums(run: RunFolder) -> list[tuple[int, int, int]]:

@@ -172,3 +172,51 @@ def test_a_rule_says_which_training_metrics_it_cannot_do_without():
     assert All(rules=(norms, Spent(amount=1))).needs() == {"grad_norm"}
     assert AnyOf(rules=(norms, Spent(amount=1))).needs() == frozenset()
     assert AnyOf(rules=(norms, All(rules=(norms,)))).needs() == {"grad_norm"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "entries", "advance"),
+    [
+        (Converged(window=1, min_gain=0.25), history(valid=[0.5, 0.75]), True),  # at most this much
+        (Converged(window=1, min_gain=0.25), history(valid=[0.5, 0.875]), False),
+        (GradNormStable(max_variation=0.5, max_drift=9.0), history(norms=[0.5, 1.5] * 5), True),
+        (GradNormStable(max_variation=9.0, max_drift=0.5), history(norms=[1.25] * 5 + [0.75] * 5), True),
+        # Halves are compared, not thirds: both have a mean of 1.2.
+        (GradNormStable(max_drift=0.1), history(norms=[1.0] * 3 + [1.5] * 2 + [1.2] * 5), True),
+        (Reached(value=0.5), history(valid=[0.5]), True),
+        (Spent(amount=7), history(steps=7), True),
+        (Spent(amount=1), History(), False),
+    ],
+)
+def test_a_bound_itself_counts_as_met(rule, entries, advance):
+    assert rule.decide(entries).advance is advance
+
+
+def test_what_a_rule_asks_for_where_the_file_does_not_say():
+    assert Converged().model_dump() == {"rule": "converged", "metric": None, "window": 2, "min_gain": 0.02}
+    norms = {"rule": "grad_norm_stable", "window": 10, "max_variation": 0.45, "max_drift": 0.25}
+    assert GradNormStable().model_dump() == norms
+
+
+@pytest.mark.parametrize(
+    ("lowest", "below"),
+    [
+        ({"rule": "converged", "window": 1}, {"window": 0}),
+        ({"rule": "converged", "min_gain": 0.0}, {"min_gain": -0.01}),
+        ({"rule": "grad_norm_stable", "window": 4}, {"window": 3}),
+        ({"rule": "grad_norm_stable", "max_variation": 0.01}, {"max_variation": 0.0}),
+        ({"rule": "grad_norm_stable", "max_drift": 0.01}, {"max_drift": 0.0}),
+        ({"rule": "spent", "amount": 1}, {"amount": 0}),
+        ({"rule": "all", "rules": [{"rule": "spent", "amount": 1}]}, {"rules": []}),
+        ({"rule": "any", "rules": [{"rule": "spent", "amount": 1}]}, {"rules": []}),
+        ({"rule": "reached", "value": 0.5}, {"valeu": 0.5}),
+    ],
+)
+def test_a_rule_out_of_bounds_is_refused_in_one_fault_and_at_its_bound_it_is_taken(lowest, below):
+    adapter = TypeAdapter(Rule)
+    rule = adapter.validate_python(lowest)
+    with pytest.raises(ValidationError, match="frozen"):
+        rule.rule = "other"
+    with pytest.raises(ValidationError) as refused:
+        adapter.validate_python(lowest | below)
+    assert refused.value.error_count() == 1  # of the rule that was named, not of each rule that it is not

@@ -54,8 +54,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/cli": ("tests/envtuning/test_cli.py", "tests/envtuning/test_hostile_files.py"),
     "envtuning/loop": (
         "tests/envtuning/test_transitions.py",
-        "tests/envtuning/test_stages.py",
+        "tests/envtuning/test_fading.py",
+        "tests/envtuning/test_bookkeeping.py",
         "tests/envtuning/test_accounting.py",
+        "tests/envtuning/test_stage_rules.py",
+        "tests/envtuning/test_asking.py",
+        "tests/envtuning/test_stages.py",
         "tests/envtuning/test_stages_failures.py",
         "tests/envtuning/test_validation.py",
         "tests/envtuning/test_observers.py",

@@ -1,0 +1,345 @@
+"""Between two stages: what the engineer is given, what it may spend, and what is kept of what it was told before a kill."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import envtuning.loop.ask
+from engineers import Proposal
+from engineers.guard import Guard
+from engineers.knobs import KnobError
+from engineers.model.ledger import Ledger, Taken
+from engineers.report import SliceResult, StageReport
+from envtuning.loop import run as loop
+from envtuning.loop.ask import (
+    EngineerUnavailable,
+    RecordedFirst,
+    ask_engineer,
+    guard_of,
+    make_engineer,
+    new_engineer,
+    raise_unless_able,
+    raise_unless_askable,
+    recorded_replies,
+    redraw,
+    spent_before,
+)
+from envtuning.runs import atomic, checked
+from envtuning.runs.checked import RunError
+from envtuning.runs.folder import RunFolder
+from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
+from tests.envtuning.counting_runs import spec_of
+from tests.envtuning.counting_world import CountConfig, CountWorld
+
+REPORT = StageReport(stage=0, config=CountConfig().model_dump(), objective="success_rate")
+
+
+class Engineer:
+    """Answers by a function, and remembers how it was asked."""
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self.answer, self.asked = answer, []
+
+    def propose(self, report: Any, current: Any, editable: Any = None) -> Any:
+        thread = threading.current_thread()
+        self.asked.append((report, current, editable, thread.name, thread.daemon))
+        return self.answer()
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """Ask one that answers so about stage 0 of a run; the answer, how it was asked, and what it was made with."""
+
+    def ask(answer: Callable[[], Any], report: StageReport = REPORT, **changes: Any) -> tuple[Any, Engineer, tuple]:
+        run = RunFolder.create(tmp_path / "run", spec_of({}, {}, **changes))
+        stage, engineer, made = run.stage(0), Engineer(answer), []
+        stage.path.mkdir(parents=True)
+        monkeypatch.setattr(envtuning.loop.ask, "make_engineer", lambda *given: made.append(given) or engineer)
+        found = ask_engineer(run, stage, report, trainee)
+        return found, engineer, made[0][2:]
+
+    def trainee() -> None:
+        """Loads nothing."""
+
+    return ask
+
+
+def to(level: float, hint: float = 0.0) -> Proposal:
+    return Proposal(config=CountConfig(level=level, hint=hint))
+
+
+def test_an_engineer_is_asked_with_what_it_may_edit_in_a_thread_that_cannot_keep_the_process(asked):
+    answer, engineer, given = asked(lambda: to(0.25), editable=("level",))
+    assert engineer.asked == [(REPORT, CountConfig(), ("level",), "engineer", True)]
+    assert given == ()  # it needs no trainee
+    assert (answer.config.level, answer.incidents) == (0.25, [])
+    assert answer.proposal == to(0.25)
+
+
+@pytest.mark.parametrize("name", NEED_THE_TRAINEE)
+def test_one_that_needs_the_trainee_gets_it_and_is_asked_where_the_trainee_lives(asked, name):
+    _, engineer, given = asked(lambda: to(0.25), engineer={"name": name})
+    assert engineer.asked[0][3] == "MainThread"
+    assert len(given) == 1
+
+
+def test_one_that_gave_no_config_and_no_reason_is_said(asked):
+    answer, _, _ = asked(lambda: Proposal(config=CountConfig(), fallback=True))
+    (incident,) = answer.incidents
+    assert incident.message == "fixed gave no usable config (it gave no config); the current config is kept"
+    assert (incident.kind, incident.stage) == ("engineer_failed", 0)
+    assert answer.config == CountConfig()
+
+
+@pytest.mark.parametrize(("editable", "kept"), [(None, False), (("hint",), True), (("level", "hint"), False)])
+def test_only_what_is_editable_may_be_changed(asked, editable, kept):
+    """``level`` was changed; the class of the config lists it alone."""
+    answer, _, _ = asked(lambda: to(0.25), editable=editable)
+    assert [one.kind for one in answer.incidents] == ["refused_proposal"] * kept
+    assert answer.config.level == (0.5 if kept else 0.25)
+
+
+@pytest.mark.parametrize(("check", "kinds"), [(True, ["refused_proposal"]), (False, [])])
+def test_what_cannot_be_drawn_is_refused_where_the_guard_is_to_ask(asked, check, kinds):
+    answer, _, _ = asked(lambda: to(0.75), guard={"check_feasible": check})
+    assert [one.kind for one in answer.incidents] == kinds
+    assert answer.config.level == (0.5 if check else 0.75)
+
+
+def test_a_working_slice_is_one_that_works_by_the_worlds_own_objective(monkeypatch, asked):
+    """The guard is given the report's history and objective, not those of another world."""
+    seen = []
+    monkeypatch.setattr(Guard, "check", lambda self, *given, **named: seen.append((given, named)) or [])
+    report = REPORT.model_copy(update={"results": [SliceResult(name="all", episodes=4)]})
+    asked(lambda: to(0.25), report)
+    ((given, named),) = seen
+    assert given[2] == report.records()
+    assert named == {"editable": None, "objective": "success_rate"}
+
+
+def test_the_runs_guard_is_what_the_file_says():
+    assert guard_of(spec_of({}, guard={"max_drop": 0.25, "check_feasible": False})) == Guard(None, 0.25)
+    assert guard_of(spec_of({})).feasible is not None
+
+
+# What an engineer is made with
+
+
+def test_an_engineer_that_is_never_asked_need_not_exist():
+    nobody = {"engineer": {"name": "nobody"}}
+    raise_unless_askable(spec_of({}, {"config": CountConfig()}, **nobody))
+    with pytest.raises(EngineerUnavailable, match="'nobody' is unknown"):
+        raise_unless_askable(spec_of({}, {}, **nobody))
+
+
+@pytest.mark.parametrize("name", NEED_THE_TRAINEE)
+def test_a_trainee_that_is_no_language_model_cannot_be_asked(name):
+    with pytest.raises(EngineerUnavailable, match=f"engineer '{name}' asks the trainee's own model"):
+        raise_unless_askable(spec_of({}, {}, engineer={"name": name}))
+
+
+@pytest.mark.parametrize(("name", "able"), [("checkpoint", True), ("base", True), ("introspection", False)])
+def test_introspection_needs_slices_to_turn_and_a_model_that_writes_configs_does_not(monkeypatch, name, able):
+    monkeypatch.setattr(envtuning.loop.ask, "raise_unless_possible", lambda *_: None)
+    spec = spec_of({}, {}, engineer={"name": name})
+    if able:
+        raise_unless_askable(spec)
+        return
+    with pytest.raises(EngineerUnavailable, match="introspection can do nothing with this CountConfig"):
+        raise_unless_askable(spec)
+
+
+@pytest.mark.parametrize(
+    ("stages", "shown"),
+    [
+        ([{}, {"config": CountConfig()}], []),  # nobody is asked
+        ([{}, {}, {}], [0.5]),  # the third gets what it wrote for the second
+        ([{}, {"config": CountConfig(level=0.25)}, {}], [0.25]),
+        ([{}, {}, {"config": CountConfig(level=0.25)}, {}], [0.5, 0.25]),
+    ],
+)
+def test_an_engineer_is_asked_beforehand_about_each_written_config_that_it_will_be_shown(stages, shown):
+    seen = []
+
+    def able(current: CountConfig, editable: Any) -> None:
+        seen.append((current.level, editable))
+
+    raise_unless_able(spec_of(*stages, editable=("level",)), SimpleNamespace(raise_unless_able=able))
+    assert seen == [(level, ("level",)) for level in shown]
+
+
+def test_what_it_has_against_such_a_config_stops_the_run():
+    def unable(current: Any, editable: Any) -> None:
+        raise KnobError("nothing to turn")
+
+    with pytest.raises(EngineerUnavailable, match="nothing to turn"):
+        raise_unless_able(spec_of({}, {}), SimpleNamespace(raise_unless_able=unable))
+
+
+@pytest.mark.parametrize(("name", "loaded"), [("base", 1), ("fixed", 0)])
+def test_the_trainee_is_loaded_for_those_who_need_it_alone_with_the_files_patience(monkeypatch, name, loaded):
+    made, loads = [], []
+    monkeypatch.setattr(envtuning.loop.ask, "live_engineer", lambda *given, **named: made.append((given, named)))
+    spec = spec_of({}, engineer={"name": name, "timeout": 12.5})
+    new_engineer(spec, {}, lambda: loads.append(1) or "the trainee")
+    assert len(loads) == len(made) == loaded
+    assert made == [(("base", "the trainee"), {"timeout": 12.5, "guard": guard_of(spec)})] * loaded
+
+
+def test_without_a_trainee_such_a_name_is_unknown():
+    with pytest.raises(EngineerUnavailable, match="'base'"):
+        new_engineer(spec_of({}, engineer={"name": "base"}), {})
+
+
+def with_exchanges(run: RunFolder, taken: list[int | Taken | None]) -> None:
+    """Each stage's questions: a transcript's tokens, a ledger's total, or nothing."""
+    for number, one in enumerate(taken):
+        folder = run.stage(number)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        if isinstance(one, Taken):
+            Ledger(folder.path / "asked.jsonl").asks(one)
+        elif one is not None:
+            line = {"prompt_tokens": one - 1, "completion_tokens": 1, "cost": one / 4}
+            atomic.write_lines(folder.transcript_file, [line, line | {"cost": None}])
+
+
+@pytest.fixture(scope="module")
+def three_stages(tmp_path_factory) -> Path:
+    return loop.start(spec_of({}, {}, {}), tmp_path_factory.mktemp("asking") / "run").path
+
+
+@pytest.fixture
+def run(three_stages, tmp_path) -> RunFolder:
+    copy = RunFolder(shutil.copytree(three_stages, tmp_path / "run"))
+    for stage in copy.stages:
+        stage.proposal_file.unlink(missing_ok=True)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("taken", "stage", "tokens", "cost"),
+    [
+        ([None, None, None], 2, 0, 0.0),
+        ([Taken(100, 1.0), Taken(10, 0.5), Taken(1, 0.25)], 0, 100, 1.0),
+        ([Taken(100, 1.0), Taken(10, 0.5), Taken(1, 0.25)], 1, 110, 1.5),  # its own included, later ones not
+        ([Taken(100, 1.0), Taken(10, None)], 1, 110, 0.0),  # a price that nobody knows
+        ([8, Taken(10, 0.5)], 1, 26, 2.5),  # the first kept no ledger: two questions, one of a known cost
+    ],
+)
+def test_a_cap_counts_what_the_stages_so_far_took(run, taken, stage, tokens, cost):
+    with_exchanges(run, taken)
+    assert spent_before(run, run.stage(stage)) == {"max_cost": cost, "max_total_tokens": tokens}
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ({}, {}),
+        ({"max_total_tokens": 1000, "max_cost": 2.0}, {"max_total_tokens": 890, "max_cost": 0.5}),
+        ({"max_total_tokens": 100, "max_cost": 1.0}, {"max_total_tokens": 0, "max_cost": 0.0}),
+        ({"max_total_tokens": None}, {"max_total_tokens": None}),
+    ],
+)
+def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, given):
+    made = []
+    monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda spec, options, trainee: made.append(options))
+    with_exchanges(run, [Taken(100, 1.0), Taken(10, 0.5)])
+    engineer = run.spec.engineer.model_copy(update={"options": options})
+    run.record = run.record.model_copy(update={"spec": run.spec.model_copy(update={"engineer": engineer})})
+    make_engineer(run, run.stage(1))
+    (found,) = made
+    assert {name: found[name] for name in given} == given
+    assert found["transcript"] == run.stage(1).transcript_file
+    assert found["ledger"] == run.stage(1).path / "asked.jsonl"
+
+
+EXCHANGE = {"messages": ["a"], "reply": "one", "prompt_tokens": 3, "completion_tokens": 2, "cost": 0.5}
+
+
+def test_replies_are_kept_over_any_number_of_interruptions(run):
+    """The transcript starts afresh each time; what was answered before stays, and what was not is asked again."""
+    stage = run.stage(0)
+    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": ["b"], "reply": None}])
+    assert recorded_replies(stage) == [EXCHANGE]
+    assert not stage.transcript_file.exists()
+    assert recorded_replies(stage) == [EXCHANGE]
+    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": ["c"]}])
+    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": ["c"]}]
+
+
+def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
+    stage = run.stage(0)
+    stage.transcript_file.write_text('{"messages": ["a"], "rep')
+    assert recorded_replies(stage) == []
+    assert not stage.transcript_file.exists()
+
+
+class Chat:
+    model = "real"
+
+    def complete(self, messages: Any, schema: Any, *, max_tokens: int) -> Any:
+        return "asked", messages, schema, max_tokens
+
+
+def test_a_recorded_question_is_answered_from_the_record_and_any_other_asked():
+    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": ["b"], "reply": "two", "cost": None}])
+    found = chat.complete(["b"], {}, max_tokens=9)
+    assert (found.text, found.prompt_tokens, found.completion_tokens, found.cost) == ("two", 3, 2, None)
+    assert chat.complete(["c"], {"type": "object"}, max_tokens=9) == ("asked", ["c"], {"type": "object"}, 9)
+    assert chat.model == "real"
+
+
+@pytest.mark.parametrize(("recorded", "chatting"), [(True, True), (False, True), (True, False)])
+def test_only_a_chat_with_something_recorded_is_answered_for(run, monkeypatch, recorded, chatting):
+    chat = Chat()
+    monkeypatch.setattr(
+        envtuning.loop.ask, "new_engineer", lambda *_: SimpleNamespace(chat=chat) if chatting else SimpleNamespace()
+    )
+    if recorded:
+        atomic.write_lines(run.stage(0).transcript_file, [EXCHANGE])
+    engineer = make_engineer(run, run.stage(0))
+    assert vars(engineer).keys() == ({"chat"} if chatting else set())
+    if chatting:
+        assert isinstance(engineer.chat, RecordedFirst) == recorded
+
+
+def test_an_answer_is_written_for_readers_and_checked_like_every_file(run):
+    stage = run.stage(0)
+    stage.transcript_file.write_text("")
+    run.stage(1).done_file.unlink()
+    run.stage(1).config_file.unlink()
+    run.stage(2).config_file.unlink()
+    loop.resume(run.path)
+    assert stage.proposal_file.read_text().startswith('{\n "proposal": {\n  ')
+    assert "stages/00/proposal.json" in (run.path / checked.NAME).read_text()
+
+
+# A first config that is drawn
+
+
+def test_only_what_is_editable_is_drawn():
+    spec = spec_of({}, editable=("hint",), engineer={"name": "fixed", "options": {"space": {"hint": (0.25, 0.5)}}})
+    drawn = redraw(spec, CountConfig())
+    assert drawn.level == 0.5
+    assert 0.25 <= drawn.hint <= 0.5
+
+
+def test_a_config_that_no_draw_can_meet_is_told_with_the_last_reason(monkeypatch):
+    draws = []
+
+    def check(self: CountWorld, config: CountConfig) -> None:
+        draws.append(config.level)
+        raise ValueError("too deep")
+
+    monkeypatch.setattr(CountWorld, "check", check)
+    with pytest.raises(RunError, match=r"none of 100 random configs can be drawn .*too deep.*: narrow the first stage"):
+        redraw(spec_of({}), CountConfig())
+    assert len(draws) == 100
+    assert len(set(draws)) > 90

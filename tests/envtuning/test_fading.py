@@ -1,0 +1,64 @@
+"""A number moves from its start to the config's own value in ten equal parts of the fade."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from engineers.knobs import KnobError
+from envtuning.loop.fading import faded, raise_unless_fades
+from envtuning.runs.spec import Fade, Stage
+
+
+class Config(BaseModel):
+    hint: float = 0.0
+    holes: int = 2
+    shown: bool = True
+    name: str = "x"
+
+
+@pytest.mark.parametrize(
+    ("over", "progress", "hint", "holes"),
+    [
+        (1.0, 0.0, 1.0, 12),
+        (1.0, 0.0999, 1.0, 12),
+        (1.0, 0.1, 0.9, 11),
+        (1.0, 0.55, 0.5, 7),
+        (1.0, 1.0, 0.0, 2),
+        (0.5, 0.25, 0.5, 7),
+        (0.5, 0.5, 0.0, 2),
+        (0.5, 0.9, 0.0, 2),  # there it stays
+    ],
+)
+def test_a_number_fades_in_tenths_and_a_whole_one_stays_whole(over, progress, hint, holes):
+    config = Config()
+    assert faded(config, Fade(knob="hint", start=1.0, over=over), progress).hint == pytest.approx(hint)
+    found = faded(config, Fade(knob="holes", start=12.0, over=over), progress).holes
+    assert (found, type(found)) == (holes, int)
+    assert faded(config, None, progress) is config
+
+
+def test_a_whole_number_is_rounded_on_its_way():
+    fade = Fade(knob="holes", start=4.0, over=1.0)
+    assert [faded(Config(), fade, tenth / 10).holes for tenth in range(11)] == [4, 4, 4, 3, 3, 3, 3, 3, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("knob", "may"), [("hint", True), ("holes", True), ("shown", False), ("name", False), ("z", False)]
+)
+def test_only_a_number_fades(knob, may):
+    plan = Stage(budget=1, config=Config(), fade=Fade(knob=knob, start=0.75))
+    if may:
+        raise_unless_fades(plan, Config())  # a whole one from .75, rounded to 1
+        return
+    with pytest.raises(KnobError, match=f"fade.knob='{knob}' is not a number of Config: name one by its dotted path"):
+        raise_unless_fades(plan, Config())
+
+
+def test_a_number_may_not_fade_from_where_it_may_not_be():
+    from tests.envtuning.counting_world import CountConfig
+
+    plan = Stage(budget=1, fade=Fade(knob="hint", start=1.25))
+    with pytest.raises(KnobError, match="less than or equal to 1"):
+        raise_unless_fades(plan, CountConfig())
+    raise_unless_fades(Stage(budget=1), CountConfig())

@@ -1,0 +1,624 @@
+"""How a stage is cut into stretches, what of it is recorded, and what the loop hands to trainee and observer: to the step."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envtuning.loop import contract, inside
+from envtuning.loop import run as loop
+from envtuning.loop.contract import TraineeFailed, amounts_in
+from envtuning.loop.observer import Observer
+from envtuning.loop.stage import RunStopped
+from envtuning.runs import checked
+from envtuning.runs.checked import RunError
+from envtuning.runs.folder import RunFolder, Test, next_task
+from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.trainees.base import TrainingDiverged, WorkerLost
+from envtuning.worlds.world import InfeasibleConfig
+from tests.envtuning.counting_runs import spec_of
+from tests.envtuning.counting_world import CountConfig, CountTrainee
+
+
+class Told(Observer):
+    """Writes down what it hears of incidents and stages."""
+
+    def __init__(self) -> None:
+        self.wrong: list[tuple[str, int, str]] = []
+        self.ended: list[int] = []
+
+    def went_wrong(self, incident: Any) -> None:
+        self.wrong.append((incident.kind, incident.stage, incident.message))
+
+    def stage_ended(self, stage: Any) -> None:
+        self.ended.append(stage.number)
+
+
+class Asked(CountTrainee):
+    """Writes down how it is asked to train."""
+
+    budgets: list[int]
+    seeds: list[int]
+    made = 0
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        type(self).made += 1
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        self.budgets.append(budget)
+        self.seeds.append(seed)
+        return super().train(config, budget, seed=seed, on_iteration=on_iteration)
+
+
+@pytest.fixture
+def with_trainee(monkeypatch):
+    """Puts this class in the place of the spec's trainee; a fresh copy of it is returned."""
+
+    def use(cls: type = Asked, **changes: Any) -> type:
+        made = type("One", (cls,), {"budgets": [], "seeds": [], "made": 0, **changes})
+        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
+        return made
+
+    return use
+
+
+# Stretches
+
+
+@pytest.mark.parametrize(
+    ("budget", "every", "over", "stretches"),
+    [
+        (1000, None, None, [1000]),
+        (1000, None, 0.5, [50] * 10 + [500]),  # once it has faded, the rest is one stretch
+        (1000, None, 1.0, [100] * 10),
+        (10, None, 0.5, [1] * 5 + [5]),  # never less than a step
+        (3000, 500, 1.0, [300, 200, 300, 200, 300, 200, 300, 200, 300, 200, 150]),  # 70 are played after each 500
+    ],
+)
+def test_a_stretch_ends_at_the_next_validation_or_the_next_part_of_a_fade(
+    with_trainee, tmp_path, budget, every, over, stretches
+):
+    trainee = with_trainee()
+    fade = {"fade": {"knob": "hint", "start": 1.0, "over": over}} if over else {}
+    loop.start(spec_of({"budget": budget} | fade, validate_every=every), tmp_path / "run")
+    assert trainee.budgets == stretches
+    assert len(set(trainee.seeds)) == len(stretches)
+
+
+def test_a_stage_ends_with_its_budget_and_the_sentence_says_no_more(tmp_path):
+    run = loop.start(spec_of({}), tmp_path / "run")
+    assert run.stage(0).done.reason == "the budget of 1,000 env steps is spent"
+    assert run.stage(0).metrics()[-1] == {"kind": "end", "reason": "the budget of 1,000 env steps is spent"}
+
+
+def test_without_a_probe_none_is_played_and_none_is_told(tmp_path):
+    spec = spec_of({})
+    run = loop.start(
+        spec.model_copy(update={"suites": spec.suites.model_copy(update={"probe_per_slice": 0})}), tmp_path / "run"
+    )
+    assert run.stage(0).done.validated == {"env_steps": 70, "episodes": 10}
+    assert run.stage(0).report.training_results == []
+
+
+def test_a_stage_that_trains_nothing_is_validated_all_the_same(tmp_path):
+    """The second has exactly what the first overspent: it is not the first's fault, its own closing is too dear."""
+    run = loop.start(spec_of({}, {"budget": 91}), tmp_path / "run")
+    assert run.stage(1).done.trained == {}
+    assert run.stage(1).done.validated == {"env_steps": 91, "episodes": 13}
+    assert run.stage(1).done.metrics == run.stage(0).done.metrics
+    (incident,) = run.incidents()
+    assert incident.message.startswith(
+        "stage 1 trains nothing: its validation and probe cost 91 env steps, and it has 0;"
+    )
+
+
+class Quiet(Asked):
+    """Tells of its first iteration in a call only; the rest is in what it returns."""
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        found = super().train(config, budget, seed=seed)
+        on_iteration({"env_steps": 10.0})
+        return found
+
+
+def test_what_a_trainee_tells_late_is_charged_in_every_stretch(with_trainee, tmp_path):
+    with_trainee(Quiet)
+    run = loop.start(spec_of({}, validate_every=300), tmp_path / "run")
+    assert run.stage(0).done.trained == {"env_steps": 860}
+    assert [line["spent"] for line in run.stage(0).metrics() if line["kind"] == "validation"] == [370, 740, 1070]
+
+
+class Tired(Asked):
+    """Trains once in each process."""
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        if self.steps:
+            return {}
+        return super().train(config, budget, seed=seed, on_iteration=on_iteration)
+
+
+def test_a_later_stretch_that_spends_nothing_stops_the_run_too(with_trainee, tmp_path):
+    with_trainee(Tired)
+    with pytest.raises(RunStopped, match="reported nothing spent"):
+        loop.start(spec_of({}, validate_every=300), tmp_path / "run")
+
+
+def test_iterations_that_spend_nothing_count_as_nothing(with_trainee, tmp_path):
+    class Chatty(Asked):
+        def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+            for _ in range(5):
+                on_iteration({"success_rate": 0.5})
+            return super().train(config, budget, seed=seed, on_iteration=on_iteration)
+
+    with_trainee(Chatty)
+    rule = {"rule": "spent", "amount": 300}
+    run = loop.start(spec_of({"advance_when": rule}, validate_every=300), tmp_path / "run")
+    assert run.stage(0).done.reason == "370 of 300 env steps spent"
+
+
+def test_a_rule_and_its_reason_count_in_the_runs_own_unit(tmp_path):
+    rule = {"rule": "spent", "amount": 10}
+    run = loop.start(
+        spec_of({"budget": 40, "advance_when": rule}, trainee={"kind": f"{__name__}:Episodic"}, unit="episodes"),
+        tmp_path / "run",
+    )
+    assert run.stage(0).done.reason.endswith("is spent (50 of 10 episodes spent)") or run.stage(0).done.reason == (
+        "50 of 10 episodes spent"
+    )
+    assert run.budget_spent == 53
+
+
+class Episodic(CountTrainee):
+    """Its budget is in episodes."""
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        return {"episodes": float(budget)}
+
+
+def test_a_trainees_warning_is_recorded_once_with_what_it_says(with_trainee, tmp_path):
+    told = Told()
+
+    def collapse(self: Any, iterations: list[dict[str, float]]) -> str | None:
+        return f"collapsed after {len(iterations)}" if len(iterations) > 2 else None
+
+    with_trainee(collapse=collapse)
+    loop.start(spec_of({}), tmp_path / "run", told)
+    assert told.wrong == [("collapsed", 0, "collapsed after 3")]
+
+
+# Attempts
+
+
+def failing(*faults: BaseException) -> dict[str, Any]:
+    """Once for each fault, after 100 steps of a stage that is not the first."""
+    waiting = list(faults)
+
+    def train(self: Any, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        if waiting and self.steps:
+            Asked.train(self, config, 100, seed=seed, on_iteration=on_iteration)
+            raise waiting.pop(0)
+        return Asked.train(self, config, budget, seed=seed, on_iteration=on_iteration)
+
+    return {"train": train}
+
+
+@pytest.mark.parametrize(
+    ("fault", "made", "same_seed"),
+    [
+        (WorkerLost("gone"), 2, True),  # new processes, and the same again
+        (TraineeFailed("broken"), 2, True),
+        (TrainingDiverged("nan"), 1, False),  # the same processes, and another draw
+        (InfeasibleConfig("too deep"), 1, False),
+    ],
+)
+def test_how_a_stage_is_tried_again(with_trainee, monkeypatch, tmp_path, fault, made, same_seed):
+    trainee, told = with_trainee(**failing(fault)), Told()
+    stages = [{}, {"config": CountConfig(level=0.25)}]
+    run = loop.start(spec_of(*stages), tmp_path / "run", told)
+    assert trainee.made == made
+    assert (trainee.seeds[1] == trainee.seeds[2]) == same_seed
+    assert run.stage(1).done.attempts == 2
+    assert run.stage(1).report.config["level"] == (0.25 if same_seed else 0.5)  # the last good one
+    ((_, stage, message),) = told.wrong
+    assert stage == 1
+    # The metrics of the failed attempt are gone, and begin with why.
+    lines = [(line["kind"], line.get("message")) for line in run.stage(1).metrics()]
+    assert lines[0] == ("incident", message)
+    iterations = -(-run.stage(1).done.trained["env_steps"] // 100)
+    assert lines[1:] == [("iteration", None)] * iterations + [("validation", None), ("end", None)]
+
+
+def test_the_config_that_cannot_be_drawn_is_not_tried_again_where_it_is_the_last_good_one(with_trainee, tmp_path):
+    with_trainee(**failing(InfeasibleConfig("too deep")))
+    with pytest.raises(RunStopped, match="stage 1's config cannot be drawn: too deep"):
+        loop.start(spec_of({}, {}), tmp_path / "run")
+
+
+def test_a_stage_that_failed_too_often_says_why_each_time(with_trainee, tmp_path):
+    faults = [TrainingDiverged("a"), WorkerLost("b"), TrainingDiverged("c"), TrainingDiverged("d")]
+    with_trainee(**failing(*faults))
+    with pytest.raises(RunStopped) as stopped:
+        loop.start(spec_of({}, {}), tmp_path / "run")
+    again = "the stage starts again from its checkpoint"
+    good = "the last good checkpoint and config go on"
+    assert f"stage 1 failed 3 times (a; {good}; b; {again}; c; {good})." in str(stopped.value)
+    with_trainee(train=lambda self, *_, on_iteration, **__: on_iteration({"odd": "x"}) or {})
+    with pytest.raises(RunStopped) as stopped:
+        loop.resume(tmp_path / "run")
+    assert str(stopped.value).count("reported nothing spent") == 3  # what else was recorded is not why it failed
+    assert "odd" not in str(stopped.value)
+
+
+def test_seconds_are_those_of_the_stage_to_the_millisecond(monkeypatch, tmp_path):
+    clock = iter([100.0, 112.34567])
+    monkeypatch.setattr("envtuning.loop.stage.time.monotonic", lambda: next(clock))
+    run = loop.start(spec_of({}), tmp_path / "run")
+    assert run.stage(0).done.seconds == 12.346
+
+
+# Files
+
+
+def test_records_are_indented_by_one_so_that_they_can_be_read_and_compared_by_line(tmp_path):
+    run = loop.start(spec_of({}, {}), tmp_path / "run")
+    stage = run.stage(0)
+    files = (stage.config_file, stage.report_file, stage.done_file, stage.proposal_file, run.test_file)
+    for file in (*files, run.path / "run.json"):
+        lines = file.read_text().splitlines()
+        assert lines[0] == "{"
+        assert lines[1].startswith(' "')
+        assert lines[-1] == "}"
+
+
+@pytest.mark.parametrize(
+    ("stages", "who"),
+    [
+        ([{}, {"name": "harder"}], ["default", "fixed"]),
+        ([{}, {"name": "harder", "config": CountConfig(level=0.25)}], ["default", "file"]),
+    ],
+)
+def test_each_stage_says_who_wrote_its_config_and_what_the_plan_calls_it(tmp_path, stages, who):
+    run = loop.start(spec_of(*stages), tmp_path / "run")
+    assert [stage.config.engineer for stage in run.stages] == who
+    assert [stage.config.name for stage in run.stages] == ["", "harder"]
+    assert run.stage(1).report.history[0].engineer == "default"
+
+
+# A run's beginning and end
+
+
+def test_a_run_may_be_left_between_its_last_stage_and_its_test(tmp_path):
+    run = loop.create(tmp_path / "run", spec_of({}, {}))
+    loop.continue_run(run, stages=2)
+    assert next_task(run) == Test()
+    loop.continue_run(run)
+    assert next_task(run) is None
+
+
+def test_a_run_without_checksums_is_said_to_have_none_and_one_with_them_is_not(tmp_path):
+    told = Told()
+    run = loop.create(tmp_path / "run", spec_of({}))
+    loop.continue_run(run, told, stages=1)
+    assert told.wrong == []
+    assert told.ended == [0]
+    (run.path / checked.NAME).unlink()
+    loop.continue_run(run, told)
+    ((kind, stage, message),) = told.wrong
+    assert (kind, stage) == ("other", 0)
+    assert message.startswith(f"{run.path} has no checksums.json, like runs of earlier versions")
+
+
+def test_a_damaged_run_is_not_continued(tmp_path):
+    run = loop.create(tmp_path / "run", spec_of({}, {}))
+    loop.continue_run(run, stages=1)
+    run.stage(0).report_file.unlink()
+    with pytest.raises(RunError, match=r"report\.json is missing"):
+        loop.resume(run.path)
+
+
+@pytest.mark.parametrize(("damage", "says"), [("gone", "is gone, and stage 1 begins from it"), ("changed", "differs")])
+def test_a_stage_begins_from_a_whole_checkpoint_or_not_at_all(tmp_path, damage, says):
+    import shutil
+
+    run = loop.create(tmp_path / "run", spec_of({}, {}))
+    loop.continue_run(run, stages=1)
+    if damage == "gone":
+        shutil.rmtree(run.stage(0).checkpoint)
+    else:
+        (run.stage(0).checkpoint / "steps.json").write_text("999")
+    with pytest.raises(RunError, match=says):
+        loop.resume(run.path)
+
+
+@pytest.mark.parametrize(("stages", "stage"), [(1, 0), (3, 2)])
+def test_a_trainee_that_cannot_be_closed_is_an_incident_of_the_last_stage(with_trainee, tmp_path, stages, stage):
+    def close(self: Any) -> None:
+        raise ZeroDivisionError("of all things")
+
+    told = Told()
+    with_trainee(close=close)
+    run = loop.start(spec_of(*[{}] * stages), tmp_path / "run", told)
+    assert told.wrong == [("trainee_failed", stage, "close raised ZeroDivisionError: of all things")]
+    assert [(one.kind, one.stage) for one in run.incidents()] == [("trainee_failed", stage)]
+
+
+def test_one_that_cannot_be_closed_before_any_stage_is_done_is_an_incident_of_the_first(with_trainee, tmp_path):
+    def fail(self: Any, *_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("of all things")
+
+    told = Told()
+    with_trainee(train=fail, close=fail)
+    with pytest.raises(RunStopped):
+        loop.start(spec_of({}), tmp_path / "run", told)
+    assert {stage for _, stage, _ in told.wrong} == {0}
+
+
+def test_what_an_engineer_did_wrong_is_heard(tmp_path, monkeypatch):
+    class Raising:
+        def propose(self, *_: Any, **__: Any) -> None:
+            raise ValueError("no idea")
+
+    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: Raising())
+    told = Told()
+    loop.start(spec_of({}, {}), tmp_path / "run", told)
+    ((kind, stage, message),) = told.wrong
+    assert (kind, stage) == ("engineer_failed", 0)
+    assert "no idea" in message
+
+
+def test_older_checkpoints_are_slimmed_when_nothing_trains_on_from_them_and_stay_whole(with_trainee, tmp_path):
+    """The last one stays as it is while the next stage trains from it, and for whoever takes the trainee further."""
+    slimmed: list[tuple[str, str]] = []
+
+    class Heavy(Asked):
+        now = "first"
+
+        def save(self, folder: Path) -> None:
+            super().save(folder)
+            (folder / "moments").write_text("heavy")
+
+        def slim(self, folder: Path) -> None:
+            slimmed.append((folder.parent.name, "heavy" if (folder / "moments").exists() else "slim"))
+            (folder / "moments").unlink(missing_ok=True)
+
+    with_trainee(Heavy)
+    run = loop.start(spec_of({}, {}, {}), tmp_path / "run")
+    assert slimmed == [("00", "heavy"), ("00", "slim"), ("01", "heavy")]  # before stage 2, and before the test
+    assert [(stage.checkpoint / "moments").exists() for stage in run.stages] == [False, False, True]
+    for stage in run.stages:
+        checked.raise_unless_as_written(stage.checkpoint)
+
+
+# What is refused before anything is trained
+
+
+@pytest.mark.parametrize(
+    ("stages", "changes", "says"),
+    [
+        ([{}], {"editable": ("level", "depth")}, "editable: 'depth' names no knob of CountConfig"),
+        ([{"fade": {"knob": "depth"}}], {}, r"stages\.0\.fade\.knob='depth' is not a number of CountConfig"),
+        ([{}, {"fade": {"knob": "hint", "start": 3.0}}], {}, r"stages\.1\..*less than or equal to 1"),
+    ],
+)
+def test_what_would_stop_a_later_stage_is_found_before_the_first(tmp_path, stages, changes, says):
+    with pytest.raises(SpecError, match=says):
+        loop.start(spec_of(*stages, **changes), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_fade_is_looked_for_in_the_config_that_its_stage_has():
+    """In its own where it is written; in the target where the engineer will write it."""
+    lakes = {
+        "target": {"slices": {3: {}, 4: {}}},
+        "trainee": {"kind": "scripted"},
+        "engineer": {"name": "fixed"},
+        "suites": {"validation_per_slice": 1},
+    }
+
+    def runnable(first: str, second: str) -> None:
+        stages = [
+            {
+                "budget": 10,
+                "config": {"slices": {5: {}, 6: {}}},
+                "fade": {"knob": f"slices.{first}.hole_ratio", "start": 0},
+            },
+            {"budget": 10, "fade": {"knob": f"slices.{second}.hole_ratio", "start": 0}},
+        ]
+        loop.raise_unless_runnable(RunSpec.model_validate(lakes | {"stages": stages}))
+
+    runnable("5", "3")
+    for wrong, number in ((("3", "3"), 0), (("5", "5"), 1)):
+        with pytest.raises(SpecError, match=rf"stages\.{number}\.fade\.knob"):
+            runnable(*wrong)
+
+
+# The contract's limits
+
+
+@pytest.mark.parametrize(("amount", "may"), [(0, True), (10**15, True), (1.1e15, False), (float("nan"), False)])
+def test_an_amount_lies_between_0_and_a_bound_that_no_call_reaches(amount, may):
+    if may:
+        assert amounts_in({"tokens": amount}, "train") == ({"tokens": amount} if amount else {})
+        return
+    with pytest.raises(TraineeFailed, match=r"report what was spent, from 0 to 1e\+15"):
+        amounts_in({"tokens": amount}, "train")
+
+
+class Closing:
+    """Takes so long to close."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.closed = seconds, False
+        self.thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        self.thread = threading.current_thread()
+        time.sleep(self.seconds)
+        self.closed = True
+
+
+def test_a_trainee_is_given_time_to_close_in_a_thread_that_cannot_keep_the_process():
+    trainee = Closing(0.05)
+    contract.close(trainee)
+    assert trainee.closed
+    assert (trainee.thread.name, trainee.thread.daemon) == ("closing", True)
+
+
+def test_one_that_does_not_close_is_left_and_said(monkeypatch):
+    monkeypatch.setattr(contract, "CLOSING", 0.01)
+    with pytest.raises(TraineeFailed, match=r"close had not ended after 0\.01 s: the trainee is left as it is"):
+        contract.close(Closing(0.2))
+
+
+# Checkpoints inside a stage
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+class Long(Asked):
+    """Its stages are kept at their validations; it dies when it was trained so far."""
+
+    checkpoints_inside = True
+    dies_at = 0
+    saved: list[str]
+
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        found = super().train(config, budget, seed=seed, on_iteration=on_iteration)
+        if self.dies_at and self.steps >= self.dies_at:
+            type(self).dies_at = 0
+            raise Killed
+        return found
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        self.saved.append(f"{folder.parent.name}/{folder.name}".split("draft")[0])
+
+
+@pytest.mark.parametrize(
+    ("budget", "keeps", "stretches"),
+    [
+        (1070, True, [1]),  # 465 and 70 leave 465 and 70: nothing is left to continue with after the second
+        (1071, True, [1, 2]),  # a step
+        (1070, False, []),
+    ],
+)
+def test_a_stage_is_kept_at_its_validations_while_something_is_left_to_train(
+    with_trainee, monkeypatch, tmp_path, budget, keeps, stretches
+):
+    kept, real = [], inside.keep
+    monkeypatch.setattr(
+        inside, "keep", lambda folder, state, save: kept.append(state.stretch) or real(folder, state, save)
+    )
+    with_trainee(Long if keeps else Asked, saved=[])
+    run = loop.start(spec_of({"budget": budget}, validate_every=465), tmp_path / "run")
+    assert kept == stretches
+    assert list(run.stage(0).path.glob("inside-*")) == []
+
+
+@pytest.mark.parametrize("dies_at", [500, 900])
+@pytest.mark.parametrize("diverges", [False, True])
+def test_a_stage_killed_after_such_a_checkpoint_continues_from_it_and_ends_the_same(
+    with_trainee, tmp_path, dies_at, diverges
+):
+    rule = {"rule": "converged", "window": 2, "min_gain": 0.0, "metric": "success_rate"}
+    spec = spec_of({"budget": 2000, "advance_when": rule, "config": CountConfig(hint=0.25), "fade": {"knob": "hint"}},
+                   validate_every=200)  # fmt: skip
+
+    def train(self: Any, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        if diverges and not type(self).fault:
+            type(self).fault = True
+            Asked.train(self, config, 100, seed=seed, on_iteration=on_iteration)
+            raise TrainingDiverged("nan")
+        on_iteration({"odd": "x"})
+        return Long.train(self, config, budget, seed=seed, on_iteration=on_iteration)
+
+    with_trainee(Long, saved=[], train=train, fault=False)
+    whole = loop.start(spec, tmp_path / "whole")
+    trainee = with_trainee(Long, saved=[], train=train, fault=False, dies_at=dies_at)
+    with pytest.raises(Killed):
+        loop.start(spec, tmp_path / "killed")
+    (left,) = (tmp_path / "killed" / "stages" / "00").glob("inside-*")
+    before = sum(trainee.budgets)
+    run = loop.resume(tmp_path / "killed")
+    assert sum(trainee.budgets) < before + sum(whole.stage(0).done.trained.values())  # not from the beginning
+    for name in ("config", "report", "metrics", "episodes"):
+        one, other = (getattr(each.stage(0), name) for each in (run, whole))
+        if name == "report":
+            one, other = (report.model_copy(update={"run": ""}) for report in (one, other))
+        assert (one() if callable(one) else one) == (other() if callable(other) else other)
+    done, expected = (each.stage(0).done.model_copy(update={"seconds": 0.0}) for each in (run, whole))
+    assert done == expected
+    assert done.attempts == 1 + diverges
+    assert not left.exists()
+
+
+def kept(tmp_path: Path, *stretches: int) -> Path:
+    """A stage's folder with these checkpoints inside and two lines of metrics."""
+    stage = tmp_path / "stages" / "00"
+    stage.mkdir(parents=True)
+    metrics = '{"kind": "iteration"}\n{"kind": "validation"}\n'
+    (stage / "metrics.jsonl").write_text(metrics + '{"kind": "later"}\n')
+    checked.begin(tmp_path)
+    for stretch in stretches:
+        state = inside.Inside(
+            attempt=0, config={}, stretch=stretch, lines=2, spent={}, trained={}, validated={}, history_spent=0,
+            metrics_digest=inside.digest_of([{"kind": "iteration"}, {"kind": "validation"}]),
+            iterations=[], validations=[], incidents=[], said=[],
+        )  # fmt: skip
+        with checked.new_folder(stage / f"inside-{stretch}") as draft:
+            (draft / "trainee").mkdir()
+            (draft / "trainee" / "steps.json").write_text("1")
+            (draft / "state.json").write_text(state.model_dump_json())
+    return stage
+
+
+def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
+    stage = kept(tmp_path, 9, 10)
+    assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
+    found = inside.latest(stage)
+    assert (found.state.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
+    assert [line["kind"] for line in checked.lines(stage / "metrics.jsonl", checked=False)] == [
+        "iteration",
+        "validation",
+    ]
+    inside.keep(stage, found.state.model_copy(update={"stretch": 11}), lambda folder: (folder / "x").write_text("y"))
+    assert [folder.name for folder in inside.folders(stage)] == ["inside-11"]
+    assert (stage / "inside-11" / "trainee" / "x").read_text() == "y"
+    assert (stage / "metrics.jsonl").exists()
+    assert inside.latest(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        ("inside-10/trainee/steps.json", "2", "inside-10 is not what was written there"),
+        ("metrics.jsonl", '{"kind": "iteration"}\n', "metrics.jsonl is not what was written there"),
+        ("metrics.jsonl", '{"kind": "iteration"}\n{"kind": "end"}\n', "metrics.jsonl is not what was written there"),
+    ],
+)
+def test_a_damaged_checkpoint_inside_is_told(tmp_path, file, text, says):
+    stage = kept(tmp_path, 9, 10)
+    (stage / file).write_text(text)
+    with pytest.raises(RunError, match=says):
+        inside.latest(stage)
+
+
+def test_one_with_keys_that_this_version_does_not_know_is_told_with_the_remedy(tmp_path):
+    stage = kept(tmp_path, 9)
+    (tmp_path / checked.NAME).unlink()  # as in a run without checksums
+    state = stage / "inside-9" / "state.json"
+    state.write_text(state.read_text().replace('{"attempt"', '{"mood": 1, "attempt"', 1))
+    with pytest.raises(RunError, match=r"restore it from a copy, or remove the folders inside-\* beside it"):
+        inside.latest(stage)
+
+
+def test_a_run_opens_its_folder_by_any_path(tmp_path):
+    run = loop.start(spec_of({}), str(tmp_path / "run"))
+    assert RunFolder(str(run.path)).spec == run.spec
