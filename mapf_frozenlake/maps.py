@@ -177,14 +177,14 @@ def save_movingai(instance: Instance, map_path: str | Path, scen_path: str | Pat
     fields = distance_fields(require_paths(instance))
     rows = ["".join("@" if hole else "." for hole in row) for row in instance.holes]
     header = ["type octile", f"height {instance.height}", f"width {instance.width}", "map"]
-    Path(map_path).write_text("\n".join([*header, *rows]) + "\n")
+    Path(map_path).write_text("\n".join([*header, *rows]) + "\n", encoding="utf-8")
     name = Path(map_path).name
     lines = ["version 1"]
     for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals)):
         length = fields[agent][tuple(start)]
         task = (0, name, instance.width, instance.height, start[1], start[0], goal[1], goal[0], length)
         lines.append("\t".join(map(str, task)))
-    Path(scen_path).write_text("\n".join(lines) + "\n")
+    Path(scen_path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def require_paths(instance: Instance) -> Instance:

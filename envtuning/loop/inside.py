@@ -53,7 +53,7 @@ def keep(stage: Path, state: Inside, save: Any) -> None:
     with checked.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
         (draft / "trainee").mkdir()
         save(draft / "trainee")
-        (draft / "state.json").write_text(state.model_dump_json())
+        (draft / "state.json").write_text(state.model_dump_json(), encoding="utf-8")
     remove(before)
 
 

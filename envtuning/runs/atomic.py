@@ -157,7 +157,7 @@ def clear(folder: Path, keep: tuple[str, ...] = ()) -> None:
             if entry.name in keep:
                 continue
             if entry.is_dir():
-                doomed = entry if entry.name.startswith(".") else entry.with_name(f".{entry.name}.old")
+                doomed = entry.with_name(f".{entry.name}.old")
                 os.rename(entry, doomed)
                 shutil.rmtree(doomed)
             else:
@@ -185,7 +185,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _owner(folder: Path) -> str:
     try:
-        return (folder / OWNER).read_text(errors="replace").strip()[:20] or "unknown"
+        return (folder / OWNER).read_text(encoding="utf-8", errors="replace").strip()[:20] or "unknown"
     except OSError:
         return "unknown"
 
@@ -195,7 +195,7 @@ def is_locked(folder: Path) -> bool:
     if not (folder / LOCK).is_file():
         return False
     try:
-        with FileLock(folder / LOCK, timeout=0, thread_local=False):
+        with FileLock(folder / LOCK, timeout=0):
             return False
     except LockTimeout:
         return True

@@ -88,10 +88,10 @@ class ScriptedTrainee:
         return act
 
     def save(self, folder: Path) -> None:
-        (folder / "skill.json").write_text(json.dumps(self.skill.tolist()))
+        (folder / "skill.json").write_text(json.dumps(self.skill.tolist()), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
-        self.skill = np.array(json.loads((folder / "skill.json").read_text()))
+        self.skill = np.array(json.loads((folder / "skill.json").read_text(encoding="utf-8")))
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -25,3 +25,13 @@ def test_an_old_name_fails_with_the_new_one(package, old, new):
 def test_a_name_that_never_was_fails_as_it_does_everywhere():
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'engineers\.never_was'"):
         import_module("engineers.never_was")
+
+
+def test_a_function_by_its_old_name_warns_where_it_is_used_and_works():
+    from envtuning import loop
+
+    with pytest.warns(DeprecationWarning, match=r"envtuning\.loop\.go is called continue_run") as warned:
+        assert loop.go is loop.continue_run
+    assert warned[0].filename == __file__
+    with pytest.raises(AttributeError, match=r"module 'envtuning\.loop' has no attribute 'gone'"):
+        _ = loop.gone

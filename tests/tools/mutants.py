@@ -33,6 +33,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("engineers", "envtuning")
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
+EVERYWHERE = "tests/project/test_encodings.py"  # a rule of every module
 TIMEOUT = 3600  # seconds; a mutant that hangs a test is killed by that test's own limit long before
 
 # The tests of a module, by the longest prefix of its path; cheap files first, because the first failure ends the question.
@@ -67,14 +68,19 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/test_recorded_runs.py",
     ),
     "envtuning/runs": (
-        "tests/envtuning/test_stages.py",
-        "tests/envtuning/test_accounting.py",
+        "tests/envtuning/test_run_keys.py",
+        "tests/envtuning/test_checked.py",
         "tests/envtuning/test_runs_atomic.py",
+        "tests/envtuning/test_unknown_fields.py",
+        "tests/envtuning/test_accounting.py",
+        "tests/envtuning/test_stage_rules.py",
+        "tests/envtuning/test_stages.py",
         "tests/envtuning/test_runs_storage.py",
         "tests/envtuning/test_cli.py",
         "tests/envtuning/test_damaged_folders.py",
         "tests/envtuning/test_hostile_files.py",
     ),
+    "envtuning/loop/__init__.py": ("tests/project/test_moved.py",),
     "envtuning/curriculum": ("tests/envtuning/test_wrappers.py", "tests/language/test_trl_doors.py"),
     "envtuning/show": ("tests/envtuning/test_cli.py", "tests/page", "tests/envtuning/test_tensorboard.py"),
     "envtuning/studies": (
@@ -228,7 +234,7 @@ def _prose(tree: ast.AST) -> set[int]:
 def tests_of(path: str) -> tuple[str, ...]:
     """The test files of a module; those of them that there are."""
     prefix = max((prefix for prefix in TESTS if path.startswith(prefix)), key=len)
-    return tuple(test for test in TESTS[prefix] if (ROOT / test.split()[0]).exists())
+    return tuple(test for test in (EVERYWHERE, *TESTS[prefix]) if (ROOT / test.split()[0]).exists())
 
 
 def failing(copy: Path, tests: Sequence[str], without: Sequence[str] = ()) -> str | None:

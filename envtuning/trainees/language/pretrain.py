@@ -86,7 +86,7 @@ def pretrain(
             "loss": losses[-1],
             "cpu_seconds": round(time.process_time() - begin, 1),
         }
-        (draft / RECORD).write_text(json.dumps(record, indent=1) + "\n")
+        (draft / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return out
 
 

@@ -26,12 +26,14 @@ def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     torch.save(optimiser_of(trainer).state_dict(), folder / OPTIMISER)
-    (folder / BASE).write_text(json.dumps({"name": base_name(model), "weights": base_digest(trainer, model)}) + "\n")
+    (folder / BASE).write_text(
+        json.dumps({"name": base_name(model), "weights": base_digest(trainer, model)}) + "\n", encoding="utf-8"
+    )
 
 
 def load_state(folder: Path, trainer: Any, model: Any) -> None:
     """Raises ``ValueError`` for a checkpoint of a run that began with another model."""
-    began = json.loads((folder / BASE).read_text())
+    began = json.loads((folder / BASE).read_text(encoding="utf-8"))
     if began["weights"] != (digest := base_digest(trainer, model)):
         raise ValueError(
             f"{folder} continues from a model called {began['name']} with weights {began['weights']}, the one there now has "

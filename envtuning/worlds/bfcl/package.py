@@ -220,7 +220,7 @@ def install(version: Version, say: Callable[[str], None] = print) -> Path:
     """Print and run pip for this version, and verify the files that it brought; returns their folder."""
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
-        requirements.write_text(requirement(version) + "\n")
+        requirements.write_text(requirement(version) + "\n", encoding="utf-8")
         command = install_command(version, requirements)
         say(f"{requirements.name}: {requirement(version)}")
         say(shlex.join(command))
