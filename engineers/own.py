@@ -88,7 +88,7 @@ def declares(found: Any, kind: type) -> bool:
     if not getattr(kind, "_is_protocol", False):
         return issubclass(made, kind)
     methods = [name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")]
-    return made is kind or all(callable(getattr(made, name, None)) for name in methods)
+    return all(callable(getattr(made, name, None)) for name in methods)
 
 
 def _said_to_return(function: Any) -> Any:

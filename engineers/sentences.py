@@ -11,7 +11,7 @@ def in_sentences(error: ValidationError, below: str = "") -> str:
     A message that a model wrote itself names its values itself; the value of an unknown field, which may be anything, is left out.
     """
     found = []
-    for fault in error.errors(include_url=False, include_context=False):
+    for fault in error.errors():
         where = ".".join([below] * bool(below) + [str(part) for part in fault["loc"]])
         plain = isinstance(fault["input"], str | int | float | bool | None)
         if where and plain and fault["type"] not in ("value_error", "extra_forbidden"):

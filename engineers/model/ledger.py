@@ -55,8 +55,6 @@ class Ledger:
         """Of all questions so far. Raises ``LedgerDamaged``."""
         total, open_question = Taken(), Taken()
         for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
-            if not line.strip():
-                continue
             try:
                 entry = json.loads(line)
                 cost = None if entry["cost"] is None else float(entry["cost"])
@@ -67,5 +65,5 @@ class Ledger:
             except (ValueError, TypeError, KeyError) as error:
                 if line.rstrip().endswith(b"}"):
                     raise LedgerDamaged(f"{self.path} is damaged ({error}): bring it back from a copy") from error
-                # A line that was cut off: the question before it, if any, still counts at its worst case.
+                # A line that is empty or was cut off: the question before it, if any, still counts at its worst case.
         return total + open_question

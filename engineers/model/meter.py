@@ -137,8 +137,8 @@ def listed_price(model: str) -> Price | None:
     prices = _price_table()
     name = model.removeprefix("litellm/")
     while name not in prices:
-        name, dash, date = name.rpartition("-")
-        if not dash or not date.isdigit():
+        name, _, date = name.rpartition("-")
+        if not date.isdigit():
             return None
     return prices[name]
 

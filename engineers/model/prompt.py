@@ -184,9 +184,7 @@ def _with_pictures(text: str, cases: Sequence[FailureCase]) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=False
-    )
+    return jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined)
 
 
 def _template(name: str) -> jinja2.Template:

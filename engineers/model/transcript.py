@@ -77,7 +77,7 @@ class Transcript:
             if file.seek(0, os.SEEK_END) == 0:
                 return b""
             file.seek(-1, os.SEEK_END)
-            return b"" if file.read(1) == b"\n" else b"\n"
+            return b"" if file.read() == b"\n" else b"\n"
 
 
 def read_transcript(path: Path) -> list[Exchange]:
@@ -98,11 +98,9 @@ def read_transcript(path: Path) -> list[Exchange]:
 def _read_file(path: Path) -> Iterator[Exchange]:
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
         try:
             yield Exchange.model_validate_json(line)
         except ValidationError as error:
-            cut_off = not line.rstrip().endswith(b"}")
-            if not cut_off:
+            is_whole = line.rstrip().endswith(b"}")
+            if is_whole:  # neither empty nor cut off
                 raise TranscriptError(f"{path}, line {number}: {in_sentences(error)}") from None

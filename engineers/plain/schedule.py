@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -23,15 +24,8 @@ class ScheduleEngineer(Walker):
 
     name = "schedule"
 
-    def __init__(
-        self,
-        *,
-        parts: Sequence[float] = (),
-        seed: int = 0,
-        space: Space | None = None,
-        guard: Guard = NO_GUARD,
-    ) -> None:
-        super().__init__(seed=seed, space=space, guard=guard)
+    def __init__(self, *, parts: Sequence[float] = (), **options: Any) -> None:
+        super().__init__(**options)
         if any(not 0 <= part <= 1 for part in parts):
             raise ValueError(f"parts={list(parts)}: give parts of the way, from 0 to 1")
         self.parts = tuple(parts)

@@ -105,7 +105,7 @@ def part_with(success: float, here: float, there: float) -> float:
     """The part of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there."""
     if there >= min(here, success):
         return 1.0
-    return min(max((here - success) / (here - there), 0.0), 1.0)
+    return max((here - success) / (here - there), 0.0)
 
 
 ALIVE = 0.2  # success from which a trainee learns from a distribution by itself

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engineers.model.ledger import Ledger, LedgerDamaged, Taken
+from engineers.model.ledger import Ledger
 from envtuning.loop import run as loop
 from envtuning.loop.ask import ask
 from envtuning.runs.folder import RunFolder
@@ -127,29 +127,3 @@ def test_a_cap_holds_over_any_number_of_kills(server, one_stage, tmp_path):
     spent = Ledger(asking.run.stage(0).path / "asked.jsonl").total()
     assert server.tokens <= spent.tokens <= CAP
     assert answer.proposal.usage.tokens <= server.tokens  # what was never answered is not shown as used
-
-
-def test_a_ledger_counts_the_answered_as_they_were_and_the_others_at_their_worst(tmp_path):
-    ledger = Ledger(tmp_path / "asked.jsonl")
-    assert ledger.total() == Taken(0, 0.0)
-    ledger.asks(Taken(100, 1.0))
-    assert ledger.total() == Taken(100, 1.0)
-    ledger.took(Taken(40, 0.25))
-    assert ledger.total() == Taken(40, 0.25)
-    ledger.asks(Taken(100, 1.0))  # killed
-    ledger.asks(Taken(100, None))  # killed again, at a model whose price nobody knows
-    ledger.took(Taken(10, None))
-    assert ledger.total() == Taken(150, None)
-
-
-def test_a_ledgers_line_that_was_cut_off_is_none_and_any_other_damage_is_told(tmp_path):
-    ledger = Ledger(tmp_path / "asked.jsonl")
-    ledger.asks(Taken(100, 1.0))
-    with ledger.path.open("ab") as file:
-        file.write(b'{"took": 4')
-    assert ledger.total() == Taken(100, 1.0)
-    ledger.asks(Taken(7, 0.5))
-    assert ledger.total() == Taken(107, 1.5)
-    ledger.path.write_bytes(b'{"took": "x", "cost": 1}\n')
-    with pytest.raises(LedgerDamaged, match=r"asked\.jsonl is damaged"):
-        ledger.total()

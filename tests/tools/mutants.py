@@ -42,6 +42,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/plain": (
         "tests/engineers/test_rules.py",
         "tests/engineers/test_way.py",
+        "tests/engineers/test_able.py",
         "tests/engineers/test_plain.py",
         "tests/engineers/test_registry.py",
     ),
@@ -49,6 +50,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/backends/live.py": ("tests/engineers/backends/test_extras.py", "tests/language/test_live_engineers.py"),
     "engineers/model/structured": ("tests/engineers/backends/test_structured.py",),
     "engineers/cli.py": ("tests/engineers/test_cli.py",),
+    "engineers/__init__.py": ("tests/project/test_moved.py", "tests/project/test_imports.py"),
+    "engineers/ending.py": ("tests/envtuning/test_ending.py",),
+    "engineers/moved.py": ("tests/project/test_moved.py",),
+    "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
+    "engineers/terminal.py": ("tests/envtuning/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
     "envtuning/atlas": ("tests/atlas",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
@@ -84,11 +90,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/curriculum": ("tests/envtuning/test_wrappers.py", "tests/language/test_trl_doors.py"),
     "envtuning/show": ("tests/envtuning/test_cli.py", "tests/page", "tests/envtuning/test_tensorboard.py"),
     "envtuning/studies": (
-        "tests/envtuning/test_compare.py",
         "tests/envtuning/test_statistics.py",
+        "tests/envtuning/test_compare.py",
         "tests/envtuning/test_study.py",
         "tests/envtuning/test_tune.py",
     ),
+    "envtuning/studies/credit.py": ("tests/atlas/test_credit.py",),
     "envtuning/testing": ("tests/envtuning/test_testing.py",),
     "envtuning/trainees": ("tests/envtuning/test_stages.py", "tests/envtuning/test_validation.py"),
     "envtuning/trainees/lakes": (

@@ -1,0 +1,183 @@
+"""Code that a user names: found where it is, trusted where it is named, and taken for an engineer only where it says so."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+
+import pytest
+
+from engineers.own import NotTrusted, declares, is_trusted, object_at, trust_only, trusted
+from engineers.plain.base import PlainEngineer
+from engineers.plain.fixed import FixedEngineer
+from engineers.proposal import Engineer
+from engineers.report import StageReport
+from engineers.sentences import in_sentences
+
+
+@pytest.fixture(autouse=True)
+def everything_is_trusted_again():
+    yield
+    trust_only(None)
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "expected"),
+    [
+        (None, "anything.at.all", True),
+        ((), "mine", False),
+        (("mine",), "mine", True),
+        (("mine",), "mine.parts.deep", True),
+        (("mine.parts",), "mine.parts.deep", True),
+        (("mine.parts",), "mine", False),
+        (("mine",), "mineral", False),
+        (("deep",), "mine.deep", False),
+        (("host.example",), "host.example", True),
+        (("example",), "host.example", False),
+    ],
+)
+def test_a_name_is_trusted_where_the_user_named_it_or_a_package_that_it_is_in(named, asked, expected):
+    trust_only(named)
+    assert is_trusted(asked) is expected
+    assert trusted() == (None if named is None else frozenset(named))
+
+
+def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no_trust(tmp_path, monkeypatch):
+    (tmp_path / "somebodys.py").write_text("raise SystemExit('ran')")
+    monkeypatch.syspath_prepend(tmp_path)
+    trust_only(())
+    with pytest.raises(NotTrusted, match="because that runs its code: if you trust it, add --trust somebodys") as said:
+        object_at("somebodys:make")
+    assert said.value.name == "somebodys"
+    assert object_at("engineers.report:StageReport") is StageReport
+    with pytest.raises(NotTrusted):
+        object_at("engineersx:make")
+
+
+@pytest.mark.parametrize(
+    ("place", "said", "module"),
+    [
+        ("no_such_module:make", r"^'no_such_module' cannot be imported \(No module named 'no_such_module'\)$", "no_such_module"),
+        ("own_exits:make", r"^'own_exits' cannot be imported \(its code raised SystemExit: 0\)$", "own_exits"),
+        ("own_raises:make", r"\(its code raised ZeroDivisionError: division by zero\)$", "own_raises"),
+        ("own_needs:make", r"^'own_needs' cannot be imported \(No module named 'nowhere_at_all'\)$", "nowhere_at_all"),
+        (":make", r"^'' cannot be imported \(Empty module name\)$", ""),
+        ("own_fine:nothing", "^own_fine has no 'nothing'$", "own_fine"),
+        ("own_fine", "^own_fine has no ''$", "own_fine"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_found_is_said_with_the_module_that_is_missing(tmp_path, monkeypatch, place, said, module):
+    files = {"exits": "raise SystemExit(0)", "raises": "1 / 0", "needs": "import nowhere_at_all", "fine": "make = 1"}
+    for name, text in files.items():
+        (tmp_path / f"own_{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match=said) as error:
+        object_at(place)
+    assert error.value.name == module
+    sys.modules.pop("own_fine", None)
+
+
+@pytest.mark.parametrize("already", [[], [""], ["here"]])
+def test_the_current_directory_is_looked_at_last_and_added_once(tmp_path, monkeypatch, already):
+    monkeypatch.chdir(tmp_path)
+    elsewhere = [entry for entry in sys.path if entry and entry != str(tmp_path)]
+    begun = [str(tmp_path) if entry == "here" else entry for entry in already] + elsewhere
+    monkeypatch.setattr(sys, "path", list(begun))
+    object_at("json:loads")
+    assert sys.path == (begun if already else [*begun, str(tmp_path)])
+
+
+class Base:
+    pass
+
+
+class Derived(Base):
+    pass
+
+
+class Shape(Protocol):
+    name: str
+    sides = 4  # no method: what is of the kind need not have it
+
+    def area(self) -> float: ...
+
+
+class Square:
+    def area(self) -> float:
+        return 1.0
+
+
+def makes_derived() -> Derived:
+    return Derived()
+
+
+def makes_square() -> Square:
+    return Square()
+
+
+def makes_list() -> list[int]:
+    return []
+
+
+def says_nothing():
+    return Derived()
+
+
+def for_the_checker() -> "nowhere.Shape[int]":  # noqa: F821, UP037
+    return Square()
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "expected"),
+    [
+        (Derived, Base, True),
+        (Base, Derived, False),
+        (makes_derived, Base, True),
+        (makes_derived, Derived, True),
+        (says_nothing, Base, False),
+        (makes_list, list, True),
+        (makes_list, Base, False),
+        (Square, Shape, True),
+        (makes_square, Shape, True),
+        (Shape, Shape, True),
+        (Base, Shape, False),
+        (for_the_checker, Shape, True),
+        (for_the_checker, Base, False),
+        (print, Base, False),
+        (3, Base, False),
+        (FixedEngineer, Engineer, True),
+        (PlainEngineer, Engineer, True),
+        (StageReport, Engineer, False),
+    ],
+)
+def test_only_what_says_that_it_is_of_the_kind_or_makes_one_is_taken_for_it(found, kind, expected):
+    assert declares(found, kind) is expected
+
+
+def test_a_pydantic_error_is_a_sentence_for_each_fault_with_its_place_and_its_value_where_it_is_plain():
+    from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+    class Dish(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        steps: int = 1
+        salt: float = 0.0
+        name: str = "soup"
+
+        @field_validator("name")
+        def _short(cls, name):
+            if len(name) > 5:
+                raise ValueError("the name has more than 5 letters")
+            return name
+
+    with pytest.raises(ValidationError) as error:
+        Dish.model_validate({"steps": "many", "salt": [1], "name": "goulash", "secret": "x"})
+    assert in_sentences(error.value) == (
+        "steps='many': Input should be a valid integer, unable to parse string as an integer; "
+        "salt: Input should be a valid number; name: the name has more than 5 letters; "
+        "secret: Extra inputs are not permitted"
+    )
+    assert in_sentences(error.value, "menu").startswith("menu.steps='many': ")
+    with pytest.raises(ValidationError) as whole:
+        Dish.model_validate(3)
+    assert in_sentences(whole.value) == "Input should be a valid dictionary or instance of Dish"
+    assert in_sentences(whole.value, "menu").startswith("menu=3: Input")
