@@ -88,7 +88,8 @@ class PlainEngineer(ABC):
         design = self.design(report, current, knobs)
         config, refusals = self._guarded(design.values, report, current, editable)
         if config is None:
-            config, refusals = self._part_by_part(design, knobs, report, current, editable)
+            config, of_parts = self._part_by_part(design, knobs, report, current, editable)
+            refusals = of_parts or refusals  # no part has what is not editable
         refusals = list(dict.fromkeys(design.refusals + refusals))
         stuck = config == current and bool(refusals)
         reasons = [

@@ -40,6 +40,7 @@ TIMEOUT = 3600  # seconds; a mutant that hangs a test is killed by that test's o
 TESTS: dict[str, tuple[str, ...]] = {
     "engineers": ("tests/engineers --ignore=tests/engineers/backends",),
     "engineers/plain": (
+        "tests/engineers/test_steps.py",
         "tests/engineers/test_rules.py",
         "tests/engineers/test_way.py",
         "tests/engineers/test_able.py",

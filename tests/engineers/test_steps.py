@@ -1,0 +1,304 @@
+"""The parts of a step, each by its own table: rates, paces, shares, how far a dial turns, and what a guard leaves of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import BaseModel, Field
+
+import engineers
+from engineers import Guard, SliceResult, StageReport
+from engineers.knobs import KnobError, dump, find_knobs
+from engineers.plain.base import Design, PlainEngineer, _part_way
+from engineers.plain.learnability import mixed_with_uniform
+from engineers.plain.rules import RulesEngineer, Thresholds, even_pace
+from engineers.plain.signals import Rates, Signals, rates
+from engineers.plain.way import Way, _step, shares_ahead, transported
+from engineers.roles import WHOLE, find_slices
+
+
+def result(name, episodes, **metrics):
+    return SliceResult(name=name, episodes=episodes, metrics=metrics)
+
+
+def test_rates_are_drawn_to_a_half_and_to_each_other_by_as_many_episodes_as_said():
+    """Three of 8 and 6 of 10, pooled as 10 of 20; each slice as if 10 more had gone like all."""
+    found = rates([result("a", 8, valid_rate=0.375), result("b", 10, success_rate=0.6)], "valid_rate")
+    assert (found.pooled, found.episodes) == (0.5, 18)
+    assert found.per_slice == {"a": pytest.approx(8 / 18), "b": pytest.approx(11 / 20)}
+    assert (found["b"], found["never measured"]) == (pytest.approx(0.55), 0.5)
+    assert found.nothing == 1 / 20
+
+
+def test_rates_leave_out_what_was_not_played_and_keep_within_0_and_1():
+    none = [result("a", 0, valid_rate=1.0), result("b", 9, other=1.0)]
+    assert rates(none, "valid_rate") is None
+    found = rates([*none, result("c", 8, valid_rate=1.5), result("d", 8, valid_rate=-0.5)], "valid_rate")
+    assert (found.pooled, found.episodes, list(found.per_slice)) == (0.5, 16, ["c", "d"])
+    flat = rates([result("up", 8, valid_rate=0.5), result("down", 8, valid_rate=0.5)], "valid_rate", flat=True)
+    assert flat.per_slice == {WHOLE: 0.5}
+
+
+def test_success_on_the_target_is_unknown_where_training_was_not_measured_by_itself():
+    here, there = Rates(0.8, 100, {"a": 0.9}), Rates(0.3, 100, {"a": 0.4})
+    assert (Signals(here, there).here, Signals(None, there).here, Signals(None, None).here) == (here, there, None)
+    both = Signals(here, there)
+    assert (both.there(), both.there("a"), both.there("b")) == (0.3, 0.4, 0.3)
+    assert Signals(None, there).there() == Signals(here, None).there("a") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "shares"),
+    [
+        ({}, {}),
+        ({"a": 0.0}, {"a": 1.0}),
+        ({"a": 0.0, "b": 0.0}, {"a": 0.5, "b": 0.5}),
+        ({"a": 0.3, "b": 0.1}, {"a": 0.1 + 0.8 * 0.75, "b": 0.1 + 0.8 * 0.25}),
+        ({"a": 2.0}, {"a": 1.0}),
+    ],
+)
+def test_shares_follow_scores_beside_a_part_that_all_get(scores, shares):
+    assert mixed_with_uniform(scores, 0.2) == {name: pytest.approx(share) for name, share in shares.items()}
+
+
+@pytest.mark.parametrize(
+    ("stage", "left", "part"),
+    [(0, None, 0.0), (0, 7, 1 / 3), (2, 5, 1.0), (1, 6, 1 / 2), (7, 0, 1.0), (0, 3, 1.0), (0, 9, 1 / 4), (0, 8, 1 / 4)],
+)
+def test_an_even_pace_reaches_the_target_with_half_of_all_rounds_to_come(stage, left, part):
+    """Of 8 rounds 4 are for the target: with 7 left, 3 steps are to be made; of 9 rounds 4 as well (half, rounded to even)."""
+    assert even_pace(SimpleNamespace(stage=stage, rounds_left=left), 0.5) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("part", "there", "ahead"),
+    [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.1, 0.19, 0.2), (0.1, 0.2, 1.0), (0.0, 0.2, 0.0), (0.7, 0.0, 1.0)],
+)
+def test_data_goes_twice_as_far_as_difficulties_and_all_the_way_once_the_target_is_alive(part, there, ahead):
+    assert shares_ahead(part, there) == pytest.approx(ahead)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "part", "whole", "reached"),
+    [
+        (2.0, 4.0, 0.25, False, 2.5),
+        (2, 4, 0.25, True, 3),  # at least 1
+        (4, 2, 0.25, True, 3),
+        (2, 12, 0.25, True, 4.5),
+        (2, 2, 0.25, True, 2),
+        (2, 4, 0.0, True, 2),
+        (2, 4, 0.5, True, 3),
+    ],
+)
+def test_a_whole_number_moves_by_one_at_least_where_it_is_to_move(start, end, part, whole, reached):
+    assert _step(start, end, part, whole) == reached
+
+
+def test_a_grain_between_two_slices_is_split_between_them():
+    assert transported([1.0, 0.0, 0.0], [0.0, 0.0, 1.0], 0.25) == [0.5, 0.5, 0.0]
+    assert transported([1.0], [1.0], 0.5) == [1.0]
+    assert transported([0.5, 0.5], [0.5, 0.5], 0.3) == [0.5, 0.5]
+
+
+class Hill(BaseModel):
+    slope: float = Field(0.4, ge=0, le=0.8)
+    depth: int | None = Field(None, ge=1, le=9)
+
+
+def way_of(config, target):
+    slices = find_slices(find_knobs(config))
+    return Way(slices, dump(config), target, lambda knob: knob.bounds), slices
+
+
+def test_without_a_target_the_way_leads_to_the_far_end_and_the_slices_are_those_that_are_named():
+    way, (piece,) = way_of(Hill(), {})
+    assert (way.wanted, way.is_known, way.aims(["a", "b"])) == (None, False, ["a", "b"])
+    assert [way.aim_of(piece, knob, knob.bounds) for knob in piece.difficulties] == [0.8, 9.0]
+    design = Design()
+    way.turn_dials(design, piece, 0.5, "on")
+    assert design.values == {("slope",): 0.6}  # what has no value has no place from which to go
+    assert design.reasons == {("slope",): "on"}
+
+
+def test_a_target_beyond_the_range_is_its_end_and_what_it_leaves_open_is_eased_towards_the_small_end():
+    way, (piece,) = way_of(Hill(depth=5), {"slope": 7})
+    assert (way.wanted, way.is_known, way.aims(["a"])) == ({WHOLE: 1.0}, True, [WHOLE])
+    assert [way.aim_of(piece, knob, knob.bounds) for knob in piece.difficulties] == [0.8, None]
+    eased, ahead = Design(), Design()
+    way.turn_dials(eased, piece, -0.5, "too hard")
+    assert eased.values == {("slope",): 0.2, ("depth",): 3}
+    way.turn_dials(ahead, piece, 0.5, "on")
+    assert ahead.values == {("slope",): pytest.approx(0.6)}
+
+
+class Piece(BaseModel):
+    share: float = Field(1.0, ge=0, le=1)
+    level: float = Field(0.0, ge=0, le=1)
+
+
+class Row(BaseModel):
+    parts: dict[str, Piece]
+
+
+def test_a_slice_that_the_target_lacks_goes_where_the_nearest_one_is_that_it_has():
+    row = Row(parts={name: Piece() for name in "12345"})
+    target = {"parts": {"1": {"share": 1, "level": 0.1}, "4": {"share": 3, "level": 0.4}, "5": {"share": 0, "level": 1}}}
+    way, slices = way_of(row, target)
+    assert way.wanted == {"1": 0.25, "2": 0.0, "3": 0.0, "4": 0.75, "5": 0.0}
+    assert way.aims([]) == ["1", "4"]
+    assert [way.aim_of(piece, piece.difficulties[0], (0, 1)) for piece in slices] == [0.1, 0.1, 0.4, 0.4, 0.4]
+
+
+def test_shares_that_are_all_nothing_begin_at_the_goal_and_no_goal_turns_nothing():
+    way, _ = way_of(Row(parts={name: Piece(share=0) for name in "12"}), {})
+    design = Design()
+    way.turn_shares(design, {"1": 1.0, "2": 3.0}, 0.0, "why")
+    assert design.values == {("parts", "1", "share"): 0.25, ("parts", "2", "share"): 0.75}
+    nothing = Design()
+    way.turn_shares(nothing, {"1": 0.0, "9": 1.0}, 0.5, "why")
+    assert nothing.values == {}
+
+
+@pytest.mark.parametrize(
+    ("p", "v", "left", "part", "why"),
+    [
+        (0.8, 0.0, None, 0.375, "success 0.80 in training, 0.00 on the target: 38% of the way to it"),
+        (0.8, 0.0, 0, 0.75, "success 0.80 in training, 0.00 on the target, 0 rounds left: 75% of the way to it"),
+        (0.08, 0.08, None, -0.25, "success 0.08: too hard to learn from, eased"),  # dead up to the bound
+        (0.081, 0.0, None, 0.0, "success 0.08 in training, 0.00 on the target: 0% of the way to it"),
+        (0.0, 0.6, None, 1.0, "success 0.00 in training, 0.60 on the target: 100% of the way to it"),
+    ],
+)
+def test_a_step_and_its_reason(p, v, left, part, why):
+    way, _ = way_of(Hill(), {"slope": 0.8})
+    seen = Signals(Rates(p, 10_000, {}), Rates(v, 10_000, {}))
+    report = SimpleNamespace(stage=7, rounds_left=left)
+    assert RulesEngineer().step(report, seen, way) == (pytest.approx(part), why)
+    assert RulesEngineer().step(report, seen, way, WHOLE)[0] == pytest.approx(part)
+
+
+def test_without_a_target_a_step_is_half_of_what_training_does_better():
+    way, _ = way_of(Hill(), {})
+    for p, v, part in ((0.9, 0.7, 0.1), (0.5, 0.1, 0.0), (0.6, 0.6, 0.0), (0.9, 0.0, 4 / 9 / 2)):
+        seen = Signals(Rates(p, 100, {}), Rates(v, 100, {}))
+        assert RulesEngineer().step(SimpleNamespace(stage=0, rounds_left=None), seen, way)[0] == pytest.approx(part)
+
+
+def test_thresholds_may_be_those_that_differ():
+    assert engineers.make("rules").thresholds == Thresholds(0.5, 0.2, 0.08, 0.5, 0.25, 0.25)
+    assert engineers.make("rules", thresholds={"alive": 0.3}).thresholds == Thresholds(alive=0.3)
+    assert engineers.make("rules", thresholds=Thresholds(dead=0.1)).thresholds.dead == 0.1
+    assert Thresholds().of_dead(Rates(0.0, 8, {})) == 0.1  # no success at all in eight episodes
+    assert Thresholds().of_dead(Rates(0.0, 98, {})) == 0.08
+
+
+@pytest.mark.parametrize("name", ["random", "uniform", "rules", "learnability", "bandit", "schedule"])
+def test_space_guard_and_seed_reach_who_takes_them(name):
+    guard = Guard(max_drop=0.25)
+    made = engineers.make(name, space={"menu.*.heat": (50, 60)}, guard=guard, seed=7)
+    assert made.space == {"menu.*.heat": (50.0, 60.0)}
+    assert made.guard is guard
+    assert made.seed == (7 if name in ("random", "uniform") else 0)
+    assert (engineers.make(name).seed, engineers.make(name).space) == (0, {})
+
+
+class Wishes(PlainEngineer):
+    """Turns what it is told to, whatever is editable."""
+
+    name = "wishes"
+
+    def __init__(self, wishes, **options):
+        super().__init__(**options)
+        self.wishes = wishes
+
+    def design(self, report, current, knobs):
+        design = Design()
+        for knob in find_knobs(current, ("*",)):
+            if knob.name in self.wishes:
+                design.turn(knob, self.wishes[knob.name], f"wants {knob.name}")
+        return design
+
+
+def heats(config):
+    return [dish.heat for dish in config.menu.values()]
+
+
+@pytest.mark.parametrize(("most", "heat", "asked"), [(110, 110, 6), (109, 100, 6), (140, 140, 4), (300, 260, 1)])
+def test_a_step_that_is_refused_is_halved_four_times_and_then_not_taken(report, kitchen, most, heat, asked):
+    seen = []
+
+    def feasible(config):
+        seen.append(config.menu["soup"].heat)
+        return None if config.menu["soup"].heat <= most else "too hot"
+
+    proposal = Wishes({"menu.soup.heat": 260.0}, guard=Guard(feasible)).propose(report, kitchen)
+    assert seen == [260, 260, 180, 140, 120, 110][:asked]
+    assert proposal.config.menu["soup"].heat == heat
+    assert proposal.fallback is (heat == 100)
+    assert proposal.refusals == (["the config cannot be drawn: too hot"] if heat < 260 else [])
+    expected = [("menu.soup.heat", 100.0, heat, "wants menu.soup.heat")] if heat != 100 else []
+    assert [(one.path, one.old, one.new, one.reason) for one in proposal.reasons] == expected
+
+
+def test_shares_are_tried_first_and_each_slice_by_itself_so_that_one_refused_does_not_cost_the_others(report, kitchen):
+    seen = []
+
+    def feasible(config):
+        seen.append((config.menu["soup"].share, *heats(config), config.menu["soup"].steps))
+        return None if config.menu["soup"].heat == 100 else "no hotter soup"
+
+    wishes = {"menu.soup.heat": 260.0, "menu.soup.steps": 11, "menu.soup.share": 0.25, "menu.stew.heat": 200.0}
+    config = Wishes(wishes, guard=Guard(feasible)).propose(report, kitchen).config
+    assert (config.menu["soup"].share, heats(config), config.menu["soup"].steps) == (0.25, [100, 200], 3)
+    soups = [(260, 11), (180, 7), (140, 5), (120, 4), (110, 4)]
+    assert seen == [
+        (0.25, 260, 200, 11),
+        (0.25, 100, 150, 3),
+        *((0.25, heat, 150, steps) for heat, steps in soups),
+        (0.25, 100, 200, 3),
+    ]
+
+
+def test_a_value_that_the_config_does_not_take_is_a_refusal_too(report, kitchen):
+    proposal = Wishes({"menu.soup.heat": 900.0}).propose(report, kitchen)
+    assert proposal.config.menu["soup"].heat == 300  # half of the way, as far as the bound
+    assert proposal.refusals == ["menu.soup.heat=900.0: Input should be less than or equal to 300"]
+
+
+def test_what_is_locked_is_refused_also_to_ones_own_engineer_and_the_limit_goes_by_the_reports_objective(
+    report, kitchen
+):
+    proposal = Wishes({"menu.soup.heat": 120.0}).propose(report, kitchen, ["menu.*.share"])
+    assert proposal.fallback
+    assert "but only menu.*.share may be" in proposal.refusals[0]
+    tasty = [result("soup", 100, taste=0.9), result("stew", 100, taste=0.1)]
+    told = report.model_copy(update={"objective": "taste", "results": tasty})
+    drop = Wishes({"menu.soup.share": 0.0}, guard=Guard(max_drop=0.0)).propose(told, kitchen)
+    assert drop.fallback
+    assert "slice soup works (taste 0.90)" in drop.refusals[0]
+
+
+def test_only_numbers_go_half_ways(kitchen):
+    soup = {knob.field: knob for knob in find_knobs(kitchen, ["menu.soup", "style"])}
+    assert _part_way(soup["heat"], 200.0, 0.25) == 125.0
+    assert _part_way(soup["heat"], 200.00004, 1) == 200.00004  # the whole way is what was designed
+    assert _part_way(soup["style"], "fancy", 0.25) == "fancy"
+    assert _part_way(soup["salt"], 0.5, 0.25) == 0.5
+    assert _part_way(soup["heat"], None, 0.25) is None
+
+
+def test_an_engineer_without_anything_to_turn_says_what_is_open():
+    class Nothing(BaseModel):
+        pass
+
+    with pytest.raises(KnobError, match="and editable is nothing; open other knobs"):
+        engineers.make("rules").raise_unless_able(Nothing())
+
+
+def test_chance_is_of_the_engineer_its_seed_and_the_stage():
+    def drawn(name, seed, stage):
+        return engineers.make(name, seed=seed).random(StageReport(stage=stage, config={})).random()
+
+    assert drawn("random", 0, 0) == drawn("random", 0, 0)
+    assert len({drawn("random", 0, 0), drawn("uniform", 0, 0), drawn("random", 1, 0), drawn("random", 0, 1)}) == 4
