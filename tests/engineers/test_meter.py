@@ -104,3 +104,101 @@ def test_a_cost_once_unknown_stays_unknown_whatever_is_known_later():
     meter.record("openai/unheard-of", ASK, Completion("", 5, 5, cost=0.25))
     assert meter.cost is None
     assert (meter.tokens, meter.questions) == (20, 2)
+
+
+def reserved(**options):
+    """A meter that expects 116 tokens of prompt and 50 of answer at most."""
+    meter = Meter(price=Price(1.0, 4.0), **options)
+    meter.reserve("m", ASK, None, 50)
+    assert meter.worst == (116, 50)
+    return meter
+
+
+@pytest.mark.parametrize(
+    ("said", "prompt", "answer"),
+    [
+        (7, 7, 7),
+        (0, 41, 11),  # not counted: estimated, at 2.5 characters a token
+        (11_600, 11_600, 50),  # a hundred times the worst case is still a count
+        (11_601, 116, 50),
+        (10_000, 10_000, 10_000),
+        (10_001, 10_001, 50),  # a hundred times a hundred is one for any question
+        (-1, 116, 50),
+        (True, 116, 50),
+        ("9", 116, 50),
+        (None, 116, 50),
+        (1e308, 116, 50),
+    ],
+)
+def test_a_count_that_can_be_none_is_the_worst_case(said, prompt, answer):
+    meter = reserved()
+    found = meter.record("m", ASK, Completion("y" * 25, said, said))
+    assert found == (prompt, answer, pytest.approx((prompt + 4 * answer) / 1e6))
+    assert (meter.tokens, meter.cost, meter.questions) == (prompt + answer, found[2], 1)
+
+
+@pytest.mark.parametrize("said", [-1, True, "9", 1e308])
+def test_a_failure_with_such_a_count_is_the_worst_case_too_and_one_that_counts_nothing_took_nothing(said):
+    assert reserved().record_failure("m", Timeout("cut", spent=Completion("", said, said)))[:2] == (116, 50)
+    assert reserved().record_failure("m", Timeout("cut", spent=Completion("", 0, 0))) == (0, 0, 0.0)
+    assert reserved().record_failure("m", Timeout("cut", spent=Completion("", 1, 2, cost=0.5))) == (1, 2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [(0.25, 0.25), (0, 0.0), (1_000_000, 1e6), (1_000_001, None), (-0.1, None), (True, None), ("1", None), (None, None)],
+)
+def test_a_cost_that_can_be_one_counts_and_any_other_is_found_by_the_price(said, cost):
+    by_price = (10 + 4 * 5) / 1e6
+    found = reserved().record("m", ASK, Completion("", 10, 5, cost=said))[2]
+    assert found == (pytest.approx(by_price) if cost is None else cost)
+    assert Meter().record("openai/unheard-of", ASK, Completion("", 10, 5, cost=said))[2] == cost
+
+
+def test_what_does_not_fit_is_said_with_what_it_may_take_what_is_left_and_the_remedy():
+    meter = Meter(max_total_tokens=200, price=Price(100.0, 400.0))
+    meter.record("m", ASK, Completion("", 60, 40))
+    with pytest.raises(BudgetExceeded) as said:
+        meter.reserve("m", ASK, None, 50)
+    assert str(said.value) == (
+        "the next question may take 166 tokens, 100 of max_total_tokens=200 are left: "
+        "raise the cap or lower the context's token_budget"
+    )
+    meter = Meter(max_cost=0.03, price=Price(100.0, 400.0))
+    meter.record("m", ASK, Completion("", 60, 40))
+    with pytest.raises(BudgetExceeded) as said:
+        meter.reserve("m", ASK, None, 50)
+    assert str(said.value) == (
+        "the next question may cost $0.0316, $0.0080 of max_cost=$0.03 are left: "
+        "raise the cap or lower the context's token_budget"
+    )
+    over = Meter(max_total_tokens=5, max_cost=0.001, tokens=9, cost=0.5, price=Price(1.0, 1.0))
+    with pytest.raises(BudgetExceeded, match=r"tokens, 0 of max_total_tokens=5 are left"):
+        over.reserve("m", ASK, None, 50)
+    over.max_total_tokens = None
+    with pytest.raises(BudgetExceeded, match=r"\$0\.0000 of max_cost=\$0\.001 are left"):
+        over.reserve("m", ASK, None, 50)
+
+
+def test_a_question_may_take_all_that_is_left_and_what_costs_nothing_always_fits():
+    cost = Price(1.0, 4.0).of(116, 50)
+    assert cost == pytest.approx(0.000316)
+    reserved(max_total_tokens=166, max_cost=cost)
+    Meter(max_cost=0.0).reserve("local/m", ASK, None, 50)
+    Meter(max_cost=cost, price=Price(1.0, 4.0), cost=None).reserve("m", ASK, None, 50)
+
+
+@pytest.mark.parametrize("model", ["local/Qwen/Qwen3-4B", "live/model", "replay/t.jsonl"])
+def test_what_runs_here_costs_nothing(model):
+    assert Meter().price_of(model) == Price(0.0, 0.0)
+    assert Meter(price=Price(1.0, 2.0)).price_of(model) == Price(1.0, 2.0)
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o-mini-2024-07-x", "12345", "", "openai/gpt-4o-mini-", "-5"])
+def test_a_name_that_is_no_dated_one_of_a_family_has_no_price(name):
+    assert listed_price(name) is None
+
+
+@pytest.mark.parametrize(("characters", "tokens"), [(0, 1), (2, 1), (3, 2), (250, 101)])
+def test_a_text_is_estimated_at_two_and_a_half_characters_a_token_and_one_more(characters, tokens):
+    assert estimate_tokens("x" * characters) == tokens

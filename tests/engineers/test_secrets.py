@@ -158,3 +158,45 @@ def test_nothing_to_protect_is_no_secret():
     protect("")
     protect(" " * 20)
     assert redact("a b") == "a b"
+
+
+def test_a_longer_secret_goes_first_whatever_its_first_letter(monkeypatch):
+    monkeypatch.setenv("ONE_API_KEY", "zz-planted-key")
+    monkeypatch.setenv("TWO_API_KEY", "aa-zz-planted-key-tail")
+    assert redact("aa-zz-planted-key-tail") == BLANK
+
+
+@pytest.mark.parametrize(
+    ("path", "in_prompt", "in_picture"),
+    [
+        ("/home/anna/x.txt", "<path>", "<path>"),
+        ("/Users/anna/x.txt", "<path>", "<path>"),
+        ("/root/x.txt", "<path>", "<path>"),
+        ("~/notes/x.txt", "<path>", "<path>"),
+        ("C:\\Users\\anna", "<path>", "<path>"),
+        ("/Volumes/nowhere/x.txt", "<path>", "/Volumes/nowhere/x.txt"),  # of a machine, but not of this one
+        ("/scratch/nowhere/x.txt", "<path>", "/scratch/nowhere/x.txt"),
+        ("/projects/nowhere/x.txt", "<path>", "/projects/nowhere/x.txt"),  # a folder that this machine has
+        ("/wonderland/documents/x.txt", "/wonderland/documents/x.txt", "/wonderland/documents/x.txt"),
+    ],
+)
+def test_paths_of_machines_go_from_prompts_and_those_of_this_one_from_pictures(
+    monkeypatch, path, in_prompt, in_picture
+):
+    from engineers import redaction
+
+    monkeypatch.setattr(redaction, "_top_folders", lambda: frozenset({"projects"}))
+    assert scrub(f"see {path} there") == f"see {in_prompt} there"
+    assert redaction.scrub_picture(f"see {path} there") == f"see {in_picture} there"
+
+
+def test_a_picture_keeps_its_words_and_loses_paths_that_are_really_there_and_keys(tmp_path, monkeypatch):
+    from engineers.redaction import scrub_picture
+
+    monkeypatch.setenv("SOME_TOKEN", KEY)
+    monkeypatch.setattr("os.path.lexists", lambda path: path == "/wonderland/documents")
+    shown = f"$HOME %PATH% /wonderland/documents/a /wonderland/other/b {KEY}"
+    assert scrub_picture(shown) == f"$HOME %PATH% <path> /wonderland/other/b {BLANK}"
+    assert scrub("$HOME and ${PATH} and %PATH% and $5 and 10%") == (
+        "<variable> and <variable> and <variable> and $5 and 10%"
+    )
