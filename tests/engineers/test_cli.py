@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engineers import cli
+from engineers.model.prompt import Prompt
 from engineers.proposal import Change, Proposal, Usage
 from engineers.report import StageReport
 
@@ -193,3 +194,96 @@ def test_options_are_read_as_json_where_they_are_json():
         "timeout": 60, "name": "a=b", "stop": [1], "empty": "",
     }  # fmt: skip
     assert cli._options(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.5, "0.5"), (1e-05, "1e-05"), (3.0, "3"), (True, "true"), (None, "null"), ([1, 2], r"\[1, 2]"), ("x", '"x"')],
+)
+def test_values_stand_in_the_table_as_json_and_numbers_short(value, said):
+    assert cli._value(value).replace("\\", "") == said.replace("\\", "")
+
+
+ASKED = {"seed": 7, "context": "V2", "max_attempts": 2, "max_cost": 0.5, "max_total_tokens": 900, "max_drop": 0.25}
+
+
+def test_what_is_given_reaches_the_engineer_and_what_is_not_does_not(run, tmp_path, monkeypatch):
+    asked = []
+
+    def make(name, **options):
+        asked.append((name, options))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(cli, "make", make)
+    run("propose", "--report", REPORT)
+    words = [word for name, value in ASKED.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    more = ("--transcript", tmp_path / "t.jsonl", "--option", "timeout=60", "--option", "seed=9", "--engineer", "x")
+    run("propose", "--report", REPORT, *words, *more)
+    assert asked == [
+        ("rules", {"seed": 0, "max_attempts": 3}),
+        ("x", ASKED | {"seed": 9, "transcript": tmp_path / "t.jsonl", "timeout": 60}),
+    ]
+
+
+@pytest.mark.parametrize("drop", ["-0.1", "1.1"])
+def test_a_part_that_is_none_is_refused(run, drop):
+    assert run("propose", "--report", REPORT, "--max-drop", drop).returncode == 2
+
+
+def test_a_config_is_saved_to_be_read(run, tmp_path):
+    file = tmp_path / "new" / "deeper" / "next.json"
+    said = run("propose", "--report", REPORT, "--engineer", "uniform", "--save", file, "--json").stdout
+    proposal = json.loads(said)
+    assert said == json.dumps(proposal, indent=2, ensure_ascii=False) + "\n"
+    assert file.read_text() == json.dumps(proposal["config"], indent=2, ensure_ascii=False) + "\n"
+
+
+def test_whose_class_a_config_is_says_the_command_else_the_report_else_it_is_a_lake(tmp_path):
+    report = json.loads(REPORT.read_text()) | {"config_class": ""}
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(report))
+    assert type(cli._load(file, "")[1]).__name__ == "LakeConfig"
+    file.write_text(json.dumps(report | {"config": {"seconds": 3}, "config_class": "engineers:Usage"}))
+    assert cli._load(file, "")[1] == Usage(seconds=3)
+    file.write_text(json.dumps(report | {"config": {"path": "a"}, "config_class": "engineers:Usage"}))
+    assert cli._load(file, "engineers:Change")[1] == Change(path="a")
+
+
+def test_signs_in_a_report_are_no_markup_of_the_terminals(run, tmp_path):
+    report = json.loads(REPORT.read_text()) | {"environment": "A [bold]lake[/bold] of [/] signs."}
+    (tmp_path / "r.json").write_text(json.dumps(report))
+    assert "A [bold]lake[/bold] of [/] signs." in run("prompt", "--report", tmp_path / "r.json").stdout
+
+
+def test_a_prompt_is_headed_by_its_context_its_size_and_what_was_left_out(capsys):
+    messages = [{"role": "user", "content": "x" * 25}]
+    cli._show_prompt(Prompt(messages, ["a failure case", "the behaviour"]), "context V1")
+    cli._show_prompt(Prompt(messages), "context V1")
+    said = capsys.readouterr().out
+    assert "context V1, about 11 tokens; left out: a failure case, the behaviour" in " ".join(said.split())
+    assert said.count("left out") == 1
+    assert f"user\n{'x' * 25}\n" in said
+
+
+def test_a_model_is_loaded_and_served_as_it_is_told(run, monkeypatch):
+    class Chat:
+        def __init__(self, model, **options):
+            done.append((model, options))
+
+        def load_now(self):
+            done.append("loaded")
+
+    done = []
+    monkeypatch.setattr(cli, "require", lambda *modules, extra: done.append((modules, extra)))
+    monkeypatch.setattr(cli, "LocalChat", Chat)
+    monkeypatch.setattr(cli, "serve_until_interrupted", lambda chat, host, port: done.append((host, port)))
+    needed = (("torch", "transformers", "llguidance"), "local")
+    run("serve", "--model", "m")
+    assert done == [
+        needed, ("m", {"device": "auto", "temperature": 0.7, "seed": 0}), "loaded", ("127.0.0.1", 8000),
+    ]  # fmt: skip
+    done.clear()
+    run("serve", "--model", "m", "--device", "cpu", "--temperature", 0, "--seed", 4, "--host", "::1", "--port", 0)
+    assert done == [needed, ("m", {"device": "cpu", "temperature": 0.0, "seed": 4}), "loaded", ("::1", 0)]
+    for wrong in (("--port", 65_536), ("--port", -1), ("--temperature", -0.1)):
+        assert run("serve", "--model", "m", *wrong).returncode == 2

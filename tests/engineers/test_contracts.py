@@ -100,9 +100,7 @@ def test_usage_adds_up_and_one_unknown_cost_makes_the_sum_unknown():
     one = Usage(prompt_tokens=10, completion_tokens=2, cost=0.25, seconds=1.5, attempts=1)
     other = Usage(prompt_tokens=5, completion_tokens=1, cost=0.5, seconds=0.5, attempts=2)
     assert one.tokens == 12
-    assert Usage.total([one, other]) == Usage(
-        prompt_tokens=15, completion_tokens=3, cost=0.75, seconds=2.0, attempts=3
-    )
+    assert Usage.total([one, other]) == Usage(prompt_tokens=15, completion_tokens=3, cost=0.75, seconds=2.0, attempts=3)
     assert Usage.total([one, Usage(cost=None)]).cost is None
     assert Usage.total([]) == Usage() == Usage(
         prompt_tokens=0, completion_tokens=0, cost=0.0, seconds=0.0, attempts=0

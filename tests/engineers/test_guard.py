@@ -81,3 +81,36 @@ def test_the_limit_is_off_by_default(kitchen, report):
 def test_a_limit_that_is_no_part_is_an_error(kitchen, max_drop):
     with pytest.raises(ValueError, match=r"max_drop=.*: give a part from 0 to 1"):
         check(kitchen, kitchen, max_drop=max_drop)
+
+
+def test_a_drop_is_said_with_what_works_from_where_to_where_and_what_would_pass(kitchen, report):
+    said = check(with_menu(kitchen, soup={"share": 0.15}), kitchen, report.records(), max_drop=0.5)
+    assert said == [
+        "slice soup works (valid_rate 0.80) and would fall from 50.0% to 23.1% of the data: "
+        "keep at least 25.0% in one step"
+    ]
+    exactly = with_menu(kitchen, soup={"share": 0.25})  # a third of the data
+    assert check(exactly, kitchen, report.records(), max_drop=1 / 3) == []
+    assert check(exactly, kitchen, report.records(), max_drop=0.33) != []
+
+
+@pytest.mark.parametrize(("rate", "episodes", "refused"), [(0.5, 100, True), (0.49, 100, False), (0.9, 0, False)])
+def test_a_slice_works_from_half_on_by_the_last_stage_and_by_episodes_that_were_played(
+    kitchen, report, results, rate, episodes, refused
+):
+    last = report.model_copy(update={"results": results(episodes=episodes, soup=rate)})
+    assert bool(check(with_menu(kitchen, soup={"share": 0.0}), kitchen, last.records(), max_drop=0.1)) is refused
+    other = with_menu(kitchen, soup={"share": 0.0})
+    assert check(other, kitchen, last.records(), max_drop=0.1, objective="taste") == []
+    assert check(other, kitchen, [], max_drop=0.1) == []
+
+
+def test_the_whole_share_may_go_where_the_limit_is_all_of_it(kitchen, report):
+    assert check(with_menu(kitchen, soup={"share": 0.0}), kitchen, report.records(), max_drop=1.0) == []
+
+
+def test_the_generator_is_asked_only_about_what_passes_the_rest(kitchen, report):
+    asked = []
+    for config in (kitchen.model_copy(update={"owner": "me"}), kitchen):
+        check(config, kitchen, report.records(), feasible=asked.append)
+    assert asked == [kitchen]

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from engineers import Guard
+from engineers import Guard, WireForm
 from engineers.human import HumanEngineer, make
 
 
@@ -24,7 +24,7 @@ class Desk:
             threading.Timer(0.05, lambda: (self.folder / "answer.json").write_text(text)).start()
 
     def engineer(self, **options):
-        return make(str(self.folder.parent), say=self, poll=0.01, **{"timeout": 20.0, **options})
+        return make(str(self.folder.parent), say=self, **{"timeout": 20.0, "poll": 0.01, **options})
 
 
 def test_an_edited_answer_becomes_a_proposal(tmp_path, answer, report, kitchen):
@@ -50,8 +50,6 @@ def test_a_wrong_answer_is_refused_and_waited_for_again(tmp_path, answer, report
 
 
 def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):
-    from engineers import WireForm
-
     desk = Desk(tmp_path, json.dumps(WireForm(kitchen).example()))
     proposal = desk.engineer().propose(report, kitchen)
     assert proposal.config == kitchen
@@ -94,3 +92,38 @@ def test_the_desk_is_named_after_the_slash(name):
     made = engineers.make(name)
     assert isinstance(made, HumanEngineer)
     assert str(made.desk) == ("engineer-desk" if name == "human" else "some/folder")
+
+
+def test_what_a_person_is_given_and_what_came_of_it(tmp_path, answer, report, kitchen):
+    desk = Desk(tmp_path, "no", answer(soup={"heat": 90.0}))
+    proposal = desk.engineer(space={"menu.*.heat": (80, 200)}).propose(report, kitchen)
+    assert proposal.engineer == "human"
+    assert proposal.usage.attempts == 2
+    assert 0 < proposal.usage.seconds < 20
+    assert (proposal.usage.tokens, proposal.usage.cost) == (0, 0.0)
+    assert "sensible are 80 to 200." in (desk.folder / "report.md").read_text()
+    assert (desk.folder / "report.json").read_text() == report.model_dump_json(indent=2)
+    read, wrote = desk.folder / "report.md", desk.folder / "answer.json"
+    assert desk.heard == [
+        f"Stage 1 is done: read {read}, edit and save {wrote}.",
+        f"Not accepted: {proposal.refusals[0]}. Edit and save again.",
+    ]
+    assert (desk.folder / "refused.txt").read_text() == f"{proposal.refusals[0]}\n"
+
+
+def test_a_blank_answer_is_laid_out_to_be_edited_and_again_where_it_was_removed(tmp_path, report, kitchen):
+    desk = Desk(tmp_path)
+    file = desk.folder / "answer.json"
+    for _ in range(2):
+        gone = desk.engineer(timeout=0.02, poll=60).propose(report, kitchen)  # no look is later than the end
+        assert (gone.fallback, gone.engineer, gone.usage.attempts) == (True, "human", 1)
+        assert gone.usage.seconds < 5
+        assert file.read_text() == json.dumps(WireForm(kitchen).example(), indent=2) + "\n"
+        file.unlink()
+
+
+def test_without_anybody_to_say_it_to_it_is_said_on_the_screen(tmp_path, report, kitchen, capsys):
+    HumanEngineer(tmp_path, timeout=0.01).propose(report, kitchen)
+    said = capsys.readouterr()
+    assert said.err.startswith("Stage 1 is done: read ")
+    assert said.out == ""

@@ -146,7 +146,16 @@ def test_a_failure_with_such_a_count_is_the_worst_case_too_and_one_that_counts_n
 
 @pytest.mark.parametrize(
     ("said", "cost"),
-    [(0.25, 0.25), (0, 0.0), (1_000_000, 1e6), (1_000_001, None), (-0.1, None), (True, None), ("1", None), (None, None)],
+    [
+        (0.25, 0.25),
+        (0, 0.0),
+        (1_000_000, 1e6),
+        (1_000_001, None),
+        (-0.1, None),
+        (True, None),
+        ("1", None),
+        (None, None),
+    ],
 )
 def test_a_cost_that_can_be_one_counts_and_any_other_is_found_by_the_price(said, cost):
     by_price = (10 + 4 * 5) / 1e6

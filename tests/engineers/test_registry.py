@@ -95,6 +95,10 @@ class Paced(Plain):
         super().__init__(**options)
         self.pace = pace
 
+class Bare(Plain):
+    def __init__(self, seed=0):
+        super().__init__(seed=seed)
+
 class Mute:
     model = "mute"
     def complete(self, messages, schema, *, max_tokens):
@@ -137,7 +141,7 @@ def test_the_common_options_are_those_of_this_test():
     assert set(COMMON) == set(registry.COMMON_OPTIONS)
 
 
-@pytest.mark.parametrize("place", ["make", "paced", "mute/of me", "deaf", "Plain", "Paced"])
+@pytest.mark.parametrize("place", ["make", "paced", "mute/of me", "deaf", "Plain", "Paced", "Bare"])
 @pytest.mark.parametrize("by", ["place", "entry point"])
 def test_an_engineer_of_ones_own_takes_every_common_option(own, monkeypatch, place, by):
     factory, _, rest = place.partition("/")
@@ -153,7 +157,7 @@ def test_an_engineer_of_ones_own_takes_every_common_option(own, monkeypatch, pla
     assert rest or made.seed == 1
 
 
-@pytest.mark.parametrize("place", ["make", "paced", "mute", "deaf", "Plain", "Paced"])
+@pytest.mark.parametrize("place", ["make", "paced", "mute", "deaf", "Plain", "Paced", "Bare"])
 def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
     with pytest.raises(TypeError, match="has no option sede"):
         engineers.make(f"own_engineers:{place}", sede=1)
@@ -207,3 +211,20 @@ def test_a_missing_extra_names_its_install_command(monkeypatch, name, module, ex
     monkeypatch.setattr(extras, "_is_installed", lambda wanted: wanted.split(".")[0] != module and real(wanted))
     with pytest.raises(ImportError, match=rf"pip install .mapf-frozenlake\[{extra}\]"):
         engineers.make(name)
+
+
+def test_what_is_not_common_is_said_to_be_none_of_an_engineers_options():
+    registry.require_common("Mine", COMMON)
+    with pytest.raises(TypeError, match=r"^Mine has no option pace, sede$"):
+        registry.require_common("Mine", COMMON | {"sede": 1, "pace": 2})
+
+
+def test_one_missing_module_is_missing():
+    with pytest.raises(
+        ImportError, match=r"^no_a is not installed: pip install .*, or in a checkout pip install"
+    ) as said:
+        require("json", "no_a", extra="prompt")
+    assert said.value.name == "no_a"
+    with pytest.raises(ImportError, match=r"^no_a\.b is not installed"):  # its parent is not there either
+        require("no_a.b", extra="prompt")
+    require("json", "os.path", extra="prompt")

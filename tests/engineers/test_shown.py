@@ -49,7 +49,14 @@ def test_what_is_sensible_reaches_to_the_target_on_either_side():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.123456, "0.1235"), (12345.6, "1.235e+04"), ("words", "words"), (3, "3"), (None, "null"), ([1, "ö"], '[1, "ö"]')],
+    [
+        (0.123456, "0.1235"),
+        (12345.6, "1.235e+04"),
+        ("words", "words"),
+        (3, "3"),
+        (None, "null"),
+        ([1, "ö"], '[1, "ö"]'),
+    ],
 )
 def test_values_are_short(value, said):
     assert compact(value) == said

@@ -143,7 +143,9 @@ class Row(BaseModel):
 
 def test_a_slice_that_the_target_lacks_goes_where_the_nearest_one_is_that_it_has():
     row = Row(parts={name: Piece() for name in "12345"})
-    target = {"parts": {"1": {"share": 1, "level": 0.1}, "4": {"share": 3, "level": 0.4}, "5": {"share": 0, "level": 1}}}
+    target = {
+        "parts": {"1": {"share": 1, "level": 0.1}, "4": {"share": 3, "level": 0.4}, "5": {"share": 0, "level": 1}}
+    }
     way, slices = way_of(row, target)
     assert way.wanted == {"1": 0.25, "2": 0.0, "3": 0.0, "4": 0.75, "5": 0.0}
     assert way.aims([]) == ["1", "4"]

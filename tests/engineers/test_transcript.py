@@ -7,7 +7,7 @@ import json
 import pytest
 
 import engineers
-from engineers import ModelEngineer
+from engineers import CONTEXTS, ChatError, ModelEngineer, WireForm
 from engineers.model.chat import Timeout
 from engineers.model.transcript import TranscriptError, read_transcript
 
@@ -102,3 +102,47 @@ def test_a_transcript_of_another_version_is_not_read_as_this_one(recorded):
     path.write_bytes(path.read_bytes().replace(b'{"version":1', b'{"version":2', 1))
     with pytest.raises(TranscriptError, match="line 1: version=2: Input should be 1"):
         read_transcript(path)
+
+
+def test_an_exchange_is_kept_with_all_that_was_asked_and_what_it_took(recorded, kitchen):
+    path, *_ = recorded
+    summary, first, failed, _ = read_transcript(path)[:4]
+    assert first.model_dump(exclude={"messages", "seconds"}) == {
+        "version": 1, "engineer": "local/scripted", "model": "local/scripted", "context": CONTEXTS["V5"].model_dump(),
+        "max_attempts": 3, "stage": 1, "number": 1, "kind": "proposal", "json_schema": WireForm(kitchen).schema,
+        "max_tokens": 4096, "reply": "no", "error": None, "error_kind": "", "prompt_tokens": 100,
+        "completion_tokens": 10, "cost": 0.0,
+    }  # fmt: skip
+    assert (summary.json_schema, summary.number) == (None, 0)
+    assert (failed.error_kind, failed.prompt_tokens, failed.completion_tokens) == ("Timeout", 0, 0)
+    assert [message["role"] for message in first.messages] == ["system", "user"]
+    assert len(failed.messages) == 4  # the bad reply and what was wrong with it
+
+
+@pytest.mark.filterwarnings("ignore:question 0 of stage 1 differs")
+def test_a_replay_is_the_last_recorded_engineer_and_is_guarded_again(scripted, answer, report, kitchen, tmp_path):
+    path = tmp_path / "t.jsonl"
+    for name, attempts, context in (("old", 1, "V1"), ("older", 2, "V2"), ("new", 4, "V3")):
+        chat = scripted(answer(soup={"share": 0.0}), *["no"] * 3)
+        ModelEngineer(chat, name=name, max_attempts=attempts, context=context, transcript=path).propose(report, kitchen)
+    replay = engineers.make(f"replay/{path}", space={"menu.*.heat": (1, 2)})
+    assert (replay.name, replay.max_attempts, replay.context.name, replay.chat.model) == (
+        "new", 4, "V3", "local/scripted",
+    )  # fmt: skip
+    assert replay.space == {"menu.*.heat": (1.0, 2.0)}
+    assert replay.propose(report, kitchen).config.menu["soup"].share == 0
+    guarded = engineers.make(f"replay/{path}", max_drop=0.5).propose(report, kitchen)
+    assert "slice soup works" in guarded.refusals[0]
+    with pytest.raises(ChatError, match="a replay asks no model"):
+        replay.chat.complete([], None, max_tokens=1)
+
+
+def test_transcripts_below_a_folder_are_read_in_the_order_of_their_names(recorded, tmp_path):
+    path, *_ = recorded
+    line = path.read_bytes().splitlines(keepends=True)[0]
+    for stage, name in ((5, "transcript-b.jsonl"), (4, "deep/transcript-a.jsonl"), (6, "other.jsonl")):
+        file = tmp_path / "many" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(line.replace(b'"stage":1', b'"stage":%d' % stage))
+    assert [exchange.stage for exchange in read_transcript(tmp_path / "many")] == [4, 5]
+    assert len(read_transcript(tmp_path / "many" / "other.jsonl")) == 1

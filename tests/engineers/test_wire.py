@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engineers import ReplyError, WireForm
 from engineers.knobs import KnobError, find_knobs
+from engineers.model.wire import _has_type
 from mapf_frozenlake import LakeConfig
 
 LAKE = LakeConfig(slices={size: {"share": 0.5, "hole_ratio": 0.2, "wait_ratio": 0.1} for size in (3, 6, 10)})
@@ -160,3 +161,72 @@ def test_merge_accepts_what_json_schema_accepts(data):
     else:
         assert well_formed
         assert json.loads(json.dumps(form.values_of(config))) == json.loads(json.dumps(answer["config"]))
+
+
+def test_reasons_belong_to_changes_and_are_cut_at_two_thousand_characters(kitchen):
+    form = WireForm(kitchen)
+    config = kitchen.model_copy(update={"style": "fancy", "ovens": [3]})
+    given = [{"path": "style", "reason": "r" * 3000}, "ovens", {"path": "owner", "reason": "no"}, {"reason": "none"}]
+    style, ovens = form.reasons({"reasons": given}, config)
+    assert (style.path, style.old, style.new, style.reason) == ("style", "plain", "fancy", "r" * 2000)
+    assert (ovens.path, ovens.old, ovens.new, ovens.reason) == ("ovens", [1, 2], [3], "")
+    for nothing in ({}, {"reasons": None}, {"reasons": {"path": "style"}}, {"reasons": [{"path": "style"}]}):
+        assert [change.reason for change in form.reasons(nothing, config)] == ["", ""]
+
+
+def test_what_is_wrong_with_an_answer_is_said_in_whole_sentences(kitchen):
+    form = WireForm(kitchen, ["menu.soup.heat", "style", "menu.soup.salt"])
+    soup = {"heat": 90.0, "salt": None}
+
+    def said(**config):
+        with pytest.raises(ReplyError) as error:
+            form.merge({"config": config})
+        return str(error.value)
+
+    assert said(menu={"soup": soup}) == "config: style is missing: write every knob, also those that stay as they are"
+    assert said(style="plain", menu=[3]) == "config: menu must be an object with ['soup'], not [3]"
+    assert said(style="plain", menu={"soup": soup}, a=1, b=2, c=3, d=4, e=5, f=6) == (
+        "config: a, b, c, d, e cannot be edited: config has menu, style"
+    )
+    assert said(style="plain", menu={"soup": soup | {"reasons": []}}) == (
+        "config: menu.soup.reasons cannot be edited: menu.soup has heat, salt"
+    )
+    assert said(style="plain", menu={"soup": soup | {"salt": "much"}}) == (
+        "config: menu.soup.salt is 'much': give a value of type null or number"
+    )
+    with pytest.raises(ReplyError, match=r"^config: the answer must be an object with \['menu', 'style'\], not 3$"):
+        form.merge({"config": 3})
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "does_not"),
+    [
+        ({"type": "integer"}, [3, 3.0, -1], [2.5, True, "3", None, float("inf")]),
+        ({"type": "number"}, [3, 2.5], [True, "3", None]),
+        ({"type": ["number", "null"]}, [3.5, None], [False, "x"]),
+        ({"type": "boolean"}, [True, False], [1, 0, None]),
+        ({"type": "string"}, ["x", ""], [1, None, ["x"]]),
+        ({"type": "array"}, [[], [1]], ["x", None, {}]),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, [3, "x"], [2.5, None, True]),
+    ],
+)
+def test_a_value_has_the_type_that_json_says(schema, fits, does_not):
+    assert all(_has_type(value, schema) for value in fits)
+    assert not any(_has_type(value, schema) for value in does_not)
+
+
+def test_an_answer_without_a_config_of_its_own_is_the_config(kitchen):
+    form = WireForm(kitchen, ["style"])
+    assert form.merge({"style": "fancy"}).style == "fancy"
+    assert form.merge({"reasons": [], "style": "fancy"}).style == "fancy"
+    assert form.schema["properties"]["reasons"] == {
+        "type": "array", "maxItems": 1, "description": "One entry for each knob whose value you change, and none for the others.",
+        "items": {
+            "type": "object", "description": "One change and its reason.", "required": ["path", "reason"],
+            "additionalProperties": False,
+            "properties": {
+                "path": {"type": "string", "enum": ["style"], "description": "The knob that you change."},
+                "reason": {"type": "string", "description": "Why, in one sentence that names what you saw."},
+            },
+        },
+    }  # fmt: skip
