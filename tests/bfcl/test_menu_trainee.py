@@ -139,3 +139,14 @@ def test_a_policy_that_was_given_out_does_not_learn_on(tmp_path):
     again = MenuTrainee(world=Button(), room={})
     again.load(tmp_path)
     assert (again.weights == trainee.weights).all()
+
+
+def test_training_gives_the_figures_that_it_has_always_given():
+    """With the defaults, and with its seeds as they were: figures that are stored stay comparable."""
+    trainee, told = MenuTrainee(world=Button(), room={}), []
+    trainee.train(SimpleNamespace(tool_style="menu"), 64, seed=3)
+    assert (trainee.weights.sum(), np.linalg.norm(trainee.weights)) == pytest.approx((1.51790947, 1.01730851))
+    found = trainee.train(SimpleNamespace(tool_style="menu"), 32, seed=4, on_iteration=told.append)
+    figures = {"episodes": 32.0, "env_steps": 64.0, "success_rate": 1.0, "progress": 0.5, "grad_norm": 0.24648844}
+    assert found == pytest.approx(figures)
+    assert told == [pytest.approx(figures | {"reward": 1.96875, "kl": 0.58030919, "zero_variance": 0.75})]

@@ -50,13 +50,15 @@ class NotHere(Exception):
 @lru_cache(maxsize=2048)
 def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
     """The ground truth with every argument named."""
-    order: dict[str, list[str]] = {}
-    for class_name in task.classes:
-        tool_class = package.tool_class(class_name)
-        for name in dir(tool_class):
-            if not name.startswith("_") and callable(getattr(tool_class, name)):
-                order[name] = parameters_of(tool_class, name)
-    return tuple(tuple(call.with_named(order[call.name]) for call in turn) for turn in task.plan)
+    classes = [
+        package.tool_class(name) for name in reversed(task.classes)
+    ]  # of two tools of a name the later one counts
+
+    def named(call: Call) -> Call:
+        owner = next(tool_class for tool_class in classes if hasattr(tool_class, call.name))
+        return call.with_named(parameters_of(owner, call.name))
+
+    return tuple(tuple(map(named, turn)) for turn in task.plan)
 
 
 def places(package: Package, task: Task) -> list[Place]:
@@ -237,7 +239,7 @@ def _rotated(place: Place, tools: Sequence[dict[str, Any]], generator: random.Ra
     names, values = list(place.call.named), list(place.call.named.values())
     if len(names) < 3:
         raise NotHere
-    return Call(place.call.name, (), dict(zip(names, values[1:] + values[:1])))
+    return Call(place.call.name, (), dict(zip(names, [*values[1:], values[0]])))
 
 
 def _number_off(place: Place, tools: Sequence[dict[str, Any]], generator: random.Random) -> Call:

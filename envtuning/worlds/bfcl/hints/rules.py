@@ -97,16 +97,15 @@ def wrong_value(event: CallEvent) -> str | None:
             names.append(name)
     if not said:
         return None
-    others = [name for name, _ in _checkable(event) if name not in names][: 3 - len(names)] if len(said) < 3 else []
+    others = [name for name, _ in _checkable(event) if name not in names][: max(0, 3 - len(names))]
     places = f" If values have changed places, check {_listed(others)} too." if others else ""
     return f"{'; '.join(said)}.{places}"
 
 
 def _wanted(schema: dict[str, Any], value: Any) -> str | None:
     """What the document wants instead of this value; None where it is what the document wants."""
-    kind = schema.get("type", "")
-    fits = isinstance(value, _TYPES.get(kind, (object,))) and not (isinstance(value, bool) and kind != "boolean")
-    if value is not None and not fits:
+    kind = schema.get("type")
+    if value is not None and kind in _TYPES and not _is_of(kind, value):
         return _SAID[kind]
     listed = documented_values(schema)
     values = value if isinstance(value, list) else [value]
@@ -115,6 +114,13 @@ def _wanted(schema: dict[str, Any], value: Any) -> str | None:
     if "YYYY-MM-DD'" in schema.get("description", "") + "'" and isinstance(value, str) and not _DATE.match(value):
         return "a date like 2024-05-31"
     return None
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    """Whether a value is of a document's type; Python's True is no number."""
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind])
 
 
 def path_for_name(event: CallEvent) -> str | None:
@@ -141,9 +147,9 @@ def unmet_precondition(event: CallEvent) -> str | None:
 
 def not_there(event: CallEvent) -> str | None:
     """Files that are not in this directory, and those that are there already."""
-    if "cd" not in _offered(event) or not any(name in FILE_ARGUMENTS or name == "folder" for name in event.call.named):
-        return None
     names = [name for name in event.call.named if name in FILE_ARGUMENTS or name == "folder"]
+    if "cd" not in _offered(event) or not names:
+        return None
     makers_of_it = ("mkdir",) if event.call.name in ("cd", "rmdir") else ("touch", "cp")
     made = [tool for tool in makers_of_it if tool in _offered(event) and tool != event.call.name]
     new = f", what is not there yet is made with {_either(made)}" if made else ""
