@@ -7,7 +7,7 @@ from envtuning.trainees.menu import SIZE, features
 from envtuning.worlds.bfcl.menu import DONE, shown
 
 MENU = ["[ls()]", "[mv(a='final_report.pdf', b='temp')]", "[mv(a='docs')]", "[mv(a='gone', z='5.5')]", "[mv(b=1.5)]", "[cd(folder='x/y draft')]", "[touch(name='/new')]", DONE]  # fmt: skip
-OPENING = {"role": "user", "content": "User: Move final_report.pdf to temp."}
+OPENING = {"role": "user", "content": "User: Move Final_report.pdf to temp."}
 
 
 @pytest.fixture
@@ -40,15 +40,15 @@ def heard(text):
 def test_a_done_is_seen_with_the_state_and_the_words_of_the_question(seen):
     first, state, *words = seen(DONE, OPENING)
     assert (first, state) == ("done", "done after 0 calls, fine")
-    assert set(words) == {f"done {word}" for word in ("user", "move", "final_report.pdf", "to", "temp")}
+    assert set(words) == {f"done {word}" for word in ("user", "move", "Final_report.pdf", "to", "temp")}
 
 
 def plain(names):
-    return [name for name in names if name.rpartition(" ")[2] not in ("user", "move", "final_report.pdf", "to", "temp")]
+    return [name for name in names if name.rpartition(" ")[2] not in ("user", "move", "Final_report.pdf", "to", "temp")]
 
 
 def test_a_call_is_seen_by_its_tool_its_arguments_and_where_their_values_come_from(seen):
-    words = {f"mv {word}" for word in ("user", "move", "final_report.pdf", "to", "temp")}
+    words = {f"mv {word}" for word in ("user", "move", "Final_report.pdf", "to", "temp")}
     every = seen(MENU[1], OPENING)
     assert words <= set(every)
     assert [name for name in every if name not in words] == [
