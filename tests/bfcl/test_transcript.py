@@ -4,9 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from envtuning.worlds.bfcl.calls import Call, as_reply
 from envtuning.worlds.bfcl.check import TurnCheck
 from envtuning.worlds.bfcl.rewards import TurnRecord
-from envtuning.worlds.bfcl.transcript import LONGEST_LINE, MOST_LINES, _short, failure_of
+from envtuning.worlds.bfcl.tasks import find_task
+from envtuning.worlds.bfcl.transcript import LONGEST_LINE, MOST_LINES, _explanation, _short, failure_of, transcript
 
 RIGHT = TurnCheck(True, True, True)
 
@@ -41,3 +43,42 @@ def test_a_picture_keeps_so_many_lines_of_its_beginning_and_end_and_so_much_of_e
     assert _short(longer) == [*longer[:half], f"… {len(longer) - 2 * half} lines …", *longer[-half:]]
     assert _short(["x" * LONGEST_LINE]) == ["x" * LONGEST_LINE]
     assert _short(["x" * (LONGEST_LINE + 1)]) == ["x" * LONGEST_LINE + " …"]
+    assert (LONGEST_LINE, MOST_LINES) == (300, 24)
+
+
+@pytest.mark.parametrize(
+    ("check", "own", "said"),
+    [
+        (TurnCheck(False, True, True), {}, "no call was made"),
+        (TurnCheck(True, False, True), {"b": 2}, "the state differs in Box.b"),
+        (TurnCheck(True, False, True), {"a": 2, "b": 2, "c": 2, "d": 2}, "the state differs in Box.a, Box.b, Box.c"),
+        (TurnCheck(True, False, False), {"_e": 2}, "the state differs in what cannot be shown"),
+        (TurnCheck(True, True, False), {}, "the states are right, but not every result was obtained"),
+    ],
+)
+def test_an_explanation_says_what_was_wrong_and_what_is_called_but_no_values(check, own, said):
+    truth = dict.fromkeys("abcd", 1) | {"_e": 1}
+    talk = SimpleNamespace(
+        records=[turn(), turn(check)],
+        truth_instances=lambda: {"Box": SimpleNamespace(**truth)},
+        toolbox=SimpleNamespace(instances={"Box": SimpleNamespace(**(truth | own))}),
+    )
+    task = SimpleNamespace(turns=3, plan=[[], [Call("cd", (), {"folder": "secret"}), Call("ls")]])
+    assert _explanation(task, talk) == f"Turn 2 of 3: {said}. The ground truth calls cd, ls."
+
+
+def test_a_turn_that_was_cut_off_is_told_though_nothing_in_it_was_wrong(v4):
+    task = find_task(v4, "multi_turn_base_0")
+    said, why = transcript(v4, task, [as_reply(task.ground_truth[0]), *["[pwd()]"] * v4.step_limit, "never said"], None)
+    assert said.startswith("User: ")
+    assert said.count("Agent: [pwd()]") > 5
+    assert "never said" not in said
+    assert why == "The episode ended before its last turn."
+
+
+def test_hints_are_told_where_the_agent_had_them(v4):
+    task = find_task(v4, "multi_turn_base_0")
+    for hints, told in ((None, False), ({}, True)):
+        said, _ = transcript(v4, task, ["[cd(folder='nowhere')]"], hints)
+        assert ("  Hint: Check folder" in said) is told
+        assert "  {" in said

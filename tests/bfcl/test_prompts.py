@@ -1,0 +1,26 @@
+"""What the agent reads first, when tools appear, and when the user speaks again, in each style."""
+
+import json
+
+import pytest
+
+from envtuning.worlds.bfcl.prompts import INSTRUCTIONS, added_tools, first_message, next_message
+
+MV = {"name": "mv", "parameters": {"properties": {"source": {}, "deep": {}}, "required": ["source"]}}
+LS = {"name": "ls", "parameters": {"properties": {"all": {}}}}
+DOCUMENTS, SIGNATURES = f"{json.dumps(MV)}\n{json.dumps(LS)}", "mv(source, deep?)\nls(all?)"
+
+
+@pytest.mark.parametrize(
+    ("style", "first", "added", "later"),
+    [
+        ("none", "Move it.", "What about now?", "Now list."),
+        ("menu", "User: Move it.", "User: What about now?", "User: Now list."),
+        ("json", f"{INSTRUCTIONS}\n\nTools:\n{DOCUMENTS}\n\nUser: Move it.", f"{DOCUMENTS}\nWhat about now?", "Now list."),
+        ("short", f"{INSTRUCTIONS}\n\nTools:\n{SIGNATURES}\n\nUser: Move it.", f"{SIGNATURES}\nWhat about now?", "Now list."),
+    ],
+)  # fmt: skip
+def test_each_style_s_messages(style, first, added, later):
+    assert first_message([MV, LS], "Move it.", style) == first
+    assert added_tools([MV, LS], "What about now?", style) == added
+    assert next_message("Now list.", style) == later
