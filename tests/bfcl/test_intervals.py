@@ -8,7 +8,7 @@ import pytest
 
 from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 
-VALUES = [1.0, 0.0, 0.0, 1.0, 0.0, 0.5, 1.0]
+VALUES = [0.11, 0.23, 0.37, 0.41, 0.59, 0.73, 0.97]
 SCENARIOS = [7, 7, 3, 3, 3, 9, 11]
 GROUPS = ["a", "b", "a", "b", "b", "a", "b"]
 

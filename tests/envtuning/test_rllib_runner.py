@@ -104,3 +104,44 @@ def test_knows_its_spaces(runner):
     observation, action = runner.get_spaces()[DEFAULT_MODULE_ID]
     assert observation.shape == (runner.env.layout.size,)
     assert action.n == mfl.types.NUM_ACTIONS
+
+
+def test_what_the_options_say_is_what_rllib_is_told():
+    from envtuning.trainees.lakes.options import LakeOptions
+    from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
+
+    own = {"encoder": "mlp", "channels": (16, 32), "separate_value": False, "pool_size": None, "num_env_runners": 0}
+    own |= {"num_learners": 0, "cpus_per_env_runner": 1, "cpus_per_learner": 1, "gpus_per_learner": 0}
+    timeouts = {"sample_timeout": 120.0, "build_timeout": 300.0}
+    assert RLlibOptions().model_dump() == LakeOptions().model_dump() | own | timeouts
+    for name, least in [*((name, 0) for name in own if name.startswith(("num", "cpus", "gpus"))), ("pool_size", 1)]:
+        assert getattr(RLlibOptions(**{name: least}), name) == least
+        with pytest.raises(ValueError, match=name):
+            RLlibOptions(**{name: least - 1})
+    for name in timeouts:
+        assert getattr(RLlibOptions(**{name: 0.5}), name) == 0.5
+        with pytest.raises(ValueError, match=name):
+            RLlibOptions(**{name: 0})
+    options = RLlibOptions(
+        num_envs=12, rollout=10, num_env_runners=3, num_learners=2, cpus_per_env_runner=0.5, cpus_per_learner=0.25,
+        gpus_per_learner=0.125, sample_timeout=7.0, lr=0.01, gamma=0.9, gae_lambda=0.8, clip=0.3, entropy=0.02,
+        value_weight=0.7, grad_clip=0.6, minibatch=64, epochs=5, pool_size=77, hidden=(9,),
+    )  # fmt: skip
+    told = algorithm_config(options, ENV, None, seed=5)
+    expected = {
+        "num_env_runners": 3, "num_envs_per_env_runner": 12, "num_cpus_per_env_runner": 0.5, "rollout_fragment_length": 10,
+        "sample_timeout_s": 7.0, "validate_env_runners_after_construction": False, "num_learners": 2,
+        "num_cpus_per_learner": 0.25, "num_gpus_per_learner": 0.125, "lr": 0.01, "gamma": 0.9, "lambda_": 0.8,
+        "clip_param": 0.3, "entropy_coeff": 0.02, "vf_loss_coeff": 0.7, "vf_clip_param": np.inf, "use_kl_loss": False,
+        "grad_clip": 0.6, "grad_clip_by": "global_norm", "train_batch_size_per_learner": 12 * 10 * 3 // 2,
+        "minibatch_size": 64, "num_epochs": 5, "restart_failed_env_runners": True, "env_runner_health_probe_timeout_s": 2.0,
+        "min_time_s_per_iteration": None, "min_sample_timesteps_per_iteration": 0, "seed": 5, "log_level": "ERROR",
+    }  # fmt: skip
+    assert {name: getattr(told, name) for name in expected} == expected
+    assert told.env_config["pool_size"] == 77
+    assert told.env_config["config"] == mfl.LakeConfig.single(5, num_agents=1)
+    assert told.rl_module_spec.model_config["hidden"] == (9,)
+    assert told.rl_module_spec.observation_space.low.min() == -1.0
+    assert told.rl_module_spec.observation_space.high.max() == 1.0
+    alone = algorithm_config(RLlibOptions(num_envs=12, rollout=10), ENV, None, seed=5)
+    assert alone.train_batch_size_per_learner == 120

@@ -73,6 +73,31 @@ def test_too_few_steps_tell_nothing():
     assert collapsed([{"loss": 1.0}] * 100) is None
 
 
+def test_a_collapse_is_measured_at_its_bounds():
+    """Over the last five steps against the first ten: less than a fifth of the entropy, more than three times the norm."""
+    begin = steps([1.0] * 9 + [11.0], [2.0] * 9 + [90.0])  # a mean of 2, a median of 2
+    between = steps([5.0] * 3, [2.0] * 3)
+
+    def now(entropies, norms):
+        return collapsed(begin + between + steps(entropies, norms))
+
+    gone, surging = [0.3, 0.3, 0.3, 0.3, 0.79], [5.0, 5.0, 6.0, 6.0, 8.01]
+    assert now(gone, surging) == (
+        "collapsed: in 18 optimiser steps the entropy fell from 2.000 to 0.398 while the gradient's norm rose from 2 to 6; "
+        "what is learnt from here on is of little use: a shorter stage, or more KL"
+    )
+    assert now([0.4] * 5, surging) is None
+    assert now(gone, [6.0] * 5) is None
+    assert now([0.4, *gone[1:]], [8.0, *surging[1:]]) is None
+    assert collapsed(begin + steps(gone, surging)) is not None
+    assert collapsed(begin[1:] + steps(gone, surging)) is None
+    still = steps([1.0] * 10, [0.0] * 10)  # no gradient to surge from
+    assert collapsed(still + steps([0.0] * 5, [1.0] * 5)) is None
+    mixed = [one for step in begin + steps(gone, surging) for one in (step, {"entropy": 9.0}, {"grad_norm": 9.0})]
+    assert collapsed(mixed) is not None
+    assert (BEGIN, WINDOW, SILENT) == (10, 5, 3)
+
+
 def test_the_loop_records_it_once_and_goes_on(tmp_path):
     """A scripted trainee whose training collapses half way through its stage."""
     from envtuning.loop import run as loop

@@ -82,3 +82,52 @@ def test_what_are_no_replies_is_an_error_of_each(replies):
     found = ask(Wrong(), [[{"role": "user", "content": "?"}]] * 2, seed=0)
     assert len(found) == 2
     assert any(reply.error for reply in found)
+
+
+class Endless(Countdown):
+    def step(self, action):
+        return "?", 0.0, False, False, {}
+
+
+def test_a_conversation_that_never_ends_is_ended_after_a_thousand_turns():
+    [talk] = converse([Endless()], lambda text: "", seeds=[1])
+    assert talk.turns == 1_000
+    assert not talk.over
+
+
+def test_each_turn_is_asked_with_a_seed_of_its_own_and_a_reset_with_the_seed_and_options_of_its_case():
+    asked, began = [], []
+
+    class Noting(Countdown):
+        def reset(self, *, seed=None, options=None):
+            began.append((seed, options))
+            return super().reset(seed=seed, options=options)
+
+    class Policy(Counter):
+        def reply(self, conversations, *, seed):
+            asked.append(seed)
+            return super().reply(conversations, seed=seed)
+
+    converse([Noting()], Policy(), seeds=[3])
+    converse([Noting(), Noting()], Policy(), seeds=[2, 1], options=[None, {"from": 1}], seed=7)
+    assert asked == [0, 1, 2, 7, 8]
+    assert began == [(3, None), (2, None), (1, {"from": 1})]
+
+
+def test_a_reply_is_what_was_said_and_no_more_unless_it_says_so():
+    assert Reply("x") == Reply("x", tokens=0, truncated=False, error=None)
+    [talk] = converse([Countdown()], lambda text: None, seeds=[1])
+    assert talk.replies == [Reply("")]
+    assert (talk.truncated, talk.terminated, talk.truncated_reply, talk.error) == (True, False, False, None)
+    [cut] = converse([Countdown()], lambda text: Reply("0", truncated=True), seeds=[1])
+    assert (cut.truncated, cut.terminated, cut.truncated_reply) == (False, True, True)
+    assert ask(Counter(), [], seed=0) == []
+
+
+def test_a_policy_that_raised_hears_no_more_and_its_message_is_not_kept():
+    def policy(text):
+        raise RuntimeError("no weights")
+
+    [talk] = converse([Countdown()], policy, seeds=[4])
+    assert (talk.turns, talk.over, talk.error) == (1, True, "RuntimeError: no weights")
+    assert talk.messages == [{"role": "user", "content": "4"}]

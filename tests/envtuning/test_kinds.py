@@ -1,0 +1,126 @@
+"""Trainees by their kind: what is asked of a class before there is a run, and each refusal's sentence."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from envtuning import trainees
+from envtuning.trainees import (
+    UnknownTrainee,
+    factory_of,
+    form_of_trainee,
+    make_trainee,
+    raise_unless_makeable,
+    reported_by,
+    unit_for,
+)
+from envtuning.trainees.scripted import ScriptedTrainee
+from envtuning.worlds import make_world
+from mapf_frozenlake import LakeConfig
+
+HERE = f"{__name__}:"
+LAKES = make_world("lakes")
+
+
+class Options(BaseModel):
+    depth: int = 1
+
+
+class Own:
+    form = "plans"
+    reports = ("success_rate", "loss")
+    units = ("tokens", "samples")
+
+    def __init__(self, *, world, room, exclude, seed, unit="tokens", depth=1):
+        self.given = {"world": world, "room": room, "exclude": exclude, "seed": seed, "unit": unit, "depth": depth}
+
+    @staticmethod
+    def check_options(depth=1):
+        Options(depth=depth)
+        if depth == 13:
+            raise SystemExit("enough")
+        if depth > 10:
+            raise ValueError("too deep")
+
+
+class Formless:
+    def __init__(self, *, world, room, exclude, seed): ...
+
+
+class Reader(Formless):
+    form = "sings"
+
+
+def made(name, unit="tokens", **options):
+    raise_unless_makeable(HERE + name, options, LAKES, LakeConfig(), unit)
+
+
+def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
+    trainee = make_trainee(HERE + "Own", room={"a": 1}, exclude=[], seed=5, depth=2)
+    assert {**trainee.given, "world": None} == {
+        "world": None, "room": {"a": 1}, "exclude": (), "seed": 5, "unit": "tokens", "depth": 2,
+    }  # fmt: skip
+    assert trainee.given["world"].about.name == "lakes"
+    assert make_trainee(HERE + "Own", world="mine", room={}).given["world"] == "mine"
+    assert make_trainee(HERE + "Own", room={}).given["seed"] == 0
+    assert factory_of("scripted") is ScriptedTrainee
+    made("Own", depth=10)
+
+
+def test_what_a_class_declares_is_what_a_run_knows():
+    assert form_of_trainee(HERE + "Own") == "plans"
+    assert reported_by(HERE + "Own") == {"success_rate", "loss"}
+    assert reported_by(HERE + "Formless") is None
+    assert unit_for(HERE + "Own", "tokens") == {"unit": "tokens"}
+    assert unit_for(HERE + "Formless", "tokens") == {}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: factory_of("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
+        (lambda: factory_of("no.module:Class"), "trainee kind 'no.module:Class': "),
+        (lambda: form_of_trainee(HERE + "Formless"), f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
+        (lambda: form_of_trainee(HERE + "Reader"), "declares form='sings'"),
+        (lambda: made("Own", unit="env_steps"), f"trainee '{HERE}Own' counts tokens and samples, and the run's budgets are in env_steps: set unit to 'tokens'"),
+        (lambda: made("Own", depth="x"), f"trainee '{HERE}Own': options.depth"),
+        (lambda: made("Own", depth=11), f"trainee '{HERE}Own' cannot be made with these options: too deep"),
+        (lambda: made("Own", breadth=1), "cannot be made with these options: "),
+        (lambda: made("Own", depth=13), f"trainee '{HERE}Own' cannot be made: its code would end this process (enough)"),
+        (lambda: make_trainee(HERE + "Own", room={}, breadth=1), "cannot be made with these options: "),
+    ],
+)  # fmt: skip
+def test_each_refusal_says_what_to_do(call, said):
+    with pytest.raises(UnknownTrainee) as refused:
+        call()
+    assert said in str(refused.value)
+
+
+def test_a_world_that_cannot_play_a_policy_says_which_it_can(monkeypatch):
+    monkeypatch.setattr(type(LAKES), "forms", frozenset({"replies", "acts"}))
+    with pytest.raises(UnknownTrainee) as refused:
+        made("Own")
+    assert str(refused.value) == (
+        f"trainee '{HERE}Own' returns a plan for a whole case, and the world 'lakes' cannot play that: it needs a policy of "
+        "form 'acts' (acts on observations) or 'replies' (replies to texts)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing", "said"),
+    [
+        ("sb3", "stable_baselines3", "mapf-frozenlake[sb3]"),
+        ("ppo", "torch", "mapf-frozenlake[rllib]"),
+        ("grpo", "envtuning.nowhere", "trainee kind 'grpo': no"),
+        ("own:Class", "torch", "trainee kind 'own:Class': no"),
+    ],
+)
+def test_a_kind_whose_packages_are_absent_says_which_extra_brings_them(monkeypatch, kind, missing, said):
+    def absent(place):
+        raise ImportError("no", name=missing)
+
+    monkeypatch.setattr(trainees, "object_at", absent)
+    with pytest.raises(UnknownTrainee) as refused:
+        factory_of(kind)
+    assert said in str(refused.value)

@@ -1,0 +1,102 @@
+"""What training saw: replies are counted by slice and by how they failed, and paid as they were judged."""
+
+import numpy as np
+import pytest
+
+import mapf_frozenlake as mfl
+from envtuning.trainees.language.outcomes import Outcomes, named
+from mapf_frozenlake.types import FailureKind
+from tests.lazily import needed
+
+needed("trl", extra="grpo")
+
+END = 7
+
+
+@pytest.fixture
+def outcomes():
+    return Outcomes(frozenset({END}))
+
+
+def test_a_failed_reply_that_was_cut_failed_for_that():
+    assert named(None, True) is None
+    assert named(FailureKind.HOLE, False) == "hole"
+    assert named(FailureKind.PARSE_ERROR, True) == "truncated"
+
+
+def test_replies_are_counted_by_slice_and_failure(outcomes):
+    for name, failure in [
+        ("4", None),
+        ("4", "hole"),
+        ("3", None),
+        ("4", "hole"),
+        ("4", "parse_error"),
+        ("3", "truncated"),
+    ]:
+        outcomes.count(name, failure)
+    assert outcomes.replies == 6
+    assert outcomes.metrics() == {"success_rate": 2 / 6, "parse_error_rate": 1 / 6, "truncated_rate": 1 / 6}
+    three, four = outcomes.results()
+    assert (three.name, three.episodes, three.metrics, three.failures) == (
+        "3",
+        2,
+        {"valid_rate": 0.5},
+        {"truncated": 1},
+    )
+    assert (four.name, four.episodes, four.metrics) == ("4", 4, {"valid_rate": 0.25})
+    assert list(four.failures.items()) == [("hole", 2), ("parse_error", 1)]
+
+
+def test_played_conversations_are_paid_as_their_environment_judged_them(outcomes):
+    rows = [{"slice": 3}, {"slice": 4}]
+    assert outcomes(["a", "b"], rows, [[1], []], paid=[0.5, 1.0], failure=["hole", None]) == [0.5, 1.0]
+    assert outcomes(["a", "b"], rows, [[1], []], paid=[0.25, 0.0], failure=[None, None]) == [0.25, 0.0]
+    assert outcomes.rewards == [0.5, 1.0, 0.25, 0.0]
+    assert outcomes.slices["3"].failures == {"hole": 1}
+    taken = outcomes.take()
+    assert (taken.replies, taken.rewards, taken.eos) == (4, [0.5, 1.0, 0.25, 0.0], {END})
+    assert (outcomes.replies, outcomes.rewards, outcomes.metrics()) == (0, [], {})
+
+
+def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcomes):
+    from envtuning.trainees.language.rows import rows_of
+
+    [row] = rows_of(mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="sparse"), 1, 0, style="paper")
+    replies = [[{"role": "assistant", "content": "what?"}]] * 3
+    paid = outcomes(replies, [row["metadata"]] * 3, [[1, END], [END, 1], []])
+    assert len(paid) == 3
+    assert len(set(np.round(paid, 6))) == 1
+    assert outcomes.metrics() == {"success_rate": 0.0, "parse_error_rate": 1 / 3, "truncated_rate": 2 / 3}
+
+
+def test_another_function_pays_what_it_will_while_failures_are_counted_as_before():
+    asked = {}
+
+    def pays(*, completions, metadata, completion_ids, **columns):
+        asked.update(columns, completions=completions, ids=completion_ids)
+        return [5.0]
+
+    outcomes = Outcomes(frozenset({END}), pays)
+    assert outcomes(["a"], [{"slice": 3}], [[END]], paid=[0.0], failure=["hole"], extra=1) == [5.0]
+    assert asked == {"extra": 1, "completions": ["a"], "ids": [[END]]}
+    assert (outcomes.rewards, outcomes.metrics()["success_rate"]) == ([5.0], 0.0)
+    assert outcomes.take().pays is pays
+
+
+def test_the_counts_of_all_processes_are_added_up(outcomes, monkeypatch):
+    import accelerate.utils
+
+    outcomes.count("3", None)
+    outcomes.rewards = [1.0]
+    other = Outcomes(frozenset({END}))
+    for name, failure in [("3", "hole"), ("4", None), ("4", "hole")]:
+        other.count(name, failure)
+    other.rewards = [0.0, 1.0, 0.5]
+    monkeypatch.setattr(accelerate.utils, "gather_object", lambda mine: [*mine, (other.slices, other.rewards)])
+    whole = outcomes.of_all_processes()
+    assert whole.rewards == [1.0, 0.0, 1.0, 0.5]
+    assert [(row.name, row.episodes, row.metrics["valid_rate"], row.failures) for row in whole.results()] == [
+        ("3", 2, 0.5, {"hole": 1}),
+        ("4", 2, 0.5, {"hole": 1}),
+    ]
+    assert outcomes.replies == 1

@@ -1,0 +1,100 @@
+"""A config in a few words, and a world's own words: what tables and prompts show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pydantic import BaseModel, Field
+
+from envtuning.worlds import make_world
+from envtuning.worlds.lakes.world import even_shares
+from envtuning.worlds.world import About, World, summary_of
+from mapf_frozenlake import LakeConfig
+from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.types import Instance
+
+LAKES = make_world("lakes")
+
+
+class Piece(BaseModel):
+    share: float = Field(1.0, ge=0, le=1)
+    wind_speed: float = Field(0.25, ge=0, le=1)
+    gusts: int = Field(3, ge=0, le=9)
+    note: str = "calm"
+
+
+class Sliced(BaseModel):
+    slices: dict[str, Piece] = Field(
+        default_factory=lambda: {"sea": Piece(), "lake": Piece(share=0.25), "pond": Piece(share=0)}
+    )
+
+
+class Whole(BaseModel):
+    wind_speed: float = Field(0.12345, ge=0, le=1)
+    free: float = 3.0
+    depth: int = Field(7, ge=1, le=9)
+
+
+ABOUT = About(name="seas", environment="Water.", slice_label="the {0}", objective="b", rates={"a": "A", "b": "B"})
+
+
+def test_a_config_is_told_by_its_slices_in_use_or_by_its_numbers():
+    assert summary_of(Sliced(), ABOUT) == [
+        "the lake 20%, wind speed 0.25, gusts 3",
+        "the sea 80%, wind speed 0.25, gusts 3",
+    ]
+    assert summary_of(Whole(), ABOUT) == ["wind_speed 0.123", "depth 7"]
+
+
+def test_the_objective_is_the_first_heading():
+    assert list(ABOUT.headings.items()) == [("b", "B"), ("a", "A")]
+    assert ABOUT.label("sea") == "the sea"
+    assert (ABOUT.case, ABOUT.unit) == ("case", "env_steps")
+
+
+def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
+    class Seas(World):
+        about, config_type = ABOUT, Sliced
+
+        def draw(self, *_, **__): ...
+
+        def load(self, path): ...
+
+        def play(self, *_, **__): ...
+
+    world = Seas()
+    assert world.slices(Sliced()) == pytest.approx({"lake": 0.2, "sea": 0.8})
+    assert world.slices(Whole()) == {"all": 1.0}
+    assert world.summary(Sliced().model_dump()) == summary_of(Sliced(), ABOUT)
+    assert world.validated_as("target", "config") == "target"
+    assert (world.room([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
+    assert world.film([], None) is None
+    for asked, said in ((world.features, "says no features"), (world.make_env, "makes no training environments")):
+        with pytest.raises(NotImplementedError, match=f"the world 'seas' {said}"):
+            asked([]) if asked == world.features else asked(None, exclude=(), room={}, seed=0)
+
+
+def test_lakes_are_told_by_size_in_order_with_holes_and_waits():
+    slices = {
+        "10": {"share": 1.0, "hole_ratio": 0.25, "wait_ratio": 0.5},
+        "9": {"share": 3.0, "hole_ratio": 1.0, "wait_ratio": None},
+        "4": {"share": 0.0, "hole_ratio": 0.1, "wait_ratio": None},
+    }
+    assert LAKES.summary({"slices": slices}) == ["9×9 75%, holes 1.00", "10×10 25%, holes .25, waits .50"]
+    assert LAKES.summary({"slices": {"4": slices["4"]}}) == []
+
+
+def test_a_held_out_set_has_as_much_of_each_size_in_use():
+    config = LakeConfig.model_validate({"slices": {3: {"share": 0.9}, 4: {"share": 0.1}, 5: {"share": 0.0}}})
+    assert {size: piece.share for size, piece in even_shares(config).slices.items()} == {3: 1.0, 4: 1.0, 5: 0.0}
+
+
+def test_features_are_where_a_board_lies_in_the_range_that_engineers_are_shown():
+    lone = Instance(np.eye(4, dtype=bool), starts=[(0, 1)], goals=[(3, 2)])  # 4 of 14 cells beside its own are holes
+    pair = Instance(np.zeros((10, 10), bool), starts=[(0, 0), (5, 0)], goals=[(9, 9), (5, 1)])
+    full = Instance(np.ones((3, 3), bool) & ~np.eye(3, dtype=bool), starts=[(0, 0)], goals=[(2, 2)])
+    for board, row in ((lone, [1 / 7, 4 / 14 / 0.5, 0, 0.4]), (pair, [1.0, 0.0, 1, 0.95]), (full, [0, 1.0, 0, 0.4])):
+        cases = replace(InstanceSet.from_instances([board]), needs_wait=np.array([int(row[2]) or -1], np.int8))
+        assert LAKES.features(cases)[0] == pytest.approx(row)
