@@ -151,8 +151,8 @@ def test_what_info_says_is_the_verdict_else_the_last_reward_of_who_ended():
 
 
 def test_seeds_of_training_and_of_held_out_cases_are_halves_of_31_bits():
-    assert TRAINING_SEEDS == range(2**30)
-    assert HELD_OUT_SEEDS == range(2**30, 2**31)
+    assert range(2**30) == TRAINING_SEEDS
+    assert range(2**30, 2**31) == HELD_OUT_SEEDS
     held_out = WORLD.draw(Config(), 20, seed=1, purpose="test", exclude=())
     assert all(case.seed in HELD_OUT_SEEDS and case.fingerprint == f"seed {case.seed}" for case in held_out)
     probe = WORLD.draw(Config(), 20, seed=1, purpose="probe", exclude=(held_out,))
