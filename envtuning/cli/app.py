@@ -33,7 +33,7 @@ console = make_console()
 
 def print_version(asked: bool) -> None:
     if asked:
-        console.print(f"envtuning {version('mapf-frozenlake')}", highlight=False)
+        console.print(f"envtuning {version('mapf-frozenlake')}")
         raise typer.Exit
 
 

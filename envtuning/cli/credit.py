@@ -24,8 +24,6 @@ def credit(
     with errors_in_one_sentence(), trusting(trust):
         run = RunFolder(folder)
         raise_unless_whole(run)
-        found = crediting.credit(
-            run, stage, seeds=seeds, per_slice=cases, ended=lambda line: console.print(line, highlight=False)
-        )
+        found = crediting.credit(run, stage, seeds=seeds, per_slice=cases, ended=lambda line: console.print(line))
         console.print(crediting.table(found))
-        console.print(f"figures: {crediting.write(found, run)}", highlight=False)
+        console.print(f"figures: {crediting.write(found, run)}")

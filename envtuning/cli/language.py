@@ -44,7 +44,7 @@ def pretrain(
                 seed=seed,
                 progress=lambda done, of, loss: status.update(f"taught {done:,} of {of:,}, loss {loss:.3f}"),
             )
-        console.print(f"model: {made}", highlight=False)
+        console.print(f"model: {made}")
 
 
 @app.command()
@@ -78,6 +78,6 @@ def evaluate(
                 max_total_tokens=max_total_tokens,
                 progress=lambda done, of: status.update(f"{done:,} of {of:,} boards answered"),
             )
-        console.print(str(table), highlight=False, markup=False)
+        console.print(str(table))
         cost = "unknown" if meter.cost is None else f"${meter.cost:.2f}"
         console.print(f"asked now: {meter.questions:,} questions, {meter.tokens:,} tokens, cost {cost}; replies: {out}")

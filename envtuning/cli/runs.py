@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -97,7 +96,7 @@ def compare(
             raise SpecError(f"compare {file} --preset {preset}: name one of them")
         what = file or preset or "engineer"
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
-        said = partial(console.print, highlight=False)
+        said = console.print
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         result = comparing.compare(
             spec,
@@ -110,7 +109,7 @@ def compare(
             ended=lambda job: said(f"finished {job.folder}"),
         )
         console.print(comparing.table(result))
-        console.print(f"figures: {comparing.write(result, out)}", highlight=False)
+        console.print(f"figures: {comparing.write(result, out)}")
         console.print(f"`envtuning report {out}` puts all runs on one page")
 
 
@@ -123,7 +122,7 @@ def presets(
         if name is not None:
             if name not in preset_names():
                 raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
-            console.print(preset_text(name), highlight=False, markup=False, end="")
+            console.print(preset_text(name), end="")
             return
         listing = Table(box=None)
         for heading in ("preset", "stages", "budget", "what it is"):
@@ -143,4 +142,4 @@ def run_and_report(one: RunFolder, observers: list[str] | None = None) -> None:
     else:
         loop.continue_run(one, heard_by)
     console.print(summary(one))
-    console.print(f"report page: {write_page([one.path], one.path / 'report.html')}", highlight=False)
+    console.print(f"report page: {write_page([one.path], one.path / 'report.html')}")

@@ -55,7 +55,7 @@ def report(
         runs = opened(folders)
         folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
         page = write_page([one.path for one in runs], out or folder / "report.html")
-        console.print(f"report: {page}", highlight=False)
+        console.print(f"report: {page}")
 
 
 @app.command()
@@ -68,7 +68,7 @@ def tensorboard(
     with errors_in_one_sentence(), trusting(trust):
         files = [EventFiles(one) for one in opened(folders)]
         for each in files:
-            console.print(f"event files: {each.catch_up()}", highlight=False)
+            console.print(f"event files: {each.catch_up()}")
         while watch and any(atomic.is_locked(each.run.path) for each in files):
             time.sleep(2)
             for each in files:
@@ -93,7 +93,7 @@ def replay(
         if out is not None:
             with atomic.storage_errors(out):
                 film.save(out, seconds)
-            console.print(f"{out}: {film.title}", highlight=False)
+            console.print(f"{out}: {film.title}")
             return
         show_film(film.frames, seconds)
         console.print(f"stage {stage}, {film.title}")
@@ -144,7 +144,7 @@ def find_film(one: RunFolder, stage: int, case: int | None) -> Film:
 def show_film(pictures: Sequence[str], seconds: float) -> None:
     """One picture over the other on a terminal, one below the other elsewhere."""
     if not console.is_terminal:
-        console.print("\n\n".join(Text.from_ansi(picture).plain for picture in pictures), markup=False, highlight=False)
+        console.print(Text("\n\n".join(Text.from_ansi(picture).plain for picture in pictures)))
         return
     with Live(console=console, auto_refresh=False) as live:
         for picture in pictures:

@@ -30,7 +30,8 @@ def make_console() -> Console:
     Square brackets are themselves, not markup, and control characters are written out: engineers, files and error messages
     write what they like.
     """
-    return TextConsole(soft_wrap=True, markup=False, emoji=False, width=None if sys.stdout.isatty() else LOG_WIDTH)
+    width = None if sys.stdout.isatty() else LOG_WIDTH
+    return TextConsole(soft_wrap=True, markup=False, emoji=False, highlight=False, width=width)
 
 
 def print_error(kind: str, message: str) -> None:
@@ -190,7 +191,8 @@ def summary(run: RunFolder) -> Group:
     incidents = run.incidents()
     if incidents:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
-        parts.append(Panel(lines, title="what went wrong and was survived", title_align="left", expand=False))
+        whole = Text(lines, no_wrap=False, overflow="fold")  # or a console that breaks no line would cut them off
+        parts.append(Panel(whole, title="what went wrong and was survived", title_align="left", expand=False))
     return Group(*parts)
 
 
@@ -225,7 +227,7 @@ class ConsoleObserver(Observer):
 
     def run_began(self, run: RunFolder) -> None:
         self.run = run
-        self.console.print(f"run in {run.path}", style="bold", highlight=False)
+        self.console.print(f"run in {run.path}", style="bold")
         task = next_task(run)
         if isinstance(task, Train) and (spent := spent_so_far(run.stage(task.stage))):
             unit = in_words(run.spec.unit)

@@ -59,7 +59,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
     "envtuning/atlas": ("tests/atlas",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
-    "envtuning/cli": ("tests/envtuning/test_cli.py", "tests/envtuning/test_hostile_files.py"),
+    "envtuning/cli": (
+        "tests/envtuning/test_commands.py",
+        "tests/envtuning/test_cli.py",
+        "tests/envtuning/test_hostile_files.py",
+    ),
     "envtuning/loop": (
         "tests/envtuning/test_transitions.py",
         "tests/envtuning/test_fading.py",
@@ -89,7 +93,16 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/loop/__init__.py": ("tests/project/test_moved.py",),
     "envtuning/curriculum": ("tests/envtuning/test_wrappers.py", "tests/language/test_trl_doors.py"),
-    "envtuning/show": ("tests/envtuning/test_cli.py", "tests/page", "tests/envtuning/test_tensorboard.py"),
+    "envtuning/show": (
+        "tests/envtuning/test_console.py",
+        "tests/page",
+        "tests/envtuning/test_tensorboard.py",
+        "tests/envtuning/test_cli.py",
+    ),
+    "envtuning/show/page": ("tests/page", "tests/envtuning/test_cli.py"),
+    "envtuning/extras.py": ("tests/envtuning/test_cli.py",),
+    "envtuning/__main__.py": ("tests/project/test_base_help.py", "tests/envtuning/test_cli.py"),
+    "envtuning/__init__.py": ("tests/project/test_moved.py", "tests/project/test_imports.py"),
     "envtuning/studies": (
         "tests/envtuning/test_statistics.py",
         "tests/envtuning/test_compare.py",

@@ -1,0 +1,300 @@
+"""What the terminal prints of a run, word for word: while it goes, when it was interrupted, and at its end."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from engineers import Proposal
+from engineers.proposal import Change, Usage
+from engineers.report import SliceResult
+from envtuning.loop import run as loop
+from envtuning.loop.observer import Progress
+from envtuning.runs import atomic
+from envtuning.runs.folder import RunFolder, TestRecord
+from envtuning.show import console as shown
+from envtuning.worlds.world import About
+from tests.envtuning.counting_runs import spec_of
+from tests.envtuning.counting_world import CountConfig, CountTrainee
+
+PLAIN = """run in RUN
+stage 0 warm up (config by the file; 1,000 env steps): level 0.5; hint 0
+        100 env steps  success_rate 0.020 grad_norm 1.000
+        200 env steps  success_rate 0.040 grad_norm 1.000
+        400 env steps  success_rate 0.080 grad_norm 1.000
+        600 env steps  success_rate 0.120 grad_norm 1.000
+  validation: success 10.0%
+        770 env steps  success_rate 0.140 grad_norm 1.000
+        970 env steps  success_rate 0.180 grad_norm 1.000
+  validation: success 10.0%
+  ended: the budget of 1,000 env steps is spent; 1,091 env steps, 12 s
+asking fixed …
+  level: 0.5 → 0.25  (too [hard])
+  name: a → b
+stage 1 (config by fixed; 909 env steps): level 0.25; hint 0
+        100 env steps  success_rate 0.206 grad_norm 1.000
+        200 env steps  success_rate 0.226 grad_norm 1.000
+        300 env steps  success_rate 0.246 grad_norm 1.000
+        400 env steps  success_rate 0.266 grad_norm 1.000
+        500 env steps  success_rate 0.286 grad_norm 1.000
+        600 env steps  success_rate 0.306 grad_norm 1.000
+  validation: success 30.0%
+        770 env steps  success_rate 0.326 grad_norm 1.000
+  validation: success 30.0%
+  ended: the budget of 909 env steps is spent; 920 env steps, 12 s
+"""
+
+SUMMARY = """run: [b]none[/b] :warning:
+
+ stage      data        env steps  success  all
+ ───────────────────────────────────────────────
+ 0 warm up  level 0.5       1,091    10.0%  10%
+            hint 0
+ 1 fixed    level 0.25        920    30.0%  30%
+            hint 0
+ 2 fixed    level 0.25      1,000    50.0%  50%
+            hint 0
+
+test suite: cases that nobody saw before, 95 % intervals
+
+ slice  cases  success, stage 0  success, stage 2
+ ─────────────────────────────────────────────────
+   all      5    0.0% [0%, 43%]    0.0% [0%, 43%]
+
+success on 5 unseen cases: 0.0% after the first stage, 0.0% after the last
+engineer fixed: 1 proposal, 1,234 tokens, cost $0.5000
+"""
+
+
+def trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+class Trainee(CountTrainee):
+    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        def tell(metrics: dict[str, float]) -> None:
+            on_iteration(metrics | {"grad_norm": 1.0, "success_rate": self.steps / 5000, "other": 1.0})
+
+        return super().train(config, budget, seed=seed, on_iteration=tell)
+
+
+class Engineer:
+    """Turns two knobs after the first stage and fails after the second."""
+
+    def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal:
+        if report.stage:
+            raise ValueError("no idea, and one so long that it is broken over two lines of the panel that tells it")
+        reasons = [Change(path="level", old=0.5, new=0.25, reason="too [hard]"), Change(path="name", old="a", new="b")]
+        usage = Usage(attempts=2, prompt_tokens=1000, completion_tokens=234, cost=0.5)
+        return Proposal(config=CountConfig(level=0.25), reasons=reasons, usage=usage)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch) -> RunFolder:
+    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: Engineer())
+    monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: Trainee(**arguments))
+    clock = iter(range(0, 10_000, 12))
+    monkeypatch.setattr("envtuning.loop.stage.time.monotonic", lambda: float(next(clock)))
+    stages = [{"name": "warm up"}, {}, {}]
+    return loop.create(tmp_path / "run", spec_of(*stages, validate_every=600, description="[b]none[/b] :warning:"))
+
+
+def test_a_run_is_told_as_it_goes_and_summed_up_at_its_end(run, capsys):
+    console = shown.make_console()
+    observer = shown.ConsoleObserver(console)
+    loop.continue_run(run, observer)
+    told = trimmed(capsys.readouterr().out).replace(str(run.path), "RUN")
+    assert told[: len(PLAIN)] == PLAIN, told
+    failed = "  engineer_failed: fixed failed (ValueError: no idea, and one so long that it is broken over two lines of the panel that"
+    assert failed in told  # in one line
+    assert told.endswith("opening the test suite: 5 cases\n")
+    console.print(shown.summary(run))
+    summary = trimmed(capsys.readouterr().out)
+    assert summary[: len(SUMMARY)] == SUMMARY
+    panel = summary[len(SUMMARY) :].splitlines()
+    assert panel[0].startswith("╭─ what went wrong and was survived ─")
+    inside = " ".join(line.strip("│ ") for line in panel[1:-1])
+    assert inside == f"stage 1, engineer_failed: {run.incidents()[0].message}"  # to its end
+    assert {len(line) for line in panel} == {shown.LOG_WIDTH}
+
+
+def test_what_was_not_begun_yet_is_told_with_its_budget(run, capsys):
+    shown.make_console().print(shown.summary(run))
+    assert (
+        trimmed(capsys.readouterr().out)
+        == """run: [b]none[/b] :warning:
+
+ stage      data             env steps  success  all
+ ────────────────────────────────────────────────────
+ 0 warm up                   – / 1,000
+ 1                           – / 1,000
+ 2                           – / 1,000
+
+engineer fixed: 0 proposals, 0 tokens, cost $0.0000
+"""
+    )
+
+
+def test_an_unfinished_stage_has_a_bar_and_is_said_when_it_goes_on(run, capsys):
+    loop.continue_run(run, stages=1)
+    stage = run.stage(1)
+    stage.path.mkdir(exist_ok=True)
+    stage.config_file.write_text(run.stage(0).config_file.read_text().replace('"default"', '"fixed"'))
+    (run.path / "checksums.json").unlink()
+    console = shown.make_console()
+    lines = [
+        {"kind": "iteration", "spent": 100},
+        {"kind": "iteration", "spent": 250},
+        {"kind": "incident", "message": ""},
+    ]
+    for count, bar in ((0, "─" * 20 + "\n  hint 0 0 / 1,000"), (3, "━" * 5 + "─" * 15)):
+        atomic.write_lines(stage.metrics_file, lines[:count])
+        console.print(shown.run_table(run))
+        told = capsys.readouterr().out
+        assert " ".join(told.split()).count(" ".join(bar.split())) == 1
+        shown.ConsoleObserver(console).run_began(run)
+        began = capsys.readouterr().out.splitlines()
+        assert began == [f"run in {run.path}"] + (
+            ["stage 1 was interrupted after 250 env steps: from its last checkpoint again"] if count else []
+        )
+    assert shown.bar(stage, 200).plain == "━" * 20 + "\n250 / 200"  # it may overspend
+
+
+def test_on_a_terminal_the_running_stage_has_a_bar_and_names_stand_out(run):
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    observer = shown.ConsoleObserver(console)
+    assert observer.status is not None
+    heard: list[str] = []
+    observer.status = SimpleNamespace(
+        start=lambda: heard.append("start"), stop=lambda: heard.append("stop"), update=heard.append
+    )
+    loop.continue_run(run, observer, stages=2)
+    assert heard[:2] == [
+        "start",
+        f"{'━' * 3}[dim]{'━' * 27}[/]  10%         100 env steps  success_rate 0.020 grad_norm 1.000",
+    ]
+    assert [word for word in heard if word in ("start", "stop")] == ["start", "stop", "start", "stop", "stop"]
+    told = console.file.getvalue()
+    assert "grad_norm 1.000" not in told  # the bar tells it
+    assert "\x1b[1mstage 0\x1b[0m warm up" in told
+    assert "\x1b[1mfixed\x1b[0m" in told
+    assert told.startswith("\x1b[1mrun in ")
+    observer.progressed(Progress(0, 10, 0, "env_steps", {}))  # a stage that has nothing to spend
+    assert heard[-1] == f"{'━' * 30}[dim][/] 100%          10 env steps  "
+
+
+def test_what_went_wrong_and_what_is_not_done_yet_look_it(run):
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    console.print(shown.run_table(run))
+    told = console.file.getvalue()
+    assert "\x1b[1mrun: " in told
+    assert "\x1b[2m" in told
+    shown.ConsoleObserver(console).went_wrong(SimpleNamespace(kind="other", message="odd"))
+    assert "\x1b[33m  other:\x1b[0m odd" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (SimpleNamespace(proposal=SimpleNamespace(reasons=[])), "  nothing is changed\n"),
+        (SimpleNamespace(proposal=None), ""),  # it failed, which is told as what went wrong
+        (SimpleNamespace(proposal=Proposal(config=CountConfig(), reasons=[Change(path="x", old=2 / 3, new=True)])),
+         "  x: 0.667 → True\n"),
+    ],
+)  # fmt: skip
+def test_an_answer_is_told_knob_by_knob(answer, told, capsys):
+    shown.ConsoleObserver(shown.make_console()).engineer_answered(None, answer)
+    assert capsys.readouterr().out == told
+
+
+def test_a_stage_whose_config_is_not_there_yet_is_told_without(run, capsys):
+    observer = shown.ConsoleObserver(shown.make_console())
+    observer.run = run
+    observer.stage_began(run.stage(0), -5)
+    assert capsys.readouterr().out == "stage 0 (config by ?; 0 env steps): \n"
+
+
+def rows(rate: float) -> list[SliceResult]:
+    return [
+        SliceResult(name="3", episodes=4, metrics={"a": rate, "b": 0.25}),
+        SliceResult(name="10", episodes=8, metrics={"b": 0.5}),
+    ]
+
+
+def test_slices_of_a_test_are_rows_and_their_sum_the_last(capsys):
+    about = About(
+        name="x", environment="", objective="a", rates={"a": "good", "b": "best"}, case="board", slice_label="{0}×{0}"
+    )
+    record = TestRecord(first=rows(0.5), last=rows(1.0))
+    run = SimpleNamespace(test=record, world=SimpleNamespace(about=about), done_stages=[1, 2, 3])
+    console = shown.make_console()
+    console.print(shown.test_table(run))
+    console.print(shown.gain_line(run))
+    assert (
+        trimmed(capsys.readouterr().out)
+        == """test suite: boards that nobody saw before, 95 % intervals
+
+ slice  boards     good, stage 0       good, stage 2              best
+ ──────────────────────────────────────────────────────────────────────
+   3×3       4  50.0% [15%, 85%]  100.0% [51%, 100%]             25.0%
+ 10×10       8                 –                   –             50.0%
+
+   all      12   16.7% [5%, 45%]    33.3% [14%, 61%]  41.7% [19%, 68%]
+
+good on 12 unseen boards: 16.7% after the first stage, 33.3% after the last
+"""
+    )
+    bold = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
+    bold.print(shown.test_table(run))
+    assert "\x1b[1m41.7% [19%, 68%]" in bold.file.getvalue()
+    run.test = None
+    assert (shown.test_table(run), shown.gain_line(run)) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (shown.percent(None), "–"), (shown.percent(0.126), "13%"), (shown.percent(0.1264, 1), "12.6%"),
+        (shown.counted(1, "case"), "1 case"), (shown.counted(0, "case"), "0 cases"), (shown.counted(1234, "case"), "1,234 cases"),
+        (shown.in_words("env_steps"), "env steps"), (shown.rate_with_interval(0.5, 4), "50.0% [15%, 85%]"),
+    ],
+)  # fmt: skip
+def test_numbers_in_words(given, said):
+    assert given == said
+
+
+def test_a_cost_that_nobody_knows_is_said(run, monkeypatch):
+    monkeypatch.setattr(RunFolder, "usage", lambda run: Usage(cost=None))
+    assert shown.usage_line(run) == "engineer fixed: 0 proposals, 0 tokens, cost unknown"
+
+
+def test_without_an_engineer_nothing_is_told_of_one(tmp_path, capsys):
+    run = loop.create(tmp_path / "run", spec_of({}, {"config": CountConfig()}))
+    shown.make_console().print(shown.summary(run))
+    assert "engineer" not in capsys.readouterr().out
+
+
+def test_a_page_in_a_notebook_has_the_same_words_without_colours(run):
+    html = shown.as_html(run)
+    assert "[b]none[/b] :warning:" in html
+    assert "$0.0000" in html
+    assert " color: " not in html
+    assert html.startswith('<pre style="line-height:1.2;overflow-x:auto"><span style="font-weight: bold">')
+
+
+def test_an_error_is_one_line_on_the_error_stream(capsys):
+    shown.print_error("error", "[x] " + "y" * 300)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"error: [x] {'y' * 300}\n")
+
+
+@pytest.mark.parametrize(("terminal", "width"), [(False, 120), (True, None)])
+def test_a_log_is_not_taken_for_80_columns_and_a_terminal_for_what_it_is(monkeypatch, terminal, width):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    console = shown.make_console()
+    assert console._width == width
+    assert console.soft_wrap
