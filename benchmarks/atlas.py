@@ -366,7 +366,9 @@ def do_real(arguments: argparse.Namespace) -> None:
     chosen = arguments.engineers.split(";") if arguments.engineers else list(ROSTER)
     arms, out = real_arms(spec, chosen), arguments.out / spec.name
     seeds = parse_seeds(arguments.seeds + ",") if arguments.seeds else list(spec.seeds)
-    execute(arms, seeds, out, jobs=arguments.jobs, ended=lambda job: console.print(f"finished {job.folder}"))
+    execute(
+        arms, seeds, out, jobs=arguments.jobs, ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})")
+    )
     record(f"atlas_{spec.name}_real", {"success": real_success(arms, list(spec.seeds), out)})
 
 

@@ -16,6 +16,7 @@ from benchmarks.study_figure import draw
 from envtuning.cli import parse_seeds
 from envtuning.show.console import make_console
 from envtuning.studies.outcomes import finished
+from envtuning.studies.pace import Pace
 from envtuning.studies.preregistered import StudySpec, load_study
 from envtuning.studies.study import Job, execute, is_done, plan
 from envtuning.studies.summary import as_json, markdown, summarise
@@ -49,9 +50,9 @@ def main() -> None:
         if any(not is_done(job) for job in plan(wanted, seeds, out)):
             remember_commit(out, here)
 
-        def ended(job: Job) -> None:
+        def ended(job: Job, pace: Pace) -> None:
             remember_commit(out, here, job.folder.relative_to(out).as_posix())
-            console.print(f"finished {job.folder}")
+            console.print(f"finished {job.folder} ({pace})")
 
         execute(wanted, seeds, out, jobs=arguments.jobs, ended=ended)
     written = store(study, out) if named.exists() else write_up(study, out, out)[0]

@@ -24,6 +24,8 @@ def credit(
     with errors_in_one_sentence(), trusting(trust):
         run = RunFolder(folder)
         raise_unless_whole(run)
-        found = crediting.credit(run, stage, seeds=seeds, per_slice=cases, ended=lambda line: console.print(line))
+        found = crediting.credit(
+            run, stage, seeds=seeds, per_slice=cases, ended=lambda line, pace: console.print(f"{line} ({pace})")
+        )
         console.print(crediting.table(found))
         console.print(f"figures: {crediting.write(found, run)}")

@@ -106,7 +106,7 @@ def compare(
             ConsoleObserver(console) if jobs == 1 else None,
             jobs,
             began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
-            ended=lambda job: said(f"finished {job.folder}"),
+            ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
         )
         console.print(comparing.table(result))
         console.print(f"figures: {comparing.write(result, out)}")

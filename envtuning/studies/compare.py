@@ -20,6 +20,7 @@ from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.show.console import counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import fallbacks
+from envtuning.studies.pace import Pace
 from envtuning.studies.study import Arms, Job, execute, folder_name
 from envtuning.trainees import raise_unless_makeable
 from envtuning.worlds.episodes import pooled
@@ -80,7 +81,7 @@ def compare(
     observer: Observer | None = None,
     jobs: int = 1,
     began: Callable[[Job], None] = lambda job: None,
-    ended: Callable[[Job], None] = lambda job: None,
+    ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> Comparison:
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})

@@ -22,6 +22,7 @@ from envtuning.runs.folder import RunError, RunFolder
 from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table
 from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.pace import Pace
 from envtuning.trainees import make_trainee, unit_for
 from envtuning.worlds.world import InfeasibleConfig
 
@@ -94,7 +95,7 @@ def credit(
     *,
     seeds: int = FEWEST_SEEDS,
     per_slice: int = PER_SLICE,
-    ended: Callable[[str], None] = lambda line: None,
+    ended: Callable[[str, Pace], None] = lambda line, pace: None,
 ) -> Credit:
     """Of the proposal that stage ``number`` was trained on. What was trained before a kill is not trained again."""
     keep, proposal = both(run, number)
@@ -110,10 +111,15 @@ def credit(
             arms.pop(group.name, None)
             refused[group.name] = str(error)
     bench = _Bench(run, number, list(arms.values()), per_slice)
+    unknown = bench.unknown(arms, seeds)
+    pace = Pace(len(unknown))
     try:
-        found = {name: [bench.success(name, arms[name], seed, ended) for seed in range(seeds)] for name in arms}
+        for name, seed in unknown:
+            value = bench.train(name, arms[name], seed)
+            ended(f"{name}, seed {seed}: {value:.3f}", pace.step())
     finally:
         bench.close()
+    found = {name: [bench.success(config, seed) for seed in range(seeds)] for name, config in arms.items()}
     return _credit(bench, found, groups, refused)
 
 
@@ -158,22 +164,32 @@ class _Bench:
             _key(line): line["success"] for line in (atomic.read_lines(self.file) if self.file.exists() else ())
         }
 
-    def success(self, arm: str, config: Any, seed: int, ended: Callable[[str], None]) -> float:
-        """Of this arm after the stage, on cases that nothing was trained on."""
-        line = {"arm": arm, "seed": seed, "config": config.model_dump(mode="json"), "per_slice": self.per_slice}
-        if _key(line) not in self.known:
-            self.trainee.load(self.run.stage(self.number - 1).checkpoint)
-            self.trainee.train(config, self.amount, seed=derive(self.run.spec.seed, "credit", self.number, seed))
-            spec = self.run.spec
-            episodes = self.run.world.play(
-                self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
-            )
-            objective = self.run.world.about.objective
-            value = float(np.mean([episode.metrics[objective] for episode in episodes]))
-            atomic.append_line(self.file, line | {"success": value})
-            self.known[_key(line)] = value
-            ended(f"{arm}, seed {seed}: {value:.3f}")
-        return self.known[_key(line)]
+    def unknown(self, arms: Mapping[str, Any], seeds: int) -> list[tuple[str, int]]:
+        """What has not been trained yet, by arm and seed; arms that train on the same config share it."""
+        todo = {_key(self._line(config, seed)): (arm, seed) for arm, config in arms.items() for seed in range(seeds)}
+        return [job for key, job in todo.items() if key not in self.known]
+
+    def success(self, config: Any, seed: int) -> float:
+        """After the stage was trained on this config, on cases that nothing was trained on."""
+        return self.known[_key(self._line(config, seed))]
+
+    def train(self, arm: str, config: Any, seed: int) -> float:
+        """The stage once more, on this config; its success is remembered."""
+        self.trainee.load(self.run.stage(self.number - 1).checkpoint)
+        self.trainee.train(config, self.amount, seed=derive(self.run.spec.seed, "credit", self.number, seed))
+        spec = self.run.spec
+        episodes = self.run.world.play(
+            self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
+        )
+        objective = self.run.world.about.objective
+        value = float(np.mean([episode.metrics[objective] for episode in episodes]))
+        line = self._line(config, seed)
+        atomic.append_line(self.file, {"arm": arm} | line | {"success": value})
+        self.known[_key(line)] = value
+        return value
+
+    def _line(self, config: Any, seed: int) -> dict[str, Any]:
+        return {"seed": seed, "config": config.model_dump(mode="json"), "per_slice": self.per_slice}
 
     def close(self) -> None:
         self.trainee.close()

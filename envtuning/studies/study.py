@@ -24,6 +24,7 @@ from envtuning.loop.observer import Observer
 from envtuning.runs import atomic, checked
 from envtuning.runs.folder import RunFolder, next_task, runs_below
 from envtuning.runs.spec import RunSpec
+from envtuning.studies.pace import Pace
 
 FIRST_STAGE = "first-stage"  # the folders of what is shared; beside them one for each arm
 
@@ -60,19 +61,20 @@ def execute(
     jobs: int = 1,
     observer: Observer | None = None,
     began: Callable[[Job], None] = lambda job: None,
-    ended: Callable[[Job], None] = lambda job: None,
+    ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> None:
     """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired.
 
     ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``began`` and ``ended``
-    hear of every job's beginning and end.
+    hear of every job's beginning and end, ``ended`` also of how many are done.
     """
     waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
+    pace = Pace(len(waiting))
     if jobs == 1:
         for job in waiting:
             began(job)
             do(job, observer)
-            ended(job)
+            ended(job, pace.step())
         return
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=_begin_process, initargs=(trusted(),)) as pool:
@@ -86,7 +88,7 @@ def execute(
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
                     job = running.pop(done)
                     done.result()
-                    ended(job)
+                    ended(job, pace.step())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -75,10 +75,16 @@ def test_every_figure_is_that_of_training_by_hand(run, found, tmp_path):
 
 def test_what_was_trained_is_not_trained_again(run, found):
     said = []
-    assert credit(run, 1, per_slice=40, ended=said.append) == found
+
+    def note(line, pace):
+        said.append(f"{line} ({pace})")
+
+    assert credit(run, 1, per_slice=40, ended=note) == found
     assert said == []
-    assert credit(run, 1, seeds=6, per_slice=40, ended=said.append).seeds == list(range(6))
-    assert len(said) == 4  # one more seed of four arms
+    assert credit(run, 1, seeds=6, per_slice=40, ended=note).seeds == list(range(6))
+    assert [line.rpartition("(")[2].split(",")[0].rstrip(")") for line in said] == [
+        f"{n} of 4" for n in (1, 2, 3, 4)
+    ]  # one more seed of four arms
 
 
 def test_the_command_writes_the_table_beside_the_run(run, found):

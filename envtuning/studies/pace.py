@@ -1,0 +1,31 @@
+"""How far a piece of work is, for whoever waits for it: ``7 of 15, about 12 min left``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Pace:
+    """Counts parts of roughly equal length; printed, it estimates the rest from the time that the finished ones took."""
+
+    of: int
+    done: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+    def step(self) -> Pace:
+        self.done += 1
+        return self
+
+    def __str__(self) -> str:
+        counted = f"{self.done} of {self.of}"
+        if not 0 < self.done < self.of:
+            return counted
+        return f"{counted}, about {_said((time.monotonic() - self.begun) / self.done * (self.of - self.done))} left"
+
+
+def _said(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
