@@ -2,7 +2,8 @@
 
 The stage's folder contains ``report.md`` (to read), ``report.json`` (the complete report) and ``answer.json`` (to
 edit and save; saved without an edit, it changes nothing). Errors in a saved answer are written to ``refused.txt`` and to
-the screen, and the wait continues. An answer that was saved while no process waited is used when the question is asked again.
+the screen, and the wait continues. An answer that was saved while no process waited is used when the question is asked again;
+one that was accepted becomes ``accepted.json``, so that another run which asks the same in this folder waits for an answer of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from engineers.model.wire import WireForm, form_of
 from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
+
+ACCEPTED = "accepted.json"  # beside answer.json
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -61,7 +64,15 @@ class HumanEngineer:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
         form = form_of(current, editable, self.space)
         answer_file = self._lay_out(report, form)
-        self.say(f"Stage {report.stage} is done: read {answer_file.parent / 'report.md'}, edit and save {answer_file}.")
+        given = answer_file.with_name(ACCEPTED)
+        again = (
+            f" An earlier answer is in {given}: copy it to {answer_file.name} to give it again."
+            if given.exists()
+            else ""
+        )
+        self.say(
+            f"Stage {report.stage} is done: read {given.parent / 'report.md'}, edit and save {answer_file}.{again}"
+        )
         begin, seen, settling = time.monotonic(), _untouched(answer_file, form), None
         refusals: list[str] = []
         while (waited := time.monotonic() - begin) < self.timeout:
@@ -81,6 +92,7 @@ class HumanEngineer:
                 continue
             except FileNotFoundError:  # an editor that saves by renaming is between its two steps
                 continue
+            answer_file.replace(given)
             usage = Usage(seconds=round(waited, 3), attempts=len(refusals) + 1)
             return Proposal(config=config, reasons=reasons, usage=usage, engineer=self.name, refusals=refusals)
         refusals.append(f"no accepted answer in {answer_file.name} within timeout={self.timeout:g} seconds")

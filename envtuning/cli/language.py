@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +33,9 @@ def pretrain(
 ) -> None:
     """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
     with errors_in_one_sentence(), trusting(trust):
-        from envtuning.trainees.language.commands import pretrain_for
+        from envtuning.trainees.language.commands import pretrain_for, validated
 
-        spec = load_spec(what)
+        spec, begin = load_spec(what), time.monotonic()
         with console.status("making the model …") as status:
             made = pretrain_for(
                 spec,
@@ -44,7 +45,12 @@ def pretrain(
                 seed=seed,
                 progress=lambda done, of, loss: status.update(f"taught {done:,} of {of:,}, loss {loss:.3f}"),
             )
-        console.print(f"model: {made}")
+        console.print(f"model: {made}, taught in {time.monotonic() - begin:.0f} s")
+        if spec.trainee.kind == "grpo":
+            with console.status("asking it the run's validation cases …"):
+                rate, cases = validated(spec, made)
+            metric = spec.world.made.about.objective.replace("_", " ")
+            console.print(f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO")
 
 
 @app.command()

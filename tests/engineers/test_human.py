@@ -70,6 +70,17 @@ def test_an_answer_saved_while_nobody_waited_counts(tmp_path, answer, report, ki
     assert desk.engineer().propose(report, kitchen).config.menu["soup"].heat == 80.0
 
 
+def test_an_accepted_answer_is_not_given_to_the_next_run_that_asks_the_same(tmp_path, answer, report, kitchen):
+    text = answer(soup={"heat": 80.0})
+    assert not Desk(tmp_path, text).engineer().propose(report, kitchen).fallback
+    desk = Desk(tmp_path)
+    assert desk.engineer(timeout=0.1).propose(report, kitchen).fallback
+    assert "accepted.json: copy it to answer.json to give it again" in desk.heard[0]
+    assert (desk.folder / "accepted.json").read_text() == text
+    (desk.folder / "accepted.json").replace(desk.folder / "answer.json")
+    assert desk.engineer().propose(report, kitchen).config.menu["soup"].heat == 80.0
+
+
 def test_an_answer_to_another_question_does_not_count(tmp_path, answer, report, kitchen):
     desk = Desk(tmp_path)
     desk.engineer(timeout=0.05).propose(report, kitchen)

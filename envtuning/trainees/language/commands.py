@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from envtuning.loop.validation import draw_suites
+from envtuning.loop.validation import draw_suites, draw_validation
+from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.trainees import make_trainee, unit_for
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from mapf_frozenlake import LakeConfig, LakeError
 from mapf_frozenlake.generator.symmetry import canonical_keys
@@ -83,6 +85,26 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
         seed=seed,
         progress=lambda done, loss: told(done * len(tasks), shown, loss),
     )
+
+
+def validated(spec: RunSpec, folder: Path) -> tuple[float, int]:
+    """What this model scores on the run's validation cases before any training, and how many these are."""
+    trainee = make_trainee(
+        "grpo",
+        world=spec.world.made,
+        room=spec.world.made.room(spec.written_configs),
+        exclude=(),
+        seed=derive(spec.seed, "trainee"),
+        **unit_for("grpo", spec.unit),
+        **(spec.trainee.options | {"model": str(folder)}),
+    )
+    cases = draw_validation(spec)
+    try:
+        episodes = spec.world.made.play(trainee.policy(), cases, spec.target, seed=derive(spec.suites.seed, "play"))
+    finally:
+        trainee.close()
+    objective = spec.world.made.about.objective
+    return float(np.mean([episode.metrics[objective] for episode in episodes])), len(cases)
 
 
 def held_out_keys(specs: Sequence[RunSpec]) -> np.ndarray:
