@@ -13,7 +13,7 @@ from engineers.backends.making import engineer_on
 from engineers.backends.network import NetworkChat, error_for_status, limit_body
 from engineers.backends.openai import read_chat_completion, strict_format
 from engineers.extras import require
-from engineers.model.chat import ChatError, Completion, Message, Timeout, TooLong
+from engineers.model.chat import AuthFailed, ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 
 _most_bytes: ContextVar[int | None] = ContextVar(
@@ -32,6 +32,7 @@ class LiteLLMChat(NetworkChat):
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
+        self._raise_without_key(litellm)
         _most_bytes.set(self.max_bytes)  # in this question's own thread
         reply = litellm.completion(
             model=self.model_id,
@@ -52,6 +53,14 @@ class LiteLLMChat(NetworkChat):
         if len(completion.text.encode()) > self.max_bytes:
             raise TooLong(f"the reply has more than {self.max_bytes} bytes: answer with the JSON alone", completion)
         return replace(completion, cost=_cost(reply))
+
+    def _raise_without_key(self, litellm: Any) -> None:
+        """Raise ``AuthFailed`` where a provider that needs nothing but a key has none: it would be asked, and asked again, in vain."""
+        if self.key is not None or self.base_url is not None:
+            return
+        missing = litellm.validate_environment(self.model_id)["missing_keys"]
+        if missing and all(name.endswith("_API_KEY") for name in missing):
+            raise AuthFailed(f"no key for {self.model}: set {' and '.join(missing)}, or pass api_key=")
 
     def _status_error(self, error: Exception) -> ChatError | None:
         import openai  # litellm's errors are its subclasses

@@ -488,6 +488,21 @@ def test_no_key_is_said_before_anything_is_sent(wire: Wire, play: Callable[..., 
     assert re.search("no key for .*: set (OPENAI|GEMINI)_API_KEY", outcome.proposal.refusals[0])
 
 
+@pytest.mark.parametrize("model", ["anthropic/claude-sonnet-4-5", "mistral/mistral-large-latest"])
+def test_litellm_asks_no_provider_without_its_key(model: str, report: Any, kitchen: Any, monkeypatch: Any) -> None:
+    litellm = pytest.importorskip("litellm")
+    from engineers.backends.litellm import make
+
+    variable = f"{model.partition('/')[0].upper()}_API_KEY"
+    monkeypatch.delenv(variable, raising=False)
+    asked: list[Any] = []
+    monkeypatch.setattr(litellm, "completion", lambda **question: asked.append(question))
+    proposal = make(model).propose(report, kitchen)
+    assert proposal.fallback
+    assert (asked, len(proposal.refusals)) == ([], 1)  # not asked again
+    assert proposal.refusals[0].endswith(f"no key for litellm/{model}: set {variable}, or pass api_key=")
+
+
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire.name in ("openai", "gemini")], ids=lambda w: w.name)
 def test_a_key_is_sent_without_the_white_space_around_it(wire: Wire, play: Callable[..., Outcome]) -> None:
     pytest.importorskip(wire.module)
