@@ -27,11 +27,13 @@ Parts = tuple[float, ...]
 
 
 def schedules(draws: int, stages: int, rng: np.random.Generator) -> dict[str, Parts]:
-    """The hand-made ladder, and random ones: of 0 to ``stages`` - 2 steps that climb; whatever follows them is the target."""
+    """The hand-made ladder, and different random ones: of 0 to ``stages`` - 2 steps that climb; whatever follows them is the target."""
     found: dict[str, Parts] = {"ladder": LADDER}
-    for number in range(draws):
+    while len(found) <= draws:
         steps = int(rng.integers(0, stages - 1))
-        found[f"draw-{number}"] = tuple(float(part) for part in np.sort(rng.uniform(0.1, 0.95, steps)).round(2))
+        parts = tuple(float(part) for part in np.sort(rng.uniform(0.1, 0.95, steps)).round(2))
+        if parts not in found.values():  # the target at once is one schedule, however often it is drawn
+            found[f"draw-{len(found) - 1}"] = parts
     return found
 
 
