@@ -54,6 +54,11 @@ ROSTER: dict[str, tuple[str, dict[str, Any]]] = {
     "half way and no further": ("schedule", {"parts": [0.5, 0.5, 0.5]}),
 }
 
+TAKEN = (  # what a table's column says
+    "taken: of the way from the mean path to the best path; that one is chosen on the other seeds, so whoever follows its own "
+    "seed's reports can take more than all of it"
+)
+
 
 def main() -> None:
     given = sys.argv[1:]
@@ -185,7 +190,7 @@ def table(trees: list[Tree], rows: list[Row]) -> Table:
     spec = trees[0].spec
     found = plain_table(
         f"{spec.name}: {len(trees)} seeds, {spec.depth} stages from a menu of {len(spec.menu)}, % of the test at the leaf",
-        "means over seeds, Student's t intervals; taken: of the way from the mean path to the best path",
+        f"means over seeds, Student's t intervals; {TAKEN}",
     )
     for heading in ("who chooses", "success", "taken", "distance", "fallbacks", "tokens", "cost"):
         found.add_column(heading, justify="left" if heading == "who chooses" else "right", no_wrap=True)
@@ -249,7 +254,7 @@ def markdown(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> str
     lines = [["who chooses", "% of the test", "taken", "distance"], ["---", "---:", "---:", "---:"]]
     lines += [cells(row, rows)[:4] for row in rows]
     written = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    said = f"{len(trees)} seeds, means and 95 % intervals; taken: of the way from the mean path to the best path."
+    said = f"{len(trees)} seeds, means and 95 % intervals; {TAKEN}."
     return "\n\n".join([written, " ".join([said, *notes(trees, rows, agree)])]) + "\n"
 
 
