@@ -212,3 +212,68 @@ def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path):
     assert equal(weights(other), weights(one))
     one.close()
     other.close()
+
+
+def mixed(completions, **_):
+    """Groups of four: one paid alike, one not, by turns."""
+    return [float(number % 8 in (4, 5)) for number in range(len(completions))]
+
+
+@pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "dapo"])
+def test_without_equal_groups_every_step_is_the_same_and_reads_fewer_replies(tiny, loss, monkeypatch):
+    from tests.language.conftest import QUICK
+
+    ended, read = [], []
+    for skip in (False, True):
+        grpo = QUICK | {"beta": 0.0, "loss_type": loss, "gradient_accumulation_steps": 2}
+        one = learning.Learner(
+            LanguageOptions(
+                model=str(tiny),
+                grpo=grpo,
+                torch_threads=1,
+                skip_equal_groups=skip,
+                reward="tests.language.test_learner:mixed",
+            ),
+            seed=0,
+        )
+        read.append(0)
+        whole = one.trainer._get_per_token_logps_and_entropies
+
+        def counted(model, ids, *rest, whole=whole, **options):
+            read[-1] += len(ids)
+            return whole(model, ids, *rest, **options)
+
+        monkeypatch.setattr(one.trainer, "_get_per_token_logps_and_entropies", counted)
+        history = one.train(rows(n=8), seed=3)
+        assert [step["equal_groups"] for step in history] == [0.5, 0.5]
+        ended.append((weights(one), [step["grad_norm"] for step in history]))
+        one.close()
+    assert read[0] == 32
+    assert read[1] == 16
+    assert ended[0][1] == pytest.approx(ended[1][1], rel=1e-4)
+    for name, value in ended[0][0].items():
+        torch.testing.assert_close(ended[1][0][name], value, rtol=0, atol=2e-5, msg=name)
+
+
+def test_a_batch_of_equal_groups_alone_moves_nothing(tiny):
+    from tests.language.conftest import QUICK
+
+    one = learning.Learner(
+        LanguageOptions(
+            model=str(tiny),
+            grpo=QUICK | {"beta": 0.0},
+            torch_threads=1,
+            skip_equal_groups=True,
+            reward="tests.language.test_learner:alike",
+        ),
+        seed=0,
+    )
+    before = weights(one)
+    history = one.train(rows(), seed=3)
+    assert {step["grad_norm"] for step in history} == {0.0}
+    assert equal(weights(one), before)
+    one.close()
+
+
+def alike(completions, **_):
+    return [1.0] * len(completions)

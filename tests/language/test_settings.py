@@ -35,6 +35,23 @@ def cpu_spec(model: Path, **changes):
     return load_spec(SETTINGS, changes=CPU | small | changes).with_rounds(1)
 
 
+@pytest.mark.parametrize(
+    ("grpo", "said"),
+    [
+        ({}, r"with grpo\.beta=0\.1 every reply is drawn to the reference model"),
+        (
+            {"beta": 0.0, "loss_type": "bnpo"},
+            r"loss_type='bnpo' has another loss without them: use one of grpo, dr_grpo, dapo",
+        ),
+        ({"beta": 0.0, "entropy_coef": 0.01}, r"grpo\.entropy_coef reads every reply"),
+    ],
+)
+def test_equal_groups_are_skipped_only_where_they_teach_nothing(grpo, said):
+    with pytest.raises(ValueError, match=said):
+        LanguageOptions(model="m", grpo=grpo, skip_equal_groups=True)
+    assert not LanguageOptions(model="m", grpo=grpo).skip_equal_groups
+
+
 def test_two_steps_of_the_settings(foreign, tmp_path):
     spec = cpu_spec(foreign)
     run = loop.start(spec, tmp_path / "run")

@@ -23,6 +23,7 @@ from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
+from envtuning.trainees.language.signal import SignalTrainer
 from envtuning.trainees.language.state import load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
 
@@ -57,7 +58,8 @@ class Learner:
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
             self.watch = _Watch()
             self.outcomes = Outcomes(eos=frozenset(), pays=named(options.reward))
-            self.trainer = GRPOTrainer(
+            kind = SignalTrainer if options.skip_equal_groups else GRPOTrainer
+            self.trainer = kind(
                 model=model,
                 reward_funcs=self.outcomes,
                 args=GRPOConfig(

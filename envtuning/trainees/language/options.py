@@ -38,6 +38,11 @@ REQUIRED: dict[str, Any] = {
     "remove_unused_columns": False,
     "dataloader_num_workers": 0,
 }
+SKIPPABLE = (
+    "grpo",
+    "dr_grpo",
+    "dapo",
+)  # losses whose gradient is a sum of the replies' own, with weights that are known
 OWNED = (*REQUIRED, "output_dir", "max_steps", "num_train_epochs", "seed", "data_seed", "sync_ref_model")
 
 
@@ -63,6 +68,11 @@ class LanguageOptions(BaseModel):
     )
     reply_batch: int = Field(
         256, ge=1, description="Number of conversations in one call of generation outside training."
+    )
+    skip_equal_groups: bool = Field(
+        False,
+        description="Take no gradient of groups in which every reply was paid alike: without a KL term it is zero, and a step "
+        "becomes cheaper by their share. Entropy and clip ratio are then means over the other groups. Needs grpo.beta 0.",
     )
     reward: str | None = Field(
         None, description="'package.module:function': a TRL reward function that replaces the config's reward."
@@ -91,7 +101,26 @@ class LanguageOptions(BaseModel):
                 f"gradient_accumulation_steps={self.of_grpo('gradient_accumulation_steps')}: an optimiser step would mix "
                 "two generations"
             )
+        if self.skip_equal_groups:
+            self._raise_unless_equal_groups_teach_nothing()
         return self
+
+    def _raise_unless_equal_groups_teach_nothing(self) -> None:
+        if self.of_grpo("beta"):
+            raise ValueError(
+                f"skip_equal_groups: with grpo.beta={self.of_grpo('beta')} every reply is drawn to the reference model, equal groups "
+                "too: set beta to 0, or skip none"
+            )
+        if self.of_grpo("loss_type") not in SKIPPABLE:
+            raise ValueError(
+                f"skip_equal_groups: grpo.loss_type={self.of_grpo('loss_type')!r} has another loss without them: use one of "
+                f"{', '.join(SKIPPABLE)}, or skip none"
+            )
+        for name in ("entropy_coef", "top_entropy_quantile"):
+            if name in self.grpo:
+                raise ValueError(
+                    f"skip_equal_groups: grpo.{name} reads every reply, equal groups too: leave one of the two out"
+                )
 
     def of_grpo(self, name: str) -> Any:
         """A setting of GRPO, the papers' where the file says nothing."""

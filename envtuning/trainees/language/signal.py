@@ -1,0 +1,35 @@
+"""GRPO without the replies that teach nothing.
+
+Where all replies to a prompt were paid alike, their advantage is zero; without a KL term so is their part of the gradient.
+Reading them again, forward and backward, is arithmetic for nothing: for a small model half of a training step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from trl import GRPOTrainer
+
+MEANS_OVER_REPLIES = (
+    "grpo",
+    "dr_grpo",
+)  # they divide by the number of replies at hand; dapo by that of tokens, counted before
+
+
+class SignalTrainer(GRPOTrainer):
+    """Takes the same steps as ``GRPOTrainer``; entropy and clip ratios are means over the replies that are left."""
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        kept = inputs["advantages"] != 0
+        if kept.all():
+            return super()._compute_loss(model, inputs)
+        if not kept.any():
+            kept[0] = True  # one reply keeps the gradient there, all of it zero: every process takes every step
+        count = len(kept)
+        left = {
+            name: value[kept] if isinstance(value, torch.Tensor) and value.dim() and len(value) == count else value
+            for name, value in inputs.items()
+        }
+        loss = super()._compute_loss(model, left)
+        return loss * (kept.sum() / count) if self.loss_type in MEANS_OVER_REPLIES else loss
