@@ -50,7 +50,9 @@ def pretrain(
             with console.status("asking it the run's validation cases …"):
                 rate, cases = validated(spec, made)
             metric = spec.world.made.about.objective.replace("_", " ")
-            console.print(f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO")
+            console.print(
+                f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO"
+            )
 
 
 @app.command()
