@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envtuning.worlds.bfcl.calls import MAX_CALLS, Call, Calls, EndOfTurn, Unreadable, read_action, read_call
+from envtuning.worlds.bfcl.calls import MAX_CALLS, Call, CallError, Calls, EndOfTurn, Unreadable, read_action, read_call
 
 CD = Call("cd", (), {"folder": "docs"})
 
@@ -91,3 +91,47 @@ def test_a_printed_call_reads_as_itself(named):
 
     call = Call("tool", ("x",), {name: value for name, value in named.items() if not keyword.iskeyword(name)})
     assert read_call(str(call)) == call
+
+
+def test_the_bounds_on_an_action_are_met_exactly():
+    assert isinstance(read_action("x" * 20_000), EndOfTurn)
+    assert read_action("x" * 20_001) == Unreadable("the action has 20,001 characters: write at most 20,000")
+    assert read_action(5) == Unreadable("an action is a text, not int")
+    for form in ("f(a={})", '{{"name": "f", "arguments": {{"a": {}}}}}'):
+        outer = form.count("(") + form.count("{{")
+        deep = 60 - outer
+        assert isinstance(read_action(form.format("[" * deep + "]" * deep)), Calls), form
+        assert read_action(form.format("[" * (deep + 1) + "]" * (deep + 1))) == Unreadable(
+            "brackets nested 61 deep: at most 60"
+        )
+    assert isinstance(read_action(f"f(a=[{', '.join(['[]'] * 100)}])"), Calls)  # many, and not deep
+    assert "at most 100" in read_action(f"[{', '.join(['f()'] * 101)}]").reason
+
+
+def test_arguments_that_are_written_as_a_text_are_read_and_bounded_too():
+    assert read_action('{"name": "f", "arguments": "{\\"a\\": 1}"}') == Calls((Call("f", (), {"a": 1}),))
+    assert read_action('{"name": "f", "args": {"a": 1}}') == Calls((Call("f", (), {"a": 1}),))
+    hidden = '"' + "\\u005b" * 61 + '"'  # brackets that only show once the text is read
+    for arguments, said in (
+        ('"x"', "a text that is no JSON"),
+        (hidden, "nested 61 deep"),
+        ("5", "are int, not an object"),
+    ):
+        assert said in read_action(f'{{"name": "f", "arguments": {arguments}}}').reason
+    assert "names no tool" in read_action('{"name": "not a name"}').reason
+    assert "5 is no call" in read_action('[{"name": "f"}, 5]').reason
+    with pytest.raises(CallError, match="holds 2 calls, not one"):
+        read_call("[f(), g()]")
+
+
+def test_positional_arguments_are_named_as_far_as_there_are_names():
+    assert Call("f", (1, 2, 3), {"c": 4}).with_named(["a", "b"]) == Call("f", (3,), {"a": 1, "b": 2, "c": 4})
+    assert Call("f", (1,), {"a": 2}).with_named(["a"]) == Call("f", (), {"a": 2})
+
+
+def test_the_first_text_in_tags_that_holds_no_calls_counts_for_all():
+    two = "<tool_call>[f()]</tool_call><tool_call>{}</tool_call><tool_call>[g()]</tool_call>"
+    assert isinstance(read_action(two.format("[f(")), Unreadable)
+    assert read_action(two.format("[]")) == EndOfTurn("")
+    assert read_action("<tool_call>[f()]") == Calls((Call("f"),))
+    assert read_action('[ {"name": "f"} ]') == Calls((Call("f"),))

@@ -1,0 +1,167 @@
+"""The parts of the Stable-Baselines3 trainee that need no training: options, networks, losses, what is counted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install 'mapf-frozenlake[sb3]'")
+
+from envtuning.trainees.sb3 import (
+    SB3Trainee,
+    Watch,
+    algorithm_class,
+    losses,
+    policy_for,
+    raise_unless_finite,
+    start_anew,
+)
+
+
+def image(*shape):
+    return spaces.Box(0, 255, shape, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("space", "policy"),
+    [
+        (spaces.Dict({"a": spaces.Discrete(2)}), "MultiInputPolicy"),
+        (image(36, 36, 3), "CnnPolicy"),
+        (image(3, 36, 40), "CnnPolicy"),
+        (image(35, 36, 3), "MlpPolicy"),
+        (image(84, 35, 3), "MlpPolicy"),
+        (spaces.Box(0, 1, (36, 36, 3), np.float32), "MlpPolicy"),
+        (spaces.Discrete(5), "MlpPolicy"),
+    ],
+)
+def test_an_image_that_is_large_enough_is_read_by_convolutions(space, policy):
+    assert policy_for(space) == policy
+
+
+@pytest.mark.parametrize(
+    ("logged", "found"),
+    [
+        ({"train/loss": 1, "train/lr": np.float32(0.5), "train/name": "x", "time/fps": 3}, {"loss": 1.0, "lr": 0.5}),
+        ({"train/critic_loss": 2.0, "train/actor_loss": 1.0}, {"critic_loss": 2.0, "actor_loss": 1.0, "loss": 2.0}),
+        ({"train/loss": 1.0, "train/critic_loss": 2.0}, {"loss": 1.0, "critic_loss": 2.0}),
+        (
+            {"train/policy_loss": 1.0, "train/entropy_loss": 10.0, "train/value_loss": 100.0},
+            {"policy_loss": 1.0, "entropy_loss": 10.0, "value_loss": 100.0, "loss": 1.0 + 5.0 + 25.0},
+        ),
+        ({"train/loss": 1.0, "train/value_loss": 2.0}, {"loss": 1.0, "value_loss": 2.0}),
+        ({}, {}),
+    ],
+)
+def test_the_loss_is_the_one_that_was_logged_or_the_critic_s_or_the_sum_of_its_parts(logged, found):
+    assert losses(logged, SimpleNamespace(ent_coef=0.5, vf_coef=0.25)) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"learning_rat": 1},
+            r"PPO has no hyperparameter learning_rat \(did you mean learning_rate\?\): it has .*batch_size",
+        ),
+        ({"algorithm": "DQN", "zzz": 1}, "DQN has no hyperparameter zzz: it has "),
+        ({"env": 1}, "no hyperparameter env"),
+        ({"num_envs": 0}, "num_envs=0: give at least 1"),
+        ({"report_every": 0}, "report_every=0: give at least 1"),
+        ({"torch_threads": 0}, "torch_threads=0: give at least 1"),
+        ({"algorithm": "PPPO"}, "algorithm 'PPPO': .*Stable-Baselines3 has A2C"),
+        ({"algorithm": "collections:Counter"}, "is not an algorithm of Stable-Baselines3's kind"),
+        ({"algorithm": "envtuning.trainees.sb3:losses"}, "is not an algorithm of Stable-Baselines3's kind"),
+    ],
+)
+def test_options_are_refused_by_name(options, said):
+    with pytest.raises(ValueError, match=said):
+        SB3Trainee.check_options(**options)
+
+
+def test_options_of_the_trainee_and_of_the_algorithm_are_taken():
+    SB3Trainee.check_options(
+        num_envs=1, report_every=1, torch_threads=1, policy="MlpPolicy", learning_rate=1.0, device="cpu"
+    )
+    assert algorithm_class("stable_baselines3:DQN").__name__ == "DQN"
+
+
+def stepped(watch, *ends):
+    """Steps of two copies; each end is whether it was a success."""
+    for end in ends:
+        infos = [{}, {} if end is None else {"is_success": end}]
+        watch.locals = {"dones": [False, end is not None], "infos": infos}
+        assert watch._on_step()
+
+
+@pytest.fixture
+def watch():
+    told = []
+    one = Watch(4, told.append)
+    one.model = SimpleNamespace(
+        get_env=lambda: SimpleNamespace(num_envs=2), logger=SimpleNamespace(name_to_value={"train/loss": 0.5})
+    )
+    one.told = told
+    return one
+
+
+def test_an_iteration_is_told_once_enough_steps_were_made_and_at_the_end(watch):
+    stepped(watch, True)
+    watch._on_rollout_start()
+    assert watch.told == []
+    stepped(watch, False)
+    watch._on_rollout_start()
+    assert watch.told == [{"env_steps": 4.0, "episodes": 2.0, "success_rate": 0.5, "loss": 0.5}]
+    watch._on_training_end()  # nothing since
+    assert len(watch.told) == 1
+    stepped(watch, None)
+    watch._on_training_end()
+    assert watch.told[1:] == [{"env_steps": 2.0, "episodes": 0.0, "loss": 0.5}]
+    assert watch.summary() == {"env_steps": 6.0, "episodes": 2.0, "success_rate": 0.5, "loss": 0.5}
+
+
+def test_the_success_rate_of_a_call_is_that_of_its_last_thousand_steps(watch):
+    assert watch.summary() == {"env_steps": 0, "episodes": 0}
+    watch.history = [
+        {"env_steps": 5_000.0, "episodes": 50.0, "success_rate": 0.0, "loss": 9.0},
+        {"env_steps": 600.0, "episodes": 6.0, "success_rate": 0.5, "loss": 8.0},
+        {"env_steps": 400.0, "episodes": 2.0, "success_rate": 1.0, "loss": 7.0},
+    ]
+    assert watch.summary() == {"env_steps": 6_000.0, "episodes": 58.0, "success_rate": 5 / 8, "loss": 7.0}
+    watch.history[1]["env_steps"] = 599.0
+    assert watch.summary()["success_rate"] == 5 / 58
+
+
+def test_what_steers_training_begins_anew():
+    emptied = []
+    model = SimpleNamespace(
+        num_timesteps=5, _episode_num=5, _n_updates=5, _current_progress_remaining=0.1, _last_obs=5, _n_calls=5,
+        replay_buffer=SimpleNamespace(reset=lambda: emptied.append(True)), exploration_schedule=lambda left: left / 2,
+        exploration_rate=0.05,
+    )  # fmt: skip
+    start_anew(model)
+    assert (model.num_timesteps, model._episode_num, model._n_updates, model._n_calls) == (0, 0, 0, 0)
+    assert (model._current_progress_remaining, model._last_obs, model.exploration_rate, emptied) == (
+        1.0,
+        None,
+        0.5,
+        [True],
+    )
+    plain = SimpleNamespace()
+    start_anew(plain)
+    assert not hasattr(plain, "_n_calls")
+    assert not hasattr(plain, "exploration_rate")
+
+
+def test_weights_that_left_the_finite_numbers_are_said_with_the_steps_and_the_rate():
+    import torch
+
+    from envtuning.trainees.base import TrainingDiverged
+
+    model = SimpleNamespace(policy=torch.nn.Linear(1, 1), num_timesteps=1_234, learning_rate=0.5)
+    raise_unless_finite(model)
+    model.policy.bias.data[:] = torch.nan
+    with pytest.raises(TrainingDiverged, match=r"after 1,234 env steps .* \(it is 0.5\)"):
+        raise_unless_finite(model)
