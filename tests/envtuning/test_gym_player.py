@@ -102,6 +102,7 @@ def test_each_way_to_end_has_its_failure_sums_and_picture():
     assert (case.kind, case.picture, case.case_id) == ("failed", "kind 1", "1")
     assert case.explanation == "the environment ended the episode, and the task was not done"
     assert WORLD.behaviour(None, episodes) == {"all": {"reward": 1.05, "episode_length": 3.0}}
+    assert WORLD.behaviour(None, episodes[:3])["all"]["reward"] == 0.417
     assert not open_now
 
 
@@ -133,6 +134,10 @@ def test_a_policy_that_fails_is_noted_in_its_own_words_and_charged_a_step(act, n
     for episode in WORLD.play(policy, cases_of(WON, LOST), Config(), seed=0):
         assert (episode.failure, episode.note, episode.cost) == ("policy_error", note, {"env_steps": 1, "episodes": 1})
         assert (episode.metrics, episode.picture) == ({"success_rate": 0.0, "reward": 0.0, "episode_length": 0.0}, "")
+
+
+def test_an_episode_without_an_end_is_ended_after_10_000_steps_unless_a_world_says_otherwise():
+    assert (GymWorld.max_steps, WORLD.max_steps) == (10_000, 7)
 
 
 def test_a_picture_stays_in_memory():

@@ -115,6 +115,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/__init__.py": ("tests/envtuning/test_kinds.py", "tests/envtuning/test_stages.py"),
     "envtuning/trainees/lakes/options.py": ("tests/envtuning/test_options.py",),
     "envtuning/trainees/lakes": (
+        "tests/envtuning/test_level_rules.py",
         "tests/envtuning/test_rllib_rollout.py",
         "tests/envtuning/test_levels.py",
         "tests/envtuning/test_ppo_trainee.py",
@@ -127,13 +128,14 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/language/pretrain.py": ("tests/language/test_pretrain.py",),
     "envtuning/trainees/language/workers.py": ("tests/language/test_workers.py", "tests/language/test_run.py"),
     "envtuning/trainees/menu.py": ("tests/bfcl",),
+    "envtuning/trainees/process_state.py": ("tests/envtuning/test_process_state.py",),
     "envtuning/trainees/scripted.py": (
         "tests/envtuning/test_scripted.py",
         "tests/envtuning/test_stages.py",
         "tests/envtuning/test_recorded_runs.py",
     ),
     "envtuning/trainees/ppo": ("tests/envtuning/test_ppo_trainee.py",),
-    "envtuning/trainees/sb3": ("tests/envtuning/test_sb3_trainee.py",),
+    "envtuning/trainees/sb3": ("tests/envtuning/test_sb3_parts.py", "tests/envtuning/test_sb3_trainee.py"),
     "envtuning/trainees/rllib": (
         "tests/envtuning/test_rllib_rollout.py",
         "tests/envtuning/test_rllib_runner.py",
