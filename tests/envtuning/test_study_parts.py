@@ -1,0 +1,397 @@
+"""The parts of studies and comparisons by hand-made figures: intervals, outcomes, tables, sentences, what a study's file may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engineers.report import SliceResult, StageReport
+from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
+from envtuning.studies import compare, credit, summary
+from envtuning.studies.compare import Comparison, Row, raise_unless_comparable, written_by
+from envtuning.studies.credit import Credit, Group, Share, groups_of
+from envtuning.studies.intervals import T_975, Interval, half_width, t_mean
+from envtuning.studies.outcomes import fallbacks, ignition
+from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of
+from envtuning.studies.readers import merits
+from envtuning.studies.statistics import (
+    above_the_best,
+    headroom,
+    interquartile_mean,
+    interval,
+    mean,
+    mean_difference,
+    over_seeds_and_cases,
+    worst_tenth,
+)
+from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name
+from envtuning.studies.summary import ArmRow, Paired, Summary, markdown, notes
+
+
+def test_the_table_of_students_t_is_scipys():
+    from scipy.stats import t
+
+    assert [round(float(t.ppf(0.975, freedom)), 3) for freedom in range(1, 31)] == list(T_975)
+
+
+@pytest.mark.parametrize(("n", "factor"), [(2, 12.706), (3, 4.303), (31, 2.042), (32, 1.96), (1000, 1.96)])
+def test_an_interval_is_as_wide_as_its_degrees_of_freedom_say(n, factor):
+    assert half_width(0.3, n) == pytest.approx(factor * 0.3 / n**0.5)
+
+
+@pytest.mark.parametrize(
+    ("found", "plain", "signed"),
+    [
+        (Interval(0.5, None, None), "50.0", "+50.0"),
+        (Interval(0.5, 0.4, 0.6), "50.0 ± 10.0", "+50.0 ± 10.0"),
+        (Interval(-0.5, -1.5, 0.5), "-50.0 ± 100.0", "-50.0 ± 100.0"),
+        (Interval(0.5, -0.502, 1.502), "50.0 ± >100", "+50.0 ± >100"),
+    ],
+)
+def test_an_interval_in_percent(found, plain, signed):
+    assert (found.percent(), found.percent(signed=True)) == (plain, signed)
+    assert (summary.said(Interval(0.5, None, 0.6)), summary.said(Interval(0.5, 0.4, None))) == ("50.0", "50.0")
+
+
+def test_an_interval_over_seeds_is_scipys_bootstrap_and_the_same_each_time():
+    from scipy.stats import bootstrap
+
+    values = np.array([0.1, 0.4, 0.45, 0.7, 0.9])
+    wanted = bootstrap(
+        [values], np.mean, n_resamples=10_000, confidence_level=0.95, method="BCa", rng=np.random.default_rng(0)
+    ).confidence_interval
+    found = interval(mean, values)
+    assert (found.mean, found.low, found.high) == (pytest.approx(values.mean()), wanted.low, wanted.high)
+    assert interval(mean, values[:3]).low is not None
+    assert interval(mean, values[:2]) == Interval(0.25, None, None)
+
+
+def test_statistics_go_along_the_axis_that_they_are_told():
+    one, other = np.array([[1.0, 3.0], [5.0, 9.0]]), np.array([[0.0, 1.0], [8.0, 2.0]])
+    assert above_the_best(one, other, np.ones((2, 2))).tolist() == [2 - 1.0, 7 - 5.0]
+    assert mean_difference(one, other).tolist() == [1.5, 2.0]
+    assert mean_difference(one, other, axis=0).tolist() == [-1.0, 4.5]
+    wide = np.array([[0.0, 1.0, 2.0, 9.0], [4.0, 4.0, 6.0, 0.0]])
+    assert interquartile_mean(wide).tolist() == [1.5, 4.0]
+    assert interquartile_mean(wide.T, axis=0).tolist() == [1.5, 4.0]
+
+
+@pytest.mark.parametrize(("cases", "worst"), [(1, 0.0), (9, 0.0), (19, 0.0), (20, 0.5), (30, 1.0)])
+def test_the_worst_tenth_is_one_case_at_least(cases, worst):
+    assert worst_tenth([[float(case) for case in range(cases)]]) == worst
+
+
+def test_headroom_needs_one_arm_of_each_kind_and_takes_the_best_searched_one():
+    arms = {"a": [0.6, 0.8, 0.7], "b": [0.9, 0.1, 0.1], "u": [0.3, 0.5, 0.4]}
+    assert headroom(arms, ["b", "a"], ["u"]).mean == pytest.approx(0.3)
+    assert headroom(arms, ["a"], []) is None
+    assert headroom(arms, [], ["u"]) is None
+
+
+def test_one_seed_and_one_case_can_be_drawn_in_one_way_only():
+    assert over_seeds_and_cases([[1.0]], [[0.25]]) == Interval(0.75, 0.75, 0.75)
+
+
+def stage(answer="none", lines=(), spent=None):
+    proposal = {"none": None, "failed": SimpleNamespace(proposal=None)}
+    said = proposal.get(answer, SimpleNamespace(proposal=SimpleNamespace(fallback=answer == "fallback")))
+    done = None if spent is None else SimpleNamespace(spent={"env_steps": spent, "episodes": 1})
+    return SimpleNamespace(answer=said, metrics=lambda: lines, done=done)
+
+
+def test_answers_of_no_use_are_those_that_failed_or_fell_back():
+    run = SimpleNamespace(done_stages=[stage(answer) for answer in ("none", "failed", "fallback", "good", "failed")])
+    assert fallbacks(run) == 3
+
+
+def test_a_run_ignites_at_the_first_validation_of_a_tenth_and_counts_what_was_spent_before():
+    def line(spent, rate, kind="validation"):
+        return {"kind": kind, "spent": spent, "valid_rate": rate}
+
+    def run(*stages):
+        return SimpleNamespace(done_stages=stages, spec=SimpleNamespace(unit="env_steps"))
+
+    first = stage(lines=[line(10, 0.9, "training"), line(20, 0.099)], spent=100)
+    assert ignition(run(first, stage(lines=[line(30, 0.1), line(40, 0.5)], spent=50)), "valid_rate") == 130
+    assert ignition(run(first, stage(lines=[{"kind": "validation", "spent": 5}], spent=50)), "valid_rate") is None
+    assert ignition(run(stage(), stage(lines=[line(30, 1.0)])), "valid_rate") == 30
+
+
+ROW = Row(
+    engineer="rules", seeds=2, success=Interval(0.5, 0.4, 0.6), others={"optimal_rate": Interval(0.25, None, None)},
+    gain=Interval(0.1, None, None), against={"fixed": Interval(0.05, None, None)}, tokens=12345.6, cost=0.01234,
+    spent={"env_steps": 1000.0}, incidents=3, fallbacks=1,
+)  # fmt: skip
+
+
+def test_the_table_of_a_comparison_cell_by_cell():
+    fixed = replace(ROW, engineer="fixed", against={}, cost=None, tokens=0.0)
+    found = compare.table(
+        Comparison(
+            "mine", "lakes", 1000, "env_steps", {"valid_rate": "valid", "optimal_rate": "optimal"}, [], [fixed, ROW]
+        )
+    )
+    assert found.title == "mine: 2 paired seeds, 1,000 env steps each, % of the test suite, 95 % intervals"
+    assert [column.header for column in found.columns] == [
+        "engineer", "valid", "optimal", "gain", "− fixed", "tokens", "cost", "incidents", "fallbacks",
+    ]  # fmt: skip
+    assert [column.justify for column in found.columns] == ["left"] + ["right"] * 8
+    assert all(column.no_wrap for column in found.columns)
+    assert [list(cells) for cells in zip(*(column.cells for column in found.columns), strict=True)] == [
+        ["fixed", "50.0 ± 10.0", "25.0", "+10.0", "", "0", "unknown", "3", "1"],
+        ["rules", "50.0 ± 10.0", "25.0", "+10.0", "+5.0", "12,346", "$0.0123", "3", "1"],
+    ]
+    assert compare.table(Comparison("mine", "lakes", 1, "tokens", {}, [])).title.startswith("mine: 0 paired seeds, 1 ")
+
+
+def test_what_cannot_be_compared_is_told_before_anything_is_run():
+    spec = load_spec("scripted")
+    for names in ([], ["rules", "rules"]):
+        with pytest.raises(SpecError, match=f"engineers {', '.join(names) or 'none'}: give at least one, none twice"):
+            raise_unless_comparable(spec, names)
+    blind = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_per_slice": 0})})
+    with pytest.raises(SpecError, match=r"suites\.test_per_slice is 0"):
+        raise_unless_comparable(blind, ["rules"])
+    raise_unless_comparable(spec, ["rules", "fixed"])
+    assert written_by(spec, "bandit").engineer.name == "bandit"
+
+
+def share(name, success, earned, changes=1, note=""):
+    told = [None if value is None else Interval(value, None, None) for value in (success, earned)]
+    return Share(name, [f"{name}.{number}: 0 → 1" for number in range(changes)], *told, note)
+
+
+def test_the_table_of_credit_names_what_earned_most_first():
+    groups = [
+        share("low", 0.6, 0.1, 5),
+        share("none", None, None, note="cannot be taken back alone: no"),
+        share("high", 0.4, 0.3, 4),
+    ]
+    found = Credit(
+        "r", 2, "rules", "valid_rate", "env_steps", 12345, 40, [0, 1, 2], Interval(0.5, None, None),
+        Interval(0.7, 0.6, 0.8), Interval(0.2, None, None), groups,
+    )  # fmt: skip
+    drawn = credit.table(found)
+    assert drawn.title == ("stage 2 of r, written by rules: 50.0 % kept as it was, 70.0 ± 10.0 as proposed, gain +20.0")
+    assert drawn.caption == "valid rate on 40 cases after 12,345 env steps; 3 paired seeds, 95 % intervals"
+    assert [column.justify for column in drawn.columns] == ["left", "right", "right", "left"]
+    rows = [list(cells) for cells in zip(*(column.cells for column in drawn.columns), strict=True)]
+    assert rows == [
+        ["high", "40.0", "+30.0", "; ".join(groups[2].changed)],
+        ["low", "60.0", "+10.0", "; ".join(groups[0].changed[:4]) + "; …"],
+        ["none", "", "cannot be taken back alone: no", "none.0: 0 → 1"],
+    ]
+
+
+def test_a_groups_credit_is_paired_and_one_that_cannot_be_taken_back_says_why():
+    group = Group("slices.*.share", {("slices", "4", "share"): (0.25, 1.0), ("style",): ("a", None)})
+    found = {"proposal": [0.5, 0.7], "slices.*.share": [0.4, 0.4]}
+    mine = credit._share(group, found, "")
+    assert mine.changed == ["slices.4.share: 0.25 → 1", "style: a → None"]
+    assert mine.success == t_mean([0.4, 0.4])
+    assert mine.credit.mean == pytest.approx(0.2)
+    assert mine.note == ""
+    none = credit._share(group, {"proposal": [0.5]}, "share 0")
+    assert (none.success, none.credit, none.note) == (None, None, "cannot be taken back alone: share 0")
+
+
+def test_eight_kinds_of_changes_are_eight_groups_and_of_nine_the_last_two_are_the_rest():
+    from tests.atlas.many_knobs import Many
+
+    for count, names in ((8, [f"knob{n}" for n in range(8)]), (9, [f"knob{n}" for n in range(7)] + ["the rest"])):
+        groups = groups_of(Many(), Many(**{f"knob{number}": 1.0 for number in range(count)}))
+        assert [group.name for group in groups] == names
+        assert groups[-1].turned == {(f"knob{number}",): (0.0, 1.0) for number in range(7, count)}
+
+
+STUDY = {
+    "name": "two",
+    "question": "which",
+    "preset": "scripted",
+    "seeds": [3],
+    "arms": {"rules": {"engineer": {"name": "rules"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seeds": []}, {"arms": {}}, {"name": "a b"}, {"name": ""}, {"beyond_per_slice": 0}, {"test_seed": -1},
+        {"test_seed": 2**63}, {"remarks": ""}, {"trivial": ["fixed"]}, {"searched": ["fixed"]}, {"added_later": {"fixed": ""}},
+        {"arms": {"rules": {"engineer": {"name": "rules"}, "start": "anywhere"}}},
+        {"arms": {"rules": {"engineer": {"name": "rules"}, "remarks": ""}}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_study_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong)) if "arms" not in wrong else "arms|start|remarks"):
+        StudySpec.model_validate(STUDY | wrong)
+
+
+def test_a_study_says_as_little_as_it_must():
+    study = StudySpec.model_validate(
+        STUDY | {"added_later": {"beyond": "no set was drawn", "rules": "no run was made"}}
+    )
+    assert (study.metric, study.test_seed, study.pilot, study.trivial, study.searched) == (
+        "valid_rate",
+        None,
+        "",
+        (),
+        (),
+    )
+    assert (study.beyond, study.beyond_per_slice, study.margin) == ({}, 200, 0.1)
+    assert study.arms["rules"].start == "preset"
+    assert StudySpec.model_validate(STUDY | {"beyond_per_slice": 1, "test_seed": 0}).test_seed == 0
+
+
+def test_an_arm_starts_where_it_says_and_changes_its_own_options_alone():
+    base = load_spec("scripted")
+    arm = arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), trainee={"speed": 0.9}, start="target"))
+    assert arm.stages[0].config == base.target
+    assert arm.stages[1:] == base.stages[1:]
+    assert arm.trainee.options == base.trainee.options | {"speed": 0.9}
+    random = arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), start="random"))
+    assert (random.stages[0].redraw, random.stages[0].config) == (True, base.stages[0].config)
+    plain = arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed")))
+    assert plain.stages == base.stages
+
+
+def test_beginnings_are_alike_where_the_first_stages_work_is(tmp_path):
+    base = load_spec("scripted")
+    same = {"name": "x", "description": "y", "engineer": EngineerSpec(name="fixed"), "seed": 9}
+    assert beginning(base) == beginning(base.model_copy(update=same))
+    assert len(beginning(base)) == 8
+    faster = base.trainee.model_copy(update={"options": base.trainee.options | {"speed": 0.9}})
+    first = base.stages[0].model_copy(update={"budget": 7})
+    others = [{"trainee": faster}, {"stages": (first, *base.stages[1:])}, {"stages": base.stages[:-1]}]
+    assert len({beginning(base), *(beginning(base.model_copy(update=other)) for other in others)}) == 4
+    job = Job("server/http://a:1/v1#m", base.model_copy(update={"seed": 3}), tmp_path, f"{FIRST_STAGE}-ab")
+    assert job.folder == tmp_path / "server_http___a_1_v1_m" / "seed3"
+    assert (job.begun_with, job.is_first_stage) == (tmp_path / "first-stage-ab" / "seed3", False)
+    assert replace(job, shared=None).begun_with is None
+    assert replace(job, arm="first-stage-ab").is_first_stage
+    assert folder_name("a-b.C 1/ö") == "a-b.C_1_ö"
+
+
+def figure(value):
+    return Interval(value, value - 0.05, value + 0.05)
+
+
+def arm_row(name, above=None, against=None, **more):
+    fields = {
+        "seeds": 3, "success": figure(0.5), "interquartile": figure(0.45), "worst_tenth": 0.0512, "ignited": 2 / 3,
+        "ignited_after": 12_600.0, "incidents": 4, "fallbacks": 2,
+    }  # fmt: skip
+    return ArmRow(arm=name, above_trivial=above, against=against or {}, **(fields | more))
+
+
+def summed_up(**more):
+    pair = Paired(3, figure(0.1), Interval(0.1, None, None), figure(0.75), 2)
+    rows = [arm_row("uniform", ignited=0.0, ignited_after=None), arm_row("rules", figure(0.1), {"uniform": pair})]
+    fields = {
+        "study": "s", "question": "q", "preset": "p", "metric": "valid_rate", "budget": 12_345, "unit": "env_steps",
+        "preregistered_seeds": (1, 2, 3), "test_seed": 7, "pilot": " The sd\n was 4. ", "added_later": {}, "searched": ("rules",),
+        "missing": {}, "headroom": figure(0.2), "headroom_expected": 0.2, "rows": rows, "beyond": {}, "runs": [],
+    }  # fmt: skip
+    return Summary(**(fields | more))
+
+
+def test_a_studys_table_cell_by_cell():
+    lines = markdown(summed_up()).splitlines()
+    assert lines[:4] == [
+        "| arm | n | valid rate | middle half | − uniform | beats uniform | worst tenth | ignited | incidents | fallbacks |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| `uniform` | 3 | 50.0 (45.0, 55.0) | 45.0 |  |  | 5.1 | 0% | 4 | 2 |",
+        "| `rules` | 3 | 50.0 (45.0, 55.0) | 45.0 | +10.0 (+5.0, +15.0) | 75.0 (70.0, 80.0), 2/3 | 5.1 | 67% after 13k | 4 | 2 |",
+    ]
+    assert "Beyond" not in markdown(summed_up())
+    further = {arm: {"one more": figure(value)} for arm, value in (("uniform", 0.2), ("rules", 0.3))}
+    assert markdown(summed_up(beyond=further)).splitlines()[-4:] == [
+        "| arm | one more |", "| --- | ---: |", "| `uniform` | 20.0 (15.0, 25.0) |", "| `rules` | 30.0 (25.0, 35.0) |",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "said", "unsaid"),
+    [
+        ({}, "12,345 env steps a run. In percent, 95 % intervals by bootstrap", "not finished"),
+        ({}, "whose validation reached 10%, and", "Written down after"),
+        (
+            {},
+            "Headroom over the better trivial answer: 20.0 (15.0, 25.0) points, at least the 20 expected.",
+            "less than",
+        ),
+        ({}, "`rules` takes 50% of it (+10.0 (+5.0, +15.0)).", "`uniform` takes"),
+        ({}, "The test was drawn from seed 7, which is this study's alone. The sd was 4.", "without a pilot"),
+        ({"headroom_expected": 0.21}, "points, less than the 21 expected.", "at least the"),
+        ({"headroom": figure(0.0)}, "0.0 (-5.0, 5.0) points", "of it"),
+        (
+            {"headroom": None, "searched": ()},
+            "No searched schedule is among the arms: headroom was not measured.",
+            "Headroom over",
+        ),
+        ({"headroom": None}, "The test was drawn", "headroom was not measured"),
+        (
+            {"test_seed": None},
+            "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was.",
+            "alone",
+        ),
+        ({"pilot": ""}, "n was chosen without a pilot.", "The sd"),
+        (
+            {"added_later": {"rules": "no\n run", "beyond": "none"}},
+            "Written down after the test was opened: `rules` (no run); `beyond` (none).",
+            "not finished",
+        ),
+        (
+            {"missing": {"rules": [1, 2], "uniform": [3]}},
+            "Preregistered runs that are not finished: rules 2; uniform 1.",
+            "Written",
+        ),
+    ],
+)
+def test_what_stands_below_a_studys_table(more, said, unsaid):
+    text = notes(summed_up(**more))
+    assert said in text
+    assert unsaid not in text
+
+
+def test_arms_are_compared_on_the_seeds_that_all_of_them_have():
+    success = {"a": {1: 0.1, 2: 0.2, 3: 0.3}, "b": {3: 0.5, 2: 0.4}, "c": {1: 0.9, 2: 0.8}}
+    assert (summary.common(success, "a", "b"), summary.common(success, "a", "b", "c")) == ([2, 3], [2])
+    assert summary.column(success, "b", [2, 3]).tolist() == [0.4, 0.5]
+    study = SimpleNamespace(trivial=("a",), searched=("b",))
+    assert summary._headroom(study, success).mean == pytest.approx(0.45 - 0.25)
+    assert summary._headroom(SimpleNamespace(trivial=("a",), searched=("d",)), success) is None
+    assert summary._headroom(study, {"a": {1: 0.1}, "b": {2: 0.2}}) is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "after", "kept", "frontier", "large"),
+    [
+        (
+            {"3": 0.7, "5": 0.1, "8": 0.69},
+            {3: 0.2, 5: 0.5, 8: 0.3},
+            1.0,
+            0.8,
+            True,
+        ),  # just above half is kept, just below .7 learns
+        ({"3": 0.69, "5": 0.09, "8": 0.7}, {3: 0.5, 5: 0.41, 8: 0.09}, 0.0, 0.5, False),
+        ({"3": 0.9, "5": 0.9, "8": 0.0}, {3: 0.19, 5: 0.71, 8: 0.1}, 0.5, None, True),
+        ({"3": 0.0, "99": 0.9}, {3: 0.4, 5: 0.4, 8: 0.2}, None, None, True),  # a slice that had no data cannot be kept
+    ],
+)
+def test_merits_at_their_bounds(rates, after, kept, frontier, large):
+    import mapf_frozenlake as mfl
+
+    def config(shares):
+        return mfl.LakeConfig(slices={size: {"share": share} for size, share in shares.items()})
+
+    results = [SliceResult(name=name, episodes=10, metrics={"valid_rate": rate}) for name, rate in rates.items()]
+    report = StageReport(stage=0, config={}, results=results)
+    found = merits(report, config({3: 0.4, 5: 0.4, 8: 0.2, 9: 0.0}), config(after))
+    assert (found.kept, found.large, found.fallback) == (kept, large, False)
+    assert found.frontier == (None if frontier is None else pytest.approx(frontier))
+    assert merits(report, config({3: 1.0}), config(after), fallback=True).fallback
