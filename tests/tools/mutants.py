@@ -57,7 +57,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
     "engineers/terminal.py": ("tests/envtuning/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
-    "envtuning/atlas": ("tests/atlas",),
+    "envtuning/atlas": ("tests/atlas/test_parts.py", "tests/atlas"),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
     "envtuning/cli": (
         "tests/envtuning/test_commands.py",
