@@ -1,0 +1,224 @@
+"""What the report page says: numbers in words, runs told apart, and which values its charts are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engineers.report import SliceResult, wilson
+from envtuning.loop import run as loop
+from envtuning.show.page import _heat, _money, _number, _percent, _template, _told_apart, common_folder, figures
+from envtuning.show.page.figures import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.line_chart import Chart, Series, colour
+from envtuning.show.page.replays import _choose, replays
+from envtuning.show.page.view import RunView, StageView, view_run
+from envtuning.worlds.episodes import Episode
+from envtuning.worlds.world import About
+from tests.envtuning.counting_runs import spec_of
+from tests.envtuning.counting_world import CountConfig
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "–"), (True, "yes"), (False, "no"), (0.12345, "0.123"), (999.9, "1e+03"), (1000.0, "1,000"), (-2500.0, "-2,500"),
+        (1000.4, "1,000"), (1234, "1,234"), ("x", "x"), (0, "0"),
+    ],
+)  # fmt: skip
+def test_a_value_of_a_table(value, said):
+    assert _number(value) == said
+
+
+def test_rates_money_and_shades():
+    assert (_percent(None), _percent(0.1234)) == ("–", "12.3")
+    assert (_money(None), _money(0.5), _money(0.0)) == ("unknown", "$0.5000", "$0.0000")
+    assert _heat(None) == ""
+    assert _heat(0.5) == "background: color-mix(in srgb, #009e73 38%, white)"
+
+
+def test_a_page_escapes_what_it_is_given_and_stumbles_over_what_is_missing():
+    environment = _template().environment
+    assert (
+        environment.from_string("{% if x %}\n  {% if x %}\n{{ x }}\n  {% endif %}\n{% endif %}").render(x="<b>")
+        == "&lt;b&gt;\n"
+    )
+    assert {"percent", "number", "money", "heat"} <= environment.filters.keys()
+    with pytest.raises(Exception, match="'y' is undefined"):
+        environment.from_string("{{ y }}").render()
+
+
+def test_runs_are_told_apart_by_what_their_folders_do_not_share(tmp_path, monkeypatch):
+    assert _told_apart([tmp_path / "a" / "b"]) == ["b"]
+    paths = [tmp_path / "rules" / "seed0", tmp_path / "fixed" / "seed0"]
+    assert _told_apart(paths) == ["rules/seed0", "fixed/seed0"]
+    assert common_folder(paths) == tmp_path
+    monkeypatch.chdir(tmp_path)
+    assert _told_apart([Path("a"), tmp_path / "b"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("count", "title"), [(1, "a"), (3, "a · b · c"), (4, "4 runs")])
+def test_a_title_names_a_few_runs_and_counts_more(monkeypatch, count, title):
+    from envtuning.show import page
+
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(page, "_template", lambda: SimpleNamespace(render=lambda **given: told.append(given) or ""))
+    monkeypatch.setattr(page, "progress_chart", lambda runs: "")
+    page.render_page([SimpleNamespace(name=name) for name in "abcd"[:count]])
+    assert told[0]["title"] == title
+
+
+# Charts
+
+
+@pytest.fixture
+def charted(monkeypatch) -> None:
+    """A chart as what would be drawn."""
+    monkeypatch.setattr(figures, "draw", lambda chart: chart)
+
+
+ABOUT = About(name="x", environment="", objective="a", rates={"a": "good", "b": "best"}, slice_label="{0}×{0}")
+
+
+def stage(number: int, spent: int | None, *rows: tuple[str, int, float], lines: tuple[dict, ...] = ()) -> StageView:
+    """One whose slices have these numbers of episodes and this rate of both metrics but the last slice's second."""
+    results = [SliceResult(name=name, episodes=count, metrics={"a": rate, "b": rate / 2}) for name, count, rate in rows]
+    done = None if spent is None else SimpleNamespace(spent={"tokens": spent})
+    report = SimpleNamespace(results=results) if spent is not None else None
+    return StageView(number, SimpleNamespace(name=""), done, report, None, list(lines), [], [])
+
+
+def view(*stages: StageView, name: str = "run", **changes: Any) -> RunView:
+    given = {
+        "path": Path("x"), "name": name, "description": "", "engineer": "", "seed": 0, "versions": {}, "about": ABOUT,
+        "unit": "tokens", "budget": 1, "spent": 0, "usage": None, "stages": list(stages), "planned_stages": len(stages),
+    }  # fmt: skip
+    return RunView(**given | changes)
+
+
+def test_progress_is_the_objective_with_its_interval_over_what_was_spent_and_other_rates_dashed(charted):
+    first = view(stage(0, 100, ("3", 4, 0.5)), stage(1, 50), stage(2, 30, ("3", 4, 1.0)), stage(3, None), name="one")
+    second = view(stage(0, 10, ("3", 4, 0.25)), name="two", unit="env_steps")
+    found = progress_chart([first, second])
+    bands = [[wilson(rate, 4)[edge] for rate in (0.5, 1.0)] for edge in (0, 1)]
+    assert found == Chart(
+        [
+            Series("one, good", [100, 180], [0.5, 1.0], *bands, colour=colour(0)),
+            Series("one, best", [100, 180], [0.25, 0.5], dashed=True, colour=colour(0)),
+            Series("two, good", [0], [0.25], [wilson(0.25, 4)[0]], [wilson(0.25, 4)[1]], colour=colour(1)),
+            Series("two, best", [0], [0.125], dashed=True, colour=colour(1)),
+        ],
+        "tokens or env steps",
+        "rate on the validation suite",
+        y_range=(0.0, 1.0),
+        percent=True,
+    )
+
+
+def test_slices_are_lines_over_the_stages_in_the_order_of_their_numbers(charted):
+    run = view(stage(0, 1, ("10", 4, 0.5), ("9", 4, 0.25)), stage(1, 1, ("9", 4, 0.75)))
+    del run.stages[0].report.results[0].metrics["a"]
+    assert run.slices == ["9", "10"]
+    assert slice_chart(run) == Chart(
+        [Series("slice 9×9", [0, 1], [0.25, 0.75], colour=colour(0)), Series("slice 10×10", [], [], colour=colour(1))],
+        "stage",
+        "good",
+        y_range=(0.0, 1.0),
+        percent=True,
+        whole_x=True,
+    )
+
+
+@pytest.mark.parametrize(("metric", "whole"), [("success_rate", True), ("grad_norm", False)])
+def test_a_training_metric_is_drawn_over_all_that_was_spent_with_a_line_where_a_stage_begins(charted, metric, whole):
+    lines = (
+        {"kind": "incident"},
+        {"kind": "iteration", "spent": 5, metric: 1},
+        {"kind": "validation", "spent": 8, metric: 9},
+    )
+    run = view(
+        stage(0, 20, lines=lines),  # 12 were an attempt's that diverged
+        stage(1, None, lines=(*lines, {"kind": "iteration", "spent": 9})),
+        stage(2, None, lines=lines),
+    )
+    assert learning_chart(run, metric) == Chart(
+        [Series(metric.replace("_", " "), [5, 25, 34], [1.0, 1.0, 1.0], marks=False)],
+        "tokens",
+        metric,
+        (0.0, 1.0) if whole else None,
+        whole,
+        borders=[20, 29],
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "drawn"),
+    [
+        ({"kind": "iteration", "success_rate": 1, "grad_norm": 1, "loss": 1}, ["success_rate", "grad_norm"]),
+        ({"kind": "iteration", "loss": 1}, ["loss"]),
+        ({"kind": "iteration"}, []),
+        ({"kind": "validation", "success_rate": 1, "loss": 1}, []),
+    ],
+)
+def test_what_the_trainee_tells_is_drawn(line, drawn):
+    assert view(stage(0, 1, lines=(line,))).learning == drawn
+
+
+# A run as the page sees it
+
+
+def test_a_stage_says_what_it_has():
+    assert (stage(3, None).name, stage(3, None).results, stage(3, None).spent("tokens")) == ("stage 3", [], 0)
+    named = stage(3, 7, ("3", 4, 0.5), ("4", 12, 1.0))
+    named.chosen.name = "harder"
+    assert (named.name, named.spent("tokens"), named.spent("episodes")) == ("harder", 7, 0)
+    assert named.rate("a") == (0.875, *wilson(0.875, 16))
+    assert stage(0, 7).rate("a") is None
+    assert [named.slice_rate(name, metric) for name, metric in (("3", "a"), ("4", "b"), ("5", "a"), ("3", "c"))] == [
+        0.5, 0.5, None, None
+    ]  # fmt: skip
+
+
+def test_a_test_is_told_after_the_last_stage_with_its_interval():
+    rows = stage(0, 7, ("3", 4, 0.5), ("4", 12, 1.0)).results
+    assert view(test={"first": [], "last": rows}).tested("a") == (0.875, *wilson(0.875, 16))
+    assert view().tested("a") is None
+    assert (view().test, view().incidents) == ({}, [])
+
+
+@pytest.mark.parametrize(("planned", "finished"), [(2, True), (3, False)])
+def test_a_run_is_finished_with_its_last_planned_stage(planned, finished):
+    assert view(stage(0, 1), stage(1, 1), planned_stages=planned).finished is finished
+
+
+def test_a_knob_is_marked_where_it_differs_from_the_stage_before(tmp_path):
+    configs = [CountConfig(level=level) for level in (0.5, 0.25, 0.25, 0.5)]
+    run = loop.create(tmp_path / "run", spec_of(*({"config": config} for config in configs)))
+    loop.continue_run(run, stages=3)
+    found = view_run(run.path)
+    level, hint = sorted(found.knobs(), key=lambda row: row.path != "level")
+    assert [(cell.value, cell.changed) for cell in level.cells] == [(0.5, False), (0.25, True), (0.25, False)]
+    assert [(cell.value, cell.changed) for cell in hint.cells] == [(0.0, False)] * 3
+    assert (level.varies, hint.varies) == (True, False)
+    assert (found.planned_stages, found.finished, found.test) == (4, False, {})
+    loop.continue_run(run)
+    whole = view_run(run.path)
+    assert (whole.planned_stages, whole.finished, whole.spent) == (4, True, run.budget_spent)
+    assert whole.test == {"first": run.test.first, "last": run.test.last}
+
+
+def test_a_run_with_a_total_plans_one_stage_more_while_something_is_left(tmp_path):
+    run = loop.create(tmp_path / "run", spec_of({}, {}, total=3050))
+    loop.continue_run(run, stages=2)
+    assert view_run(run.path).planned_stages == 3
+    loop.continue_run(run)
+    assert view_run(run.path).planned_stages == 3
+
+
+def test_two_films_of_each_way_to_fail_and_one_success_easiest_slices_first():
+    failures = [("10", "hole"), ("9", None), ("9", "hole"), ("9", "hole"), ("3", "hole"), ("10", None), ("9", "late")]
+    episodes = [Episode(case, name, failure, {}) for case, (name, failure) in enumerate(failures)]
+    assert [one.case for one in _choose(episodes)] == [4, 2, 6, 5]
+    assert replays(Path("nowhere"), []) == []
