@@ -14,7 +14,7 @@ from envtuning.loop.contract import (
     read_metrics,
     save_checkpoint,
 )
-from envtuning.testing.promises import BrokenPromise, promised
+from envtuning.testing.promises import SEED, BrokenPromise, promised
 from envtuning.trainees import make_trainee
 from envtuning.trainees.base import Metrics
 from envtuning.worlds.world import FORMS, World
@@ -31,7 +31,7 @@ def check_trainee(
     **options: Any,
 ) -> None:
     """Makes two of the kind (a name, ``package.module:Class``, or the class itself), trains them alike, and compares."""
-    suite = world.draw(config, per_slice, seed=1, purpose="validation", exclude=())
+    suite = world.draw(config, per_slice, seed=SEED, purpose="validation", exclude=())
     made: list[Any] = []
     try:
         _check_trainee(kind_or_factory, world, config, suite, budget, unit, made, options)
@@ -59,9 +59,9 @@ def _check_trainee(
 
     def play(policy: Any) -> list[Any]:
         with held_to("policy"):
-            return [episode.to_json() for episode in world.play(policy, suite, config, seed=2)]
+            return [episode.to_json() for episode in world.play(policy, suite, config, seed=SEED)]
 
-    one, other = make(1), make(2)
+    one, other = make(SEED), make(SEED + 1)
     form = getattr(one, "form", None)
     promised(form in FORMS, f"form is {form!r}: declare one of {', '.join(FORMS)}")
     promised(
@@ -97,7 +97,7 @@ def _trained(trainee: Any, config: Any, budget: int, unit: str) -> Metrics:
     """One call of ``train``, and its metrics."""
     told: list[Metrics] = []
     with held_to("train"):
-        given = trainee.train(config, budget, seed=4, on_iteration=lambda metrics: told.append(dict(metrics)))
+        given = trainee.train(config, budget, seed=SEED, on_iteration=lambda metrics: told.append(dict(metrics)))
     metrics, odd = read_metrics(given, "train")
     promised(not odd, "; ".join(odd))
     for one in told:

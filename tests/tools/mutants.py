@@ -92,7 +92,13 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/test_hostile_files.py",
     ),
     "envtuning/loop/__init__.py": ("tests/project/test_moved.py",),
-    "envtuning/curriculum": ("tests/envtuning/test_wrappers.py", "tests/language/test_trl_doors.py"),
+    "envtuning/curriculum": ("tests/envtuning/test_wrappers.py",),
+    "envtuning/curriculum/rllib_callback.py": (
+        "tests/envtuning/test_rllib_stock.py",
+        "tests/envtuning/test_rllib_trainee.py",
+    ),
+    "envtuning/curriculum/sb3_callback.py": ("tests/envtuning/test_sb3_callback.py",),
+    "envtuning/curriculum/trl_callback.py": ("tests/language/test_trl_doors.py",),
     "envtuning/show": (
         "tests/envtuning/test_console.py",
         "tests/page",
@@ -112,7 +118,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/studies/credit.py": ("tests/envtuning/test_study_parts.py", "tests/atlas/test_credit.py"),
     "envtuning/studies/readers.py": ("tests/envtuning/test_study_parts.py", "tests/language/test_readers.py"),
-    "envtuning/testing": ("tests/envtuning/test_testing.py",),
+    "envtuning/testing": ("tests/envtuning/test_promises.py", "tests/envtuning/test_testing.py"),
     "envtuning/trainees": ("tests/envtuning/test_stages.py", "tests/envtuning/test_validation.py"),
     "envtuning/trainees/__init__.py": ("tests/envtuning/test_kinds.py", "tests/envtuning/test_stages.py"),
     "envtuning/trainees/lakes/options.py": ("tests/envtuning/test_options.py",),
