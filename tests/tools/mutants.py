@@ -92,7 +92,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/test_hostile_files.py",
     ),
     "envtuning/loop/__init__.py": ("tests/project/test_moved.py",),
-    "envtuning/curriculum": ("tests/envtuning/test_wrappers.py",),
+    "envtuning/curriculum": ("tests/envtuning/test_curriculum_rules.py", "tests/envtuning/test_wrappers.py"),
     "envtuning/curriculum/rllib_callback.py": (
         "tests/envtuning/test_rllib_stock.py",
         "tests/envtuning/test_rllib_trainee.py",

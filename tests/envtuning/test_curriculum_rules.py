@@ -1,0 +1,245 @@
+"""Where the curriculum's wrappers look for what takes a config, and what counts as a success, case by case."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+from envtuning.curriculum.wrappers import (
+    CurriculumEnv,
+    CurriculumParallelEnv,
+    CurriculumVectorEnv,
+    Ladder,
+    apply_config,
+    config_below,
+    raise_unless_fits,
+    succeeded,
+)
+
+
+def test_a_ladder_asks_for_80_of_100_episodes_where_nobody_says_otherwise():
+    ladder = Ladder(["easy", "hard"])
+    assert [ladder(number >= 20) for number in range(100)] == [None] * 99 + ["hard"]
+    again = Ladder(["easy", "hard"])
+    assert [again(number >= 21) for number in range(100)] == [None] * 100
+    assert Ladder([1], threshold=1.0, window=1)(True) is None  # the last stays
+
+
+class Takes:
+    """Takes a config by one of the names that are known."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def set_config(self, config: Any) -> None:
+        self.told.append(config)
+
+    def get_config(self) -> Any:
+        return self.told[-1]
+
+
+class Task:
+    """As RLlib's environments do."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def set_task(self, config: Any) -> None:
+        self.told.append(config)
+
+
+class Remote:
+    """Its copies live in other processes; ``method`` reaches them."""
+
+    def __init__(self, method: str) -> None:
+        self.told: list[Any] = []
+        setattr(type(self), method, lambda self, *given: self.told.append(given))
+
+
+def wrapper(inner: Any, name: str, **more: Any) -> Any:
+    return type("Wrapper", (), {})() if inner is None else _with(type("Wrapper", (), {})(), {name: inner} | more)
+
+
+def _with(one: Any, values: dict[str, Any]) -> Any:
+    vars(one).update(values)
+    return one
+
+
+@pytest.mark.parametrize("name", ["env", "par_env", "venv", "lakes"])
+@pytest.mark.parametrize("kind", [Takes, Task])
+def test_a_config_goes_through_the_wrappers_of_every_library(name, kind):
+    inner = kind()
+    apply_config(wrapper(wrapper(inner, name), name), "config")
+    assert inner.told == ["config"]
+
+
+def test_a_config_goes_to_every_copy_and_is_read_from_the_first():
+    copies = [Takes(), Takes()]
+    several = wrapper(SimpleNamespace(envs=[wrapper(copy, "env") for copy in copies]), "env")
+    apply_config(several, "config")
+    assert [copy.told for copy in copies] == [["config"], ["config"]]
+    copies[1].set_config("other")
+    assert config_below(several) == "config"
+    with pytest.raises(TypeError, match="has no get_config, nor has anything it wraps"):
+        config_below(wrapper(Task(), "env"))
+
+
+@pytest.mark.parametrize("method", ["call", "env_method"])
+def test_copies_in_other_processes_are_called(method):
+    remote = type("One", (Remote,), {})(method)
+    apply_config(wrapper(remote, "env"), "config")
+    assert remote.told == [("set_config", "config")]
+
+
+def test_a_wrapper_of_stable_baselines3_passes_on_to_what_it_wraps():
+    outer = type("Outer", (Remote,), {})("env_method")
+    outer.venv = inner = Takes()
+    apply_config(outer, "config")
+    assert (outer.told, inner.told) == ([], ["config"])
+
+
+class Room:
+    """Has room for configs up to a size."""
+
+    class Config(BaseModel):
+        size: int
+
+    def get_config(self) -> Any:
+        return self.Config(size=1)
+
+    def raise_unless_fits(self, config: Any) -> None:
+        if config.size > 3:
+            raise ValueError(f"size {config.size} is above 3")
+
+
+@pytest.mark.parametrize("config", [{"size": 4}, Room.Config(size=4)])
+@pytest.mark.parametrize(
+    "env",
+    [Room(), SimpleNamespace(batch=Room()), SimpleNamespace(envs=[SimpleNamespace(), SimpleNamespace(env=Room())])],
+)
+def test_a_config_without_room_is_refused_wherever_the_room_is_known(env, config):
+    raise_unless_fits(env, {"size": 3})
+    with pytest.raises(ValueError, match="size 4 is above 3"):
+        raise_unless_fits(wrapper(env, "env"), config)
+    raise_unless_fits(SimpleNamespace(envs=None), config)  # nothing is known
+
+
+@pytest.mark.parametrize(
+    ("info", "otherwise", "key", "success"),
+    [
+        ({}, True, None, True),
+        ({}, False, None, False),
+        ({"success": 1}, False, None, True),
+        ({"is_success": False, "success": True}, True, None, False),  # SB3's word first
+        ({"is_success": None, "success": True}, False, None, True),
+        ({"success": True, "valid": False}, True, "valid", False),
+        ({"final_info": {"success": True}, "success": False}, False, None, True),
+    ],
+)
+def test_success_is_what_the_last_info_says_or_else_a_reward(info, otherwise, key, success):
+    assert succeeded(info, otherwise, key) is success
+
+
+class Episode(gym.Env):
+    """One step long, with this reward; cut off where it truncates."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, reward: float, terminated: bool, truncated: bool) -> None:
+        self.ends, self.resets = (reward, terminated, truncated), []
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> Any:
+        self.resets.append((seed, options))
+        return 0, {}
+
+    def step(self, action: Any) -> Any:
+        return 0, *self.ends, {}
+
+
+ENDS = [
+    (1.0, True, False, [True]),
+    (0.0, True, False, [False]),  # a reward of 0 is none
+    (0.5, True, False, [True]),
+    (-1.0, True, False, [False]),
+    (1.0, False, True, [False]),  # cut off on its way
+    (1.0, False, False, []),  # not over
+]
+
+
+@pytest.mark.parametrize(("reward", "terminated", "truncated", "heard"), ENDS)
+def test_without_a_word_an_episode_succeeds_by_ending_with_a_reward(reward, terminated, truncated, heard):
+    told: list[bool] = []
+    env = CurriculumEnv(Episode(reward, terminated, truncated), told.append)
+    assert env.step(0) == (0, reward, terminated, truncated, {})
+    assert told == heard
+    CurriculumEnv(Episode(reward, terminated, truncated)).step(0)  # nobody listens
+
+
+@pytest.mark.parametrize(("reward", "terminated", "truncated", "heard"), ENDS)
+def test_so_it_does_in_the_vector_form(reward, terminated, truncated, heard):
+    class Vector(gym.vector.VectorEnv):
+        num_envs = 2
+        single_observation_space = single_action_space = gym.spaces.Discrete(2)
+        observation_space = action_space = gym.spaces.MultiDiscrete([2, 2])
+
+        def step(self, actions: Any) -> Any:
+            second = np.array([False, terminated]), np.array([False, truncated])
+            return np.zeros(2), np.array([0.0, reward]), *second, {}
+
+    told: list[bool] = []
+    CurriculumVectorEnv(Vector(), told.append).step(np.zeros(2))
+    assert told == heard
+    CurriculumVectorEnv(Vector()).step(np.zeros(2))
+
+
+class Parallel:
+    """Two agents whose episode ends like this; the agents that are left go on."""
+
+    possible_agents = agents = ("a", "b")
+    render_mode = None
+
+    def __init__(self, rewards: tuple, terminated: tuple, left: tuple = ()) -> None:
+        self.metadata, self.rewards, self.terminated, self.left, self.resets = {}, rewards, terminated, left, []
+
+    def observation_space(self, agent: str) -> gym.Space:
+        return gym.spaces.Discrete(2)
+
+    action_space = observation_space
+
+    def reset(self, seed: int | None = None, options: dict | None = None) -> Any:
+        self.resets.append((seed, options))
+        return {}, {}
+
+    def step(self, actions: Any) -> Any:
+        self.agents = self.left
+        ended = dict(zip("ab", self.terminated))
+        return {}, dict(zip("ab", self.rewards)), ended, {agent: not over for agent, over in ended.items()}, {}
+
+
+@pytest.mark.parametrize(
+    ("rewards", "terminated", "left", "heard"),
+    [
+        ((1.0, 0.5), (True, True), (), [True]),
+        ((1.0, 0.0), (True, True), (), [False]),
+        ((1.0, 1.0), (True, False), (), [False]),  # one was cut off
+        ((1.0, 1.0), (True, True), ("b",), []),  # somebody is left
+        ((), (), (), []),  # it was over before
+    ],
+)
+def test_a_parallel_episode_succeeds_when_all_ended_with_a_reward(rewards, terminated, left, heard):
+    told: list[bool] = []
+    CurriculumParallelEnv(Parallel(rewards, terminated, left), told.append).step({})
+    assert told == heard
+
+
+@pytest.mark.parametrize(
+    ("form", "inner"), [(CurriculumEnv, Episode(0.0, True, False)), (CurriculumParallelEnv, Parallel((), ()))]
+)
+def test_seeds_and_options_go_to_the_environment(form, inner):
+    form(inner).reset(seed=7, options={"x": 1})
+    assert inner.resets == [(7, {"x": 1})]
