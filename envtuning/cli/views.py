@@ -97,6 +97,8 @@ def replay(
             return
         show_film(film.frames, seconds)
         console.print(f"stage {stage}, {film.title}")
+        if film.reply:
+            console.print(f"the reply: {film.reply}")
 
 
 def watch_table(one: RunFolder) -> None:

@@ -164,6 +164,7 @@ class Film:
     svg: str  # animated, self-contained
     frames: Sequence[str] = ()  # for a terminal, a text per step
     save: Any = None  # callable(path, seconds per step) for other formats
+    reply: str = ""  # what a policy of words wrote
 
 
 def summary_of(config: BaseModel, about: About) -> list[str]:

@@ -59,7 +59,10 @@ def test_from_nothing_to_a_report_page(tmp_path, monkeypatch):
     run = RunFolder("runs/a")
     assert run.test is not None
     assert run.stage(1).config.engineer == "checkpoint"
-    assert Path("runs/a/report.html").stat().st_size > 10_000
+    page = Path("runs/a/report.html").read_text(encoding="utf-8")
+    assert len(page) > 10_000
+    assert "<summary>the reply</summary><pre>" in page
+    assert "the reply: " in invoke("replay", "runs/a", "--stage", "0", "--seconds", "0")
 
 
 def test_the_preset_takes_the_time_that_it_says():

@@ -234,6 +234,26 @@ def test_a_reply_without_a_plan_has_a_film_in_which_nobody_moves(boards):
     assert episode.failure == "truncated"
     assert len(film.frames) == 1
     assert film.svg.startswith("<svg")
+    assert film.reply == ""
+
+
+@pytest.mark.parametrize("mode", ["plan", "turns"])
+def test_what_a_policy_writes_stays_with_its_episode_the_end_of_it_if_it_is_long(boards, mode):
+    plan = "Agent 0: wait\nAgent 1: wait"
+
+    def brief(text: str) -> str:
+        return plan
+
+    def wordy(text: str) -> str:
+        return "Hm. " * 600 + plan
+
+    world = LakeWorld(mode=mode)
+    episode = world.play(brief, boards, TARGET, seed=0)[0]
+    whole = "\n".join([plan] * episode.cost["samples"])
+    assert episode.trace["reply"] == (whole if len(whole) <= 2_000 else f"…{whole[-1_999:]}")
+    assert world.film(boards, episode).reply == episode.trace["reply"]
+    reply = world.play(wordy, boards, TARGET, seed=0)[0].trace["reply"]
+    assert (len(reply), reply[0], reply[-len(plan) :]) == (2_000, "…", plan)
 
 
 def test_a_turn_that_nobody_can_read_is_told_apart_from_one_that_was_cut_off(boards):

@@ -19,6 +19,7 @@ from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Insta
 from mapf_frozenlake.world.move import joint_move
 
 LETTERS = "LDRUW"  # by action
+LONGEST_REPLY = 2_000  # characters of a reply that stay with its episode
 COLLISIONS = (int(Event.VERTEX), int(Event.SWAP))
 
 
@@ -31,9 +32,16 @@ class LakeEpisode(Episode):
 
 
 def judged(
-    case: int, instance: Instance, plan: Plan | ParseError, *, horizon: int, slippery: bool, cost: Mapping[str, int]
+    case: int,
+    instance: Instance,
+    plan: Plan | ParseError,
+    *,
+    horizon: int,
+    slippery: bool,
+    cost: Mapping[str, int],
+    reply: str = "",
 ) -> LakeEpisode:
-    """One board's episode, judged once. ``cost`` is what it took besides env steps."""
+    """One board's episode, judged once. ``cost`` is what it took besides env steps, ``reply`` what a policy of words wrote."""
     verdict, playback = judge_and_play(instance, plan)
     rates = {"valid_rate": float(verdict.valid)}
     if not slippery and verdict.optimal is not None:  # on ice that slips nobody knows the optimum
@@ -49,14 +57,16 @@ def judged(
         failure=None if verdict.failure is None else verdict.failure.value,
         metrics=rates,
         cost={"env_steps": steps, "episodes": 1} | dict(cost),
-        trace={"moves": moves},
+        trace={"moves": moves} | _kept(reply),
         note=str(plan) if isinstance(plan, ParseError) else None,
         verdict=verdict,
         playback=playback,
     )
 
 
-def failed(case: int, instance: Instance, kind: str, note: str, cost: Mapping[str, int]) -> LakeEpisode:
+def failed(
+    case: int, instance: Instance, kind: str, note: str, cost: Mapping[str, int], reply: str = ""
+) -> LakeEpisode:
     """An episode that ended before there was anything to judge."""
     return LakeEpisode(
         case=case,
@@ -64,9 +74,16 @@ def failed(case: int, instance: Instance, kind: str, note: str, cost: Mapping[st
         failure=kind,
         metrics={"valid_rate": 0.0, "optimal_rate": 0.0, "legal_rate": 0.0},
         cost={"env_steps": 1, "episodes": 1} | dict(cost),
-        trace={"moves": []},
+        trace={"moves": []} | _kept(reply),
         note=note,
     )
+
+
+def _kept(reply: str) -> dict[str, str]:
+    """The end of a reply, where its plan is; nothing of a policy that writes none."""
+    if not reply:
+        return {}
+    return {"reply": reply if len(reply) <= LONGEST_REPLY else f"…{reply[1 - LONGEST_REPLY :]}"}
 
 
 def _steps_charged(moves: Sequence[str], makespan: int | None, horizon: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,15 @@ from mapf_frozenlake.text import ParseError, TextStyle, parse_plan, plan_prompt
 from mapf_frozenlake.types import Action, Instance, Plan
 
 Mode = Literal["plan", "turns"]
-Found = tuple[Plan | ParseError | str, dict[str, int]]  # a plan, no plan, or how the policy failed; and what it cost
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of asking a policy about a board."""
+
+    outcome: Plan | ParseError | str  # a plan, no plan, or how the policy failed
+    cost: Mapping[str, int] = field(default_factory=dict)
+    reply: str = ""  # what it wrote, if it writes
 
 
 def play_lakes(
@@ -25,19 +34,24 @@ def play_lakes(
 ) -> list[LakeEpisode]:
     """One episode per board, in order."""
     return [
-        _episode(case, boards[case], found, cost, config)
-        for case, (found, cost) in enumerate(_asked(policy, boards, config, seed, mode, style))
+        _episode(case, boards[case], found, config)
+        for case, found in enumerate(_asked(policy, boards, config, seed, mode, style))
     ]
 
 
-def _episode(
-    case: int, instance: Instance, found: Plan | ParseError | str, cost: dict[str, int], config: LakeConfig
-) -> LakeEpisode:
-    if isinstance(found, str):
-        kind, _, note = found.partition(": ")
-        return failed(case, instance, kind, note, cost)
-    horizon = config.horizon_for(instance.height, instance.width)
-    return judged(case, instance, found, horizon=horizon, slippery=config.is_slippery, cost=cost)
+def _episode(case: int, instance: Instance, found: Found, config: LakeConfig) -> LakeEpisode:
+    if isinstance(found.outcome, str):
+        kind, _, note = found.outcome.partition(": ")
+        return failed(case, instance, kind, note, found.cost, found.reply)
+    return judged(
+        case,
+        instance,
+        found.outcome,
+        horizon=config.horizon_for(instance.height, instance.width),
+        slippery=config.is_slippery,
+        cost=found.cost,
+        reply=found.reply,
+    )
 
 
 def _asked(
@@ -64,10 +78,10 @@ def _acted(
     """All boards at once. Where the policy raises they are played one by one, so that one bad board fails alone."""
     try:
         answers = dict(neural_answers(policy, boards, cases, config, seed))
-        return [(answers[case], {}) for case in cases]  # type: ignore[misc]  # all of them are plans
+        return [Found(answers[case]) for case in cases]  # type: ignore[arg-type]  # all of them are plans
     except Exception as error:
         if len(cases) == 1:
-            return [(f"policy_error: {type(error).__name__}: {error}", {})]
+            return [Found(f"policy_error: {type(error).__name__}: {error}")]
     return [found for case in cases for found in _acted(policy, boards, [case], config, seed)]
 
 
@@ -75,8 +89,8 @@ def _plan_of(solver: Callable[[Instance], Any], boards: InstanceSet, case: int) 
     try:
         plan = next(solver_answers(solver, boards, [case], 1))[1]
     except Exception as error:  # whatever a third party's policy raises fails this board, and no other
-        return f"policy_error: {type(error).__name__}: {error}", {}
-    return (plan if plan is not None else [[] for _ in range(boards[case].num_agents)]), {}
+        return Found(f"policy_error: {type(error).__name__}: {error}")
+    return Found(plan if plan is not None else [[] for _ in range(boards[case].num_agents)])
 
 
 def _plans_in_words(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
@@ -88,11 +102,11 @@ def _plans_in_words(policy: Any, boards: InstanceSet, config: LakeConfig, seed: 
 def _read(reply: Reply, board: Instance) -> Found:
     cost = {"samples": 1, "tokens": reply.tokens}
     if reply.error is not None:
-        return f"policy_error: {reply.error}", cost
+        return Found(f"policy_error: {reply.error}", cost)
     plan = parse_plan(reply.text, board.num_agents)
     if reply.truncated and isinstance(plan, ParseError):
-        return f"truncated: {plan}", cost
-    return plan, cost
+        return Found(f"truncated: {plan}", cost, reply.text)
+    return Found(plan, cost, reply.text)
 
 
 def _turns(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
@@ -111,12 +125,13 @@ def _alone(config: LakeConfig, board: Instance) -> LakeConfig:
 
 def _moves_of(talk: Conversation, board: Instance) -> Found:
     cost = {"samples": talk.turns, "tokens": talk.tokens}
+    said = "\n".join(reply.text for reply in talk.replies)
     if talk.error is not None:
-        return f"policy_error: {talk.error}", cost
+        return Found(f"policy_error: {talk.error}", cost, said)
     unread = next((info["parse_error"] for info in talk.infos if info.get("parse_error")), None)
     if unread is not None and talk.truncated_reply:
-        return f"truncated: {unread}", cost
+        return Found(f"truncated: {unread}", cost, said)
     if unread is not None:
-        return f"parse_error: {unread}", cost
+        return Found(f"parse_error: {unread}", cost, said)
     columns = np.array([info["actions"] for info in talk.infos], dtype=np.int64).reshape(-1, board.num_agents)
-    return columns.T.tolist() or [[int(Action.WAIT)]] * board.num_agents, cost
+    return Found(columns.T.tolist() or [[int(Action.WAIT)]] * board.num_agents, cost, said)

@@ -137,6 +137,7 @@ class LakeWorld(World[LakeConfig]):
             svg=animated_svg(frames[: LONGEST_FILM + 1]),
             frames=[ansi(frame) for frame in frames],
             save=lambda path, seconds: save_animation(path, frames, seconds_per_step=seconds),
+            reply=episode.trace.get("reply", ""),
         )
 
     def validated_as(self, target: LakeConfig, config: LakeConfig) -> LakeConfig:
