@@ -90,6 +90,8 @@ def test_those_not_seen_for_long_come_first_among_equals():
     one._clock = 5
     one.options = LevelOptions(score="learnability", staleness=1.0)
     assert one.priorities() == pytest.approx([1 / 8, 3 / 8, 4 / 8])
+    column(one._known, "seen_at")[:] = [5, 4, 5]
+    assert one.priorities() == pytest.approx([0, 1, 0])
     column(one._known, "seen_at")[:] = 5
     assert one.priorities() == pytest.approx([1 / 3] * 3)
 
