@@ -231,6 +231,14 @@ def above_uniform(figures: Figures) -> str:
     return f"{said} points above `uniform`"
 
 
+def beside_uniform(figures: Figures) -> str:
+    rows = [(row["engineer"], row["against"]["uniform"]) for row in figures["rows"] if row["engineer"] != "uniform"]
+    said = [
+        f"`{name}` {100 * row['mean']:+.1f} ({100 * row['low']:+.1f}, {100 * row['high']:+.1f})" for name, row in rows
+    ]
+    return f"{', '.join(said)} points".replace("-", "−")
+
+
 STAGES = ("4×4, 2 agents", "4–6, 2–3 agents", "6–8, 3–4 agents", "9×9, 4 agents")
 LEARNING = [
     Claim(README, "training", lambda f: f"{f['ours_better_by']['stock MultiAgentEnv']['end_to_end_steps_per_cpu_s']:.1f}×"),
@@ -242,6 +250,7 @@ LEARNING = [
     Claim(TRAINING, "learning", four_stages_cost),
     *(Claim(TRAINING, "learning", lambda f, n=n, s=s: four_stages_row(f, n, s)) for n, s in enumerate(STAGES)),
     Claim(RUNS, "engineers_scripted", above_uniform),
+    Claim(RUNS, "engineers_engineer", beside_uniform),
     Claim(RUNS, "side_by_side", lambda f: f"{f['times_as_fast']} times as fast on two cores"),
 ]  # fmt: skip
 
