@@ -19,6 +19,7 @@ from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.spec import SpecError, load_spec, preset_text
+from envtuning.worlds.world import Film
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountWorld
 
@@ -153,8 +154,8 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset):
 
     def compare(*given: Any, began: Any, ended: Any) -> str:
         asked.append(given)
-        for tell in (began, ended):
-            tell(SimpleNamespace(folder="FOLDER"))
+        began(SimpleNamespace(folder="FOLDER"))
+        ended(SimpleNamespace(folder="FOLDER"), "1 of 6")
         return "result"
 
     monkeypatch.setattr(envtuning.cli.runs, "comparing", SimpleNamespace(
@@ -179,7 +180,7 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset):
     assert (names, seeds, out, at_a_time) == (["fixed", "rules"], [0, 1, 2], tmp_path, jobs)
     assert (observer is None) == (jobs > 1)  # several at a time cannot be shown
     started = ["started FOLDER"] if jobs > 1 else []
-    ended = ["finished FOLDER", "the result", f"figures: {tmp_path / 'figures.json'}"]
+    ended = ["finished FOLDER (1 of 6)", "the result", f"figures: {tmp_path / 'figures.json'}"]
     assert output.splitlines() == [*started, *ended, f"`envtuning report {tmp_path}` puts all runs on one page"]
 
 
@@ -273,7 +274,7 @@ def test_a_film_that_there_is_not_is_told(finished, monkeypatch):
 
 def test_a_film_is_saved_at_its_pace(finished, monkeypatch, tmp_path):
     saved: list[Any] = []
-    film = SimpleNamespace(title="a title", frames=["x"], save=lambda *given: saved.append(given))
+    film = Film("a title", "<svg/>", frames=["x"], save=lambda *given: saved.append(given))
     monkeypatch.setattr(CountWorld, "film", lambda self, cases, episode: film)
     trust = ("--trust", "tests.envtuning.counting_world")
     out = tmp_path / "a.gif"
