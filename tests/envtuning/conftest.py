@@ -1,9 +1,10 @@
-"""One small Ray for the whole session: starting it takes longer than most tests."""
+"""One small Ray for the whole session, because starting it takes longer than most tests; and a trainee in the place of the spec's."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
@@ -32,3 +33,16 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def groups_of(item: pytest.Item | None) -> set[str]:
     return set() if item is None else {mark.args[0] for mark in item.iter_markers("xdist_group")}
+
+
+@pytest.fixture
+def with_trainee(monkeypatch):
+    """Puts this class in the place of the spec's trainee; a fresh copy of it is returned."""
+    from tests.envtuning.written_down import Asked
+
+    def use(cls: type | None = None, **changes: Any) -> type:
+        made = type("One", (cls or Asked,), {"budgets": [], "seeds": [], "made": 0, **changes})
+        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
+        return made
+
+    return use

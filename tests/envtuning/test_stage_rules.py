@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from envtuning.loop import contract, inside
+from envtuning.loop import contract
 from envtuning.loop import run as loop
 from envtuning.loop.contract import TraineeFailed, amounts_in
-from envtuning.loop.observer import Observer
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import checked
 from envtuning.runs.checked import RunError
@@ -22,50 +21,7 @@ from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.worlds.world import InfeasibleConfig
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountTrainee
-
-
-class Told(Observer):
-    """Writes down what it hears of incidents and stages."""
-
-    def __init__(self) -> None:
-        self.wrong: list[tuple[str, int, str]] = []
-        self.ended: list[int] = []
-
-    def went_wrong(self, incident: Any) -> None:
-        self.wrong.append((incident.kind, incident.stage, incident.message))
-
-    def stage_ended(self, stage: Any) -> None:
-        self.ended.append(stage.number)
-
-
-class Asked(CountTrainee):
-    """Writes down how it is asked to train."""
-
-    budgets: list[int]
-    seeds: list[int]
-    made = 0
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        type(self).made += 1
-
-    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
-        self.budgets.append(budget)
-        self.seeds.append(seed)
-        return super().train(config, budget, seed=seed, on_iteration=on_iteration)
-
-
-@pytest.fixture
-def with_trainee(monkeypatch):
-    """Puts this class in the place of the spec's trainee; a fresh copy of it is returned."""
-
-    def use(cls: type = Asked, **changes: Any) -> type:
-        made = type("One", (cls,), {"budgets": [], "seeds": [], "made": 0, **changes})
-        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
-        return made
-
-    return use
-
+from tests.envtuning.written_down import Asked, Told
 
 # Stretches
 
@@ -473,150 +429,6 @@ def test_one_that_does_not_close_is_left_and_said(monkeypatch):
     monkeypatch.setattr(contract, "CLOSING", 0.01)
     with pytest.raises(TraineeFailed, match=r"close had not ended after 0\.01 s: the trainee is left as it is"):
         contract.close(Closing(0.2))
-
-
-# Checkpoints inside a stage
-
-
-class Killed(BaseException):
-    """The process dies."""
-
-
-class Long(Asked):
-    """Its stages are kept at their validations; it dies when it was trained so far."""
-
-    checkpoints_inside = True
-    dies_at = 0
-    saved: list[str]
-
-    def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
-        found = super().train(config, budget, seed=seed, on_iteration=on_iteration)
-        if self.dies_at and self.steps >= self.dies_at:
-            type(self).dies_at = 0
-            raise Killed
-        return found
-
-    def save(self, folder: Path) -> None:
-        super().save(folder)
-        self.saved.append(f"{folder.parent.name}/{folder.name}".split("draft")[0])
-
-
-@pytest.mark.parametrize(
-    ("budget", "keeps", "stretches"),
-    [
-        (1070, True, [1]),  # 465 and 70 leave 465 and 70: nothing is left to continue with after the second
-        (1071, True, [1, 2]),  # a step
-        (1070, False, []),
-    ],
-)
-def test_a_stage_is_kept_at_its_validations_while_something_is_left_to_train(
-    with_trainee, monkeypatch, tmp_path, budget, keeps, stretches
-):
-    kept, real = [], inside.keep
-    monkeypatch.setattr(
-        inside, "keep", lambda folder, state, save: kept.append(state.stretch) or real(folder, state, save)
-    )
-    with_trainee(Long if keeps else Asked, saved=[])
-    run = loop.start(spec_of({"budget": budget}, validate_every=465), tmp_path / "run")
-    assert kept == stretches
-    assert list(run.stage(0).path.glob("inside-*")) == []
-
-
-@pytest.mark.parametrize("dies_at", [500, 900])
-@pytest.mark.parametrize("diverges", [False, True])
-def test_a_stage_killed_after_such_a_checkpoint_continues_from_it_and_ends_the_same(
-    with_trainee, tmp_path, dies_at, diverges
-):
-    rule = {"rule": "converged", "window": 2, "min_gain": 0.0, "metric": "success_rate"}
-    spec = spec_of({"budget": 2000, "advance_when": rule, "config": CountConfig(hint=0.25), "fade": {"knob": "hint"}},
-                   validate_every=200)  # fmt: skip
-
-    def train(self: Any, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
-        if diverges and not type(self).fault:
-            type(self).fault = True
-            Asked.train(self, config, 100, seed=seed, on_iteration=on_iteration)
-            raise TrainingDiverged("nan")
-        on_iteration({"odd": "x"})
-        return Long.train(self, config, budget, seed=seed, on_iteration=on_iteration)
-
-    with_trainee(Long, saved=[], train=train, fault=False)
-    whole = loop.start(spec, tmp_path / "whole")
-    trainee = with_trainee(Long, saved=[], train=train, fault=False, dies_at=dies_at)
-    with pytest.raises(Killed):
-        loop.start(spec, tmp_path / "killed")
-    (left,) = (tmp_path / "killed" / "stages" / "00").glob("inside-*")
-    before = sum(trainee.budgets)
-    run = loop.resume(tmp_path / "killed")
-    assert sum(trainee.budgets) < before + sum(whole.stage(0).done.trained.values())  # not from the beginning
-    for name in ("config", "report", "metrics", "episodes"):
-        one, other = (getattr(each.stage(0), name) for each in (run, whole))
-        if name == "report":
-            one, other = (report.model_copy(update={"run": ""}) for report in (one, other))
-        assert (one() if callable(one) else one) == (other() if callable(other) else other)
-    done, expected = (each.stage(0).done.model_copy(update={"seconds": 0.0}) for each in (run, whole))
-    assert done == expected
-    assert done.attempts == 1 + diverges
-    assert not left.exists()
-
-
-def kept(tmp_path: Path, *stretches: int) -> Path:
-    """A stage's folder with these checkpoints inside and two lines of metrics."""
-    stage = tmp_path / "stages" / "00"
-    stage.mkdir(parents=True)
-    metrics = '{"kind": "iteration"}\n{"kind": "validation"}\n'
-    (stage / "metrics.jsonl").write_text(metrics + '{"kind": "later"}\n')
-    checked.begin(tmp_path)
-    for stretch in stretches:
-        state = inside.Inside(
-            attempt=0, config={}, stretch=stretch, lines=2, spent={}, trained={}, validated={}, history_spent=0,
-            metrics_digest=inside.digest_of([{"kind": "iteration"}, {"kind": "validation"}]),
-            iterations=[], validations=[], incidents=[], said=[],
-        )  # fmt: skip
-        with checked.new_folder(stage / f"inside-{stretch}") as draft:
-            (draft / "trainee").mkdir()
-            (draft / "trainee" / "steps.json").write_text("1")
-            (draft / "state.json").write_text(state.model_dump_json())
-    return stage
-
-
-def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
-    stage = kept(tmp_path, 9, 10)
-    assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
-    found = inside.latest(stage)
-    assert (found.state.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
-    assert [line["kind"] for line in checked.lines(stage / "metrics.jsonl", checked=False)] == [
-        "iteration",
-        "validation",
-    ]
-    inside.keep(stage, found.state.model_copy(update={"stretch": 11}), lambda folder: (folder / "x").write_text("y"))
-    assert [folder.name for folder in inside.folders(stage)] == ["inside-11"]
-    assert (stage / "inside-11" / "trainee" / "x").read_text() == "y"
-    assert (stage / "metrics.jsonl").exists()
-    assert inside.latest(tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "says"),
-    [
-        ("inside-10/trainee/steps.json", "2", "inside-10 is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration"}\n', "metrics.jsonl is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration"}\n{"kind": "end"}\n', "metrics.jsonl is not what was written there"),
-    ],
-)
-def test_a_damaged_checkpoint_inside_is_told(tmp_path, file, text, says):
-    stage = kept(tmp_path, 9, 10)
-    (stage / file).write_text(text)
-    with pytest.raises(RunError, match=says):
-        inside.latest(stage)
-
-
-def test_one_with_keys_that_this_version_does_not_know_is_told_with_the_remedy(tmp_path):
-    stage = kept(tmp_path, 9)
-    (tmp_path / checked.NAME).unlink()  # as in a run without checksums
-    state = stage / "inside-9" / "state.json"
-    state.write_text(state.read_text().replace('{"attempt"', '{"mood": 1, "attempt"', 1))
-    with pytest.raises(RunError, match=r"restore it from a copy, or remove the folders inside-\* beside it"):
-        inside.latest(stage)
 
 
 def test_a_run_opens_its_folder_by_any_path(tmp_path):

@@ -247,7 +247,7 @@ def test_what_a_policy_writes_stays_with_its_episode_the_end_of_it_if_it_is_long
     def wordy(text: str) -> str:
         return "Hm. " * 600 + plan
 
-    world = LakeWorld(mode=mode)
+    world, boards = LakeWorld(mode=mode), boards[:1]
     episode = world.play(brief, boards, TARGET, seed=0)[0]
     whole = "\n".join([plan] * episode.cost["samples"])
     assert episode.trace["reply"] == (whole if len(whole) <= 2_000 else f"…{whole[-1_999:]}")
