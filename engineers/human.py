@@ -137,6 +137,7 @@ def _untouched(answer_file: Path, form: WireForm[Any]) -> tuple[int, int] | None
 def make(
     model: str = "",
     *,
+    desk: str | Path = "engineer-desk",
     timeout: float = 24 * 3600.0,
     poll: float = 0.5,
     context: str | Context = "full",
@@ -144,9 +145,9 @@ def make(
     space: Space | None = None,
     say: Callable[[str], object] | None = None,
 ) -> HumanEngineer:
-    """``human`` works in ``engineer-desk``, ``human/FOLDER`` in that folder."""
+    """``human`` works in ``desk``, which is ``RUN/desk`` inside a run, ``human/FOLDER`` in that folder."""
     return HumanEngineer(
-        model or "engineer-desk",
+        model or desk,
         timeout=timeout,
         poll=poll,
         context=context,

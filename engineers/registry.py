@@ -54,6 +54,7 @@ COMMON_OPTIONS = (
     "context",
     "transcript",
     "ledger",
+    "desk",
     "max_attempts",
     "max_cost",
     "max_total_tokens",

@@ -132,6 +132,7 @@ def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | Non
         "seed": derive(run.spec.seed, "engineer", stage.number),
         "transcript": stage.transcript_file,
         "ledger": ledger_of(stage).path,
+        "desk": run.path / "desk",
     } | run.spec.engineer.options
     replies = recorded_replies(stage)
     for cap, spent in spent_before(run, stage).items():

@@ -103,6 +103,7 @@ def test_the_desk_is_named_after_the_slash(name):
     made = engineers.make(name)
     assert isinstance(made, HumanEngineer)
     assert str(made.desk) == ("engineer-desk" if name == "human" else "some/folder")
+    assert str(engineers.make(name, desk="run/desk").desk) == ("run/desk" if name == "human" else "some/folder")
 
 
 def test_what_a_person_is_given_and_what_came_of_it(tmp_path, answer, report, kitchen):

@@ -76,6 +76,7 @@ COMMON = {
     "context": "V4",
     "transcript": "t.jsonl",
     "ledger": "asked.jsonl",
+    "desk": "desk",
     "max_attempts": 2,
     "max_cost": 1.0,
     "max_total_tokens": 10,

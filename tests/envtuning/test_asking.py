@@ -258,6 +258,7 @@ def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, gi
     assert {name: found[name] for name in given} == given
     assert found["transcript"] == run.stage(1).transcript_file
     assert found["ledger"] == run.stage(1).path / "asked.jsonl"
+    assert found["desk"] == run.path / "desk"  # two runs beside one another have two
 
 
 EXCHANGE = {"messages": ["a"], "reply": "one", "prompt_tokens": 3, "completion_tokens": 2, "cost": 0.5}

@@ -58,6 +58,22 @@ def test_the_claim_about_the_second_target_is_the_stored_study():
         assert f"`{arm}` by {100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
 
 
+def test_the_claim_about_three_agents_is_the_stored_study():
+    figures = json.loads((RESULTS / "study_three-agents.json").read_text(encoding="utf-8"))["figures"]
+    assert {row["seeds"] for row in figures["rows"]} == {len(figures["preregistered_seeds"])} == {10}
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    arms = {row["arm"]: row for row in figures["rows"]}
+    for arm in ("uniform", "rules", "learnability", "searched", "ladder", "bandit"):
+        assert f"{100 * arms[arm]['success']['mean']:.1f} %" in text, arm
+    for arm in ("rules", "learnability"):
+        paired = arms[arm]["against"]["uniform"]
+        assert min(paired["difference"]["low"], paired["with_cases"]["low"]) > 0
+        assert f"{said(Interval(**paired['difference']), signed=True)}" in text
+        assert arms[arm]["ignited"] == 1.0
+    for arm in ("bandit", "ladder"):
+        assert arms[arm]["success"]["mean"] < arms["uniform"]["success"]["mean"]
+
+
 @pytest.mark.parametrize("study", ["corridors", "small-corridors"])
 def test_every_engineer_that_needs_no_model_lies_above_uniform_draws(study):
     figures = json.loads((RESULTS / f"study_{study}.json").read_text(encoding="utf-8"))["figures"]
