@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
 from envtuning.cli import parse_seeds
+from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console
 from envtuning.studies.outcomes import finished
 from envtuning.studies.pace import Pace
@@ -38,12 +39,15 @@ def main() -> None:
     arguments = parser.parse_args()
     console = make_console()
     named = HERE / f"{arguments.study}.yaml"
-    study = load_study(named if named.exists() else arguments.study)
+    try:
+        study = load_study(named if named.exists() else arguments.study)
+        arms = study.specs()
+    except SpecError as error:
+        parser.error(str(error))
     out = arguments.out / study.name
     if named.exists():
         raise_unless_committed()
     if not arguments.table:
-        arms = study.specs()
         wanted = {name: arms[name] for name in arms if arguments.arms is None or name in arguments.arms.split(",")}
         seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
         here = str(conditions()["commit"])  # the code that is loaded, wherever the checkout goes meanwhile
@@ -56,7 +60,9 @@ def main() -> None:
 
         execute(wanted, seeds, out, jobs=arguments.jobs, ended=ended)
     written = store(study, out) if named.exists() else write_up(study, out, out)[0]
-    console.print(f"figures: {written}", highlight=False)
+    if not named.exists():
+        console.print(written.read_text(encoding="utf-8"))
+    console.print(f"figures: {written}")
 
 
 def store(study: StudySpec, out: Path) -> Path:

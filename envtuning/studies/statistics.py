@@ -6,6 +6,7 @@ differences stay paired.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+FEWEST = 5  # seeds; a bootstrap of fewer is far too narrow
 SEED = 0  # of the resampling: the same figures for the same runs
 
 
@@ -26,17 +28,18 @@ def interval(statistic: Statistic, *columns: ArrayLike) -> Interval:
     """The statistic of paired columns, one value per seed each, and its bootstrap interval.
 
     ``statistic`` takes the columns and ``axis``. Bias-corrected and accelerated; by percentiles where the columns leave that
-    undefined; no interval below three seeds.
+    undefined; no interval below ``FEWEST`` seeds.
     """
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
     data = [np.asarray(column, float) for column in columns]
     value = float(statistic(*data, axis=-1))
-    if len(data[0]) < 3:
+    if len(data[0]) < FEWEST:
         return Interval(value, None, None)
     found = None
     for method in ("BCa", "percentile"):
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)  # percentiles follow
             found = bootstrap(
                 data,
                 statistic,
@@ -81,9 +84,14 @@ def above_the_best(ours: NDArray, *trivial: NDArray, axis: int = -1) -> NDArray:
 
 
 def over_seeds_and_cases(ours: ArrayLike, theirs: ArrayLike, resamples: int = 2000) -> Interval:
-    """The mean difference of [seeds, cases] outcomes, seeds and cases resampled alike for both: other seeds, other boards."""
+    """The mean difference of [seeds, cases] outcomes, seeds and cases resampled alike for both: other seeds, other boards.
+
+    No interval below ``FEWEST`` seeds.
+    """
     difference = np.asarray(ours, float) - np.asarray(theirs, float)
     seeds, cases = difference.shape
+    if seeds < FEWEST:
+        return Interval(float(difference.mean()), None, None)
     rng = np.random.default_rng(SEED)
     drawn = np.empty(resamples)
     for resample in range(resamples):

@@ -16,6 +16,7 @@ from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import IGNITED, Outcome, finished, matrix, outcome_of
 from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.statistics import (
+    FEWEST,
     above_the_best,
     improvement,
     interquartile_mean,
@@ -222,6 +223,10 @@ def notes(summary: Summary) -> str:
         "seeds, and on how many of the paired seeds it does; "
         f"ignited: share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent."
     ]
+    if any(row.seeds < FEWEST for row in summary.rows):
+        sentences.append(
+            f"No interval stands where there are fewer than {FEWEST} seeds: a bootstrap of so few is far too narrow."
+        )
     if summary.headroom is not None:
         room = summary.headroom
         held = "at least" if room.mean >= summary.headroom_expected else "less than"

@@ -124,8 +124,9 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     assert pair.wins == sum(runs["rules", seed] > runs["uniform", seed] for seed in (3, 4, 5))
     text = markdown(summary)
     assert "| `rules` | 3 |" in text
-    wide = pair.with_cases
-    assert f"[{100 * wide.low:+.1f}, {100 * wide.high:+.1f}] | {said(pair.chance_to_beat)}, {pair.wins}/3 |" in text
+    assert f"| {said(pair.difference, signed=True)} | {said(pair.chance_to_beat)}, {pair.wins}/3 |" in text
+    assert (pair.difference.low, pair.with_cases.low) == (None, None)
+    assert "No interval stands where there are fewer than 5 seeds" in text
     assert "n was chosen without a pilot." in text
     assert "Preregistered runs that are not finished: uniform 1; rules 1; written 1." in text
     assert json.loads(json.dumps(as_json(summary)))["rows"][0]["arm"] == "uniform"

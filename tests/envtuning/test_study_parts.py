@@ -65,8 +65,8 @@ def test_an_interval_over_seeds_is_scipys_bootstrap_and_the_same_each_time():
     ).confidence_interval
     found = interval(mean, values)
     assert (found.mean, found.low, found.high) == (pytest.approx(values.mean()), wanted.low, wanted.high)
-    assert interval(mean, values[:3]).low is not None
-    assert interval(mean, values[:2]) == Interval(0.25, None, None)
+    assert interval(mean, values[[0, 1]]) == Interval(0.25, None, None)
+    assert interval(mean, values[[0, 1, 3, 4]]) == Interval(pytest.approx(0.525), None, None)  # four are too few
 
 
 def test_statistics_go_along_the_axis_that_they_are_told():
@@ -91,8 +91,10 @@ def test_headroom_needs_one_arm_of_each_kind_and_takes_the_best_searched_one():
     assert headroom(arms, [], ["u"]) is None
 
 
-def test_one_seed_and_one_case_can_be_drawn_in_one_way_only():
-    assert over_seeds_and_cases([[1.0]], [[0.25]]) == Interval(0.75, 0.75, 0.75)
+def test_five_seeds_that_agree_can_be_drawn_in_one_way_only_and_four_are_too_few():
+    exact = over_seeds_and_cases([[1.0]] * 5, [[0.5]] * 5)
+    assert (exact.mean, exact.low, exact.high) == pytest.approx((0.5, 0.5, 0.5))
+    assert over_seeds_and_cases([[1.0]] * 4, [[0.25]] * 4) == Interval(0.75, None, None)
 
 
 def stage(answer="none", lines=(), spent=None):
