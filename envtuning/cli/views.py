@@ -30,7 +30,10 @@ def show(
 ) -> None:
     """Each run's table: configs, costs, results, and what went wrong."""
     with errors_in_one_sentence(), trusting(trust):
-        for one in opened(folders):
+        runs = opened(folders)
+        for one in runs:
+            if len(runs) > 1:
+                console.print(str(one.path), style="bold")
             if watch:
                 watch_table(one)
             console.print(summary(one))

@@ -44,6 +44,7 @@ from envtuning.worlds.registry import UnknownWorld
 from envtuning.worlds.world import World
 
 FORMAT = 2
+COMPARISON = "comparison.json"  # what `envtuning compare` writes beside its runs
 RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic", "ray", "torch")
 
 C = TypeVar("C", bound=BaseModel)  # a config of the run's world

@@ -52,6 +52,17 @@ def plain_table(title: str, caption: str | None = None) -> Table:
     )
 
 
+def cells_of(table: Table) -> dict[str, Any]:
+    """A table of texts as JSON: title, caption, headings, and the rows."""
+    columns = [list(column.cells) for column in table.columns]
+    return {
+        "title": table.title,
+        "caption": table.caption,
+        "headings": [column.header for column in table.columns],
+        "rows": [list(row) for row in zip(*columns, strict=True)],
+    }
+
+
 def run_table(run: RunFolder) -> Table:
     """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
     spec, about = run.spec, run.world.about

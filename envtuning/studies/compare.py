@@ -15,9 +15,9 @@ from rich.table import Table
 from envtuning.loop.ask import raise_unless_askable
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.folder import COMPARISON, RunFolder
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.show.console import counted, in_words, plain_table
+from envtuning.show.console import cells_of, counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import fallbacks
 from envtuning.studies.pace import Pace
@@ -225,7 +225,7 @@ def as_json(comparison: Comparison) -> dict[str, object]:
 
 
 def write(comparison: Comparison, out: Path) -> Path:
-    """The figures beside the runs."""
-    path = out / "comparison.json"
-    atomic.write_json(path, as_json(comparison))
+    """The figures beside the runs, and the table as it is printed, for their page."""
+    path = out / COMPARISON
+    atomic.write_json(path, as_json(comparison) | {"table": cells_of(table(comparison))})
     return path

@@ -102,6 +102,9 @@ def test_the_figures_are_stored_beside_the_runs(done):
     stored = json.loads(write(result, out).read_text())
     assert [row["engineer"] for row in stored["rows"]] == NAMES
     assert len(stored["runs"]) == len(NAMES) * len(SEEDS)
+    assert stored["table"]["headings"][0] == "engineer"
+    assert [row[0] for row in stored["table"]["rows"]] == NAMES
+    assert {len(row) for row in stored["table"]["rows"]} == {len(stored["table"]["headings"])}
 
 
 def figures(engineer: str, seed: int, valid: float) -> RunFigures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 
 from engineers.report import Incident
 from envtuning.loop.run import start
+from envtuning.runs.checked import RunError
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page
 from envtuning.show.page.line_chart import Chart, Series, draw
@@ -171,6 +173,31 @@ def test_runs_are_told_apart_by_their_folders(runs, tmp_path):
     four = write_page([*arms, *arms], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<h1>4 runs</h1>" in four
     assert "<title>seed0</title>" in write_page(arms[:1], tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_comparison_has_its_table_on_the_page_of_its_runs(runs, tmp_path):
+    arms = [tmp_path / "arms" / engineer / "seed0" for engineer in ("rules", "uniform")]
+    for arm in arms:
+        shutil.copytree(runs[0], arm)
+    beside = tmp_path / "arms" / "comparison.json"
+    table = {
+        "title": "a <b>",
+        "caption": "paired",
+        "headings": ["engineer", "− uniform"],
+        "rows": [["rules", "+1.0 ± 2.0"]],
+    }
+    beside.write_text(json.dumps({"table": table}), encoding="utf-8")
+    page = write_page(arms, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h2>a &lt;b&gt;</h2>" in page
+    assert '<td class="text">rules</td><td>+1.0 ± 2.0</td>' in page
+    assert "+1.0" not in write_page(arms[:1], tmp_path / "page.html").read_text(encoding="utf-8")
+    for older in ("{}", '{"table": 1}'):
+        beside.write_text(older, encoding="utf-8")
+        assert 'id="comparison"' not in write_page(arms, tmp_path / "page.html").read_text(encoding="utf-8")
+    for damaged in ('{"tab', "[]"):
+        beside.write_text(damaged, encoding="utf-8")
+        with pytest.raises(RunError, match="comparison.json is damaged .* the same `envtuning compare` writes it anew"):
+            write_page(arms, tmp_path / "page.html")
 
 
 def test_an_unfinished_run_has_a_page(runs, tmp_path):

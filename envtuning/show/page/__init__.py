@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from importlib import resources
@@ -10,6 +11,8 @@ from typing import Any
 
 from envtuning.extras import needs
 from envtuning.runs import atomic
+from envtuning.runs.checked import RunError
+from envtuning.runs.folder import COMPARISON
 from envtuning.show.page.figures import learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
@@ -41,10 +44,23 @@ def common_folder(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path.absolute().parent for path in paths]))
 
 
+def _comparison(paths: Sequence[Path]) -> dict[str, Any] | None:
+    """The table that `envtuning compare` left beside these runs; None where none did. Raises ``RunError`` for a damaged one."""
+    file = common_folder(paths) / COMPARISON
+    if len(paths) < 2 or not file.is_file():
+        return None
+    try:
+        table = json.loads(file.read_text(encoding="utf-8")).get("table")
+    except (ValueError, AttributeError) as error:
+        raise RunError(f"{file} is damaged ({error}): the same `envtuning compare` writes it anew") from None
+    return table if isinstance(table, dict) else None
+
+
 def render_page(runs: Sequence[RunView]) -> str:
     """The whole page as text."""
     return _template().render(
         runs=runs,
+        comparison=_comparison([run.path for run in runs]),
         title=" · ".join(run.name for run in runs) if len(runs) <= MOST_NAMED else f"{len(runs)} runs",
         style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
         progress=progress_chart(runs),
