@@ -82,7 +82,11 @@ class StudySpec(BaseModel):
     @property
     def base(self) -> RunSpec:
         """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
-        return load_spec(self.preset).with_test_seed(self.test_seed)
+        spec = load_spec(self.preset).with_test_seed(self.test_seed)
+        metrics = spec.world.made.about.headings
+        if self.metric not in metrics:
+            raise SpecError(f"metric={self.metric!r}: the world of {self.preset} has {', '.join(metrics)}")
+        return spec
 
     def specs(self) -> Arms:
         """The run of every arm, without its seed."""

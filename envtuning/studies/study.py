@@ -77,6 +77,7 @@ def execute(
             ended(job, pace.step())
         return
     spawned = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=_begin_process, initargs=(trusted(),)) as pool:
         running: dict[Future[None], Job] = {}
         try:
@@ -89,8 +90,13 @@ def execute(
                     job = running.pop(done)
                     done.result()
                     ended(job, pace.step())
-        except BaseException:
+        except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(
+                error, Exception
+            ):  # somebody asked the study to end: its runs continue when it is run again
+                for process in set(multiprocessing.active_children()).difference(others):
+                    process.terminate()
             raise
 
 

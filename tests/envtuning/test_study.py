@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -87,6 +88,23 @@ if __name__ == "__main__":
         process.kill()
     end = time.monotonic() + 20
     while is_alive(worker):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_the_processes_of_a_study_that_is_asked_to_end_end_with_it(arms, tmp_path):
+    begun = []
+
+    def asked_to_end(job):
+        begun.append(job)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+
+    before = set(multiprocessing.active_children())
+    with pytest.raises(KeyboardInterrupt):
+        execute(arms, [0, 1], tmp_path, jobs=2, began=asked_to_end)
+    end = time.monotonic() + 5  # a process takes longer to begin
+    while set(multiprocessing.active_children()) - before:
         assert time.monotonic() < end
         time.sleep(0.05)
 
@@ -297,3 +315,9 @@ def test_what_is_preregistered_can_be_run(name):
     for target in beyond.targets(study).values():
         study.base.world.made.check(target)
         assert spec.suites.test_per_slice >= 500
+
+
+def test_a_metric_that_the_world_does_not_have_is_told_before_any_run(tmp_path):
+    (tmp_path / "study.yaml").write_text(STUDY.replace("name: ", "metric: valid\nname: ", 1))
+    with pytest.raises(SpecError, match=r"metric='valid': the world of \S+ has valid_rate, optimal_rate"):
+        load_study(tmp_path / "study.yaml").specs()

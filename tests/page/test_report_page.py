@@ -196,7 +196,9 @@ def test_a_comparison_has_its_table_on_the_page_of_its_runs(runs, tmp_path):
         assert 'id="comparison"' not in write_page(arms, tmp_path / "page.html").read_text(encoding="utf-8")
     for damaged in ('{"tab', "[]"):
         beside.write_text(damaged, encoding="utf-8")
-        with pytest.raises(RunError, match="comparison.json is damaged .* the same `envtuning compare` writes it anew"):
+        with pytest.raises(
+            RunError, match=r"comparison.json is damaged .* the same `envtuning compare` writes it anew"
+        ):
             write_page(arms, tmp_path / "page.html")
 
 
