@@ -26,6 +26,7 @@ from envtuning.trainees import raise_unless_makeable
 from envtuning.worlds.episodes import pooled
 
 BASELINES = ("fixed", "uniform")
+FLOOR = 0.05  # success below which a table of engineers says nothing
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 
 
@@ -191,7 +192,7 @@ def table(comparison: Comparison) -> Table:
     found = plain_table(
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, % of the test suite, 95 % intervals",
         "means over seeds, Student's t intervals (two seeds hardly have one); gain over the first stage and differences paired by seed; "
-        "fallbacks: answers, of all runs, after which the current config went on",
+        f"fallbacks: answers, of all runs, after which the current config went on{_floor(comparison)}",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]
     for heading in (
@@ -218,6 +219,16 @@ def table(comparison: Comparison) -> Table:
             str(row.fallbacks),
         )
     return found
+
+
+def _floor(comparison: Comparison) -> str:
+    best = max((row.success.mean for row in comparison.rows), default=1.0)
+    if best >= FLOOR:
+        return ""
+    return (
+        f". None reaches {FLOOR:.0%}: nothing was learnt that could be compared; an easier target, an easier first stage or a larger "
+        "budget would tell engineers apart"
+    )
 
 
 def as_json(comparison: Comparison) -> dict[str, object]:

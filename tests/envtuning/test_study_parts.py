@@ -149,6 +149,13 @@ def test_the_table_of_a_comparison_cell_by_cell():
     assert compare.table(Comparison("mine", "lakes", 1, "tokens", {}, [])).title.startswith("mine: 0 paired seeds, 1 ")
 
 
+@pytest.mark.parametrize(("best", "remarked"), [(0.049, True), (0.05, False)])
+def test_where_nothing_was_learnt_the_table_says_that_it_compares_nothing(best, remarked):
+    rows = [replace(ROW, success=Interval(rate, None, None)) for rate in (0.0, best)]
+    caption = compare.table(Comparison("mine", "lakes", 1, "tokens", {}, [], rows)).caption
+    assert (". None reaches 5%: nothing was learnt that could be compared" in caption) == remarked
+
+
 def test_what_cannot_be_compared_is_told_before_anything_is_run():
     spec = load_spec("scripted")
     for names in ([], ["rules", "rules"]):
