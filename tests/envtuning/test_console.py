@@ -295,6 +295,7 @@ def test_an_error_is_one_line_on_the_error_stream(capsys):
 @pytest.mark.parametrize(("terminal", "width"), [(False, 120), (True, None)])
 def test_a_log_is_not_taken_for_80_columns_and_a_terminal_for_what_it_is(monkeypatch, terminal, width):
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)  # which is believed where it is set, as in the tests' own processes
     console = shown.make_console()
     assert console._width == width
     assert console.soft_wrap

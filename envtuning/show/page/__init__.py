@@ -27,7 +27,7 @@ def write_page(run_folders: Sequence[str | Path], out: str | Path) -> Path:
     views = [view_run(folder) for folder in run_folders]
     for view, name in zip(views, _told_apart([view.path for view in views])):
         view.name = name
-    atomic.write_text(path, render_page(views))
+    atomic.write_text(path, render_page(views, _comparison([view.path for view in views])))
     return path
 
 
@@ -56,11 +56,11 @@ def _comparison(paths: Sequence[Path]) -> dict[str, Any] | None:
     return table if isinstance(table, dict) else None
 
 
-def render_page(runs: Sequence[RunView]) -> str:
-    """The whole page as text."""
+def render_page(runs: Sequence[RunView], comparison: dict[str, Any] | None = None) -> str:
+    """The whole page as text; with the table of a comparison, as `envtuning compare` stores it, if there is one."""
     return _template().render(
         runs=runs,
-        comparison=_comparison([run.path for run in runs]),
+        comparison=comparison,
         title=" · ".join(run.name for run in runs) if len(runs) <= MOST_NAMED else f"{len(runs)} runs",
         style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
         progress=progress_chart(runs),
