@@ -28,6 +28,8 @@ Parts = tuple[float, ...]
 
 def schedules(draws: int, stages: int, rng: np.random.Generator) -> dict[str, Parts]:
     """The hand-made ladder, and different random ones: of 0 to ``stages`` - 2 steps that climb; whatever follows them is the target."""
+    if stages < 3:
+        raise SystemExit(f"{stages} stages: after the first there is the target alone, and no schedule to search")
     found: dict[str, Parts] = {"ladder": LADDER}
     while len(found) <= draws:
         steps = int(rng.integers(0, stages - 1))

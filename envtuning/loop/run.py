@@ -32,7 +32,7 @@ from envtuning.runs.folder import (
 )
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.trainees import make_trainee, raise_unless_makeable, reported_by, unit_for
+from envtuning.trainees import arguments_of, make_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import Trainee, WorkerLost
 from envtuning.worlds.episodes import slice_results
 
@@ -199,12 +199,8 @@ class _Loop:
         if self.trainee is None:
             self.trainee = make_trainee(
                 self.spec.trainee.kind,
-                world=self.world,
-                room=self.world.room(self.spec.written_configs),
                 exclude=self.suites.held_out,
-                seed=derive(self.spec.seed, "trainee"),
-                **unit_for(self.spec.trainee.kind, self.spec.unit),
-                **self.spec.trainee.options,
+                **arguments_of(self.spec),
             )
         try:
             if not self.run.start.exists():

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
 from engineers.knobs import KnobError, changes, find_knobs, with_values
@@ -23,7 +22,8 @@ from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.pace import Pace
-from envtuning.trainees import make_trainee, unit_for
+from envtuning.trainees import arguments_of, make_trainee
+from envtuning.worlds.episodes import rates
 from envtuning.worlds.world import InfeasibleConfig
 
 KEEP, PROPOSAL = "keep", "proposal"
@@ -151,12 +151,8 @@ class _Bench:
         )
         self.trainee = make_trainee(
             spec.trainee.kind,
-            world=run.world,
-            room=run.world.room([*spec.written_configs, *configs]),
             exclude=(*held_out, self.cases),
-            seed=derive(spec.seed, "trainee"),
-            **unit_for(spec.trainee.kind, spec.unit),
-            **spec.trainee.options,
+            **arguments_of(spec, configs),
         )
         self.file = run.path / "credit" / f"stage{number:02d}.jsonl"
         atomic.make_folder(self.file.parent)
@@ -166,7 +162,10 @@ class _Bench:
 
     def unknown(self, arms: Mapping[str, Any], seeds: int) -> list[tuple[str, int]]:
         """What has not been trained yet, by arm and seed; arms that train on the same config share it."""
-        todo = {_key(self._line(config, seed)): (arm, seed) for arm, config in arms.items() for seed in range(seeds)}
+        todo: dict[str, tuple[str, int]] = {}
+        for arm, config in arms.items():
+            for seed in range(seeds):
+                todo.setdefault(_key(self._line(config, seed)), (arm, seed))
         return [job for key, job in todo.items() if key not in self.known]
 
     def success(self, config: Any, seed: int) -> float:
@@ -181,8 +180,7 @@ class _Bench:
         episodes = self.run.world.play(
             self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
         )
-        objective = self.run.world.about.objective
-        value = float(np.mean([episode.metrics[objective] for episode in episodes]))
+        value = rates(episodes)[self.run.world.about.objective]
         line = self._line(config, seed)
         atomic.append_line(self.file, {"arm": arm} | line | {"success": value})
         self.known[_key(line)] = value

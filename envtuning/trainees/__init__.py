@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from engineers.own import object_at
 from engineers.sentences import in_sentences
 from envtuning.extras import needs
+from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
+
+if TYPE_CHECKING:
+    from envtuning.runs.spec import RunSpec
 
 KINDS: dict[str, str] = {
     "menu": "envtuning.trainees.menu:MenuTrainee",
@@ -89,6 +93,18 @@ def raise_unless_makeable(
         signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
         if hasattr(factory, "check_options"):
             factory.check_options(**options)
+
+
+def arguments_of(spec: RunSpec, configs: Sequence[Any] = ()) -> dict[str, Any]:
+    """What a run of this spec makes its trainee with, the held-out cases aside; there is room for these further configs."""
+    world = spec.world.made
+    return dict(
+        world=world,
+        room=world.room([*spec.written_configs, *configs]),
+        seed=derive(spec.seed, "trainee"),
+        **unit_for(spec.trainee.kind, spec.unit),
+        **spec.trainee.options,
+    )
 
 
 def unit_for(kind: str, unit: str) -> dict[str, str]:

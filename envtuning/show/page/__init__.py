@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from importlib import resources
@@ -50,7 +49,7 @@ def _comparison(paths: Sequence[Path]) -> dict[str, Any] | None:
     if len(paths) < 2 or not file.is_file():
         return None
     try:
-        table = json.loads(file.read_text(encoding="utf-8")).get("table")
+        table = atomic.read_json(file).get("table")
     except (ValueError, AttributeError) as error:
         raise RunError(f"{file} is damaged ({error}): the same `envtuning compare` writes it anew") from None
     return table if isinstance(table, dict) else None

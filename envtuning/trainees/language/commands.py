@@ -11,8 +11,9 @@ import numpy as np
 from envtuning.loop.validation import draw_suites, draw_validation
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.trainees import make_trainee, unit_for
+from envtuning.trainees import arguments_of, make_trainee
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
+from envtuning.worlds.episodes import rates
 from mapf_frozenlake import LakeConfig, LakeError
 from mapf_frozenlake.generator.symmetry import canonical_keys
 
@@ -89,22 +90,13 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
 
 def validated(spec: RunSpec, folder: Path) -> tuple[float, int]:
     """What this model scores on the run's validation cases before any training, and how many these are."""
-    trainee = make_trainee(
-        "grpo",
-        world=spec.world.made,
-        room=spec.world.made.room(spec.written_configs),
-        exclude=(),
-        seed=derive(spec.seed, "trainee"),
-        **unit_for("grpo", spec.unit),
-        **(spec.trainee.options | {"model": str(folder)}),
-    )
+    trainee = make_trainee("grpo", exclude=(), **arguments_of(spec) | {"model": str(folder)})
     cases = draw_validation(spec)
     try:
         episodes = spec.world.made.play(trainee.policy(), cases, spec.target, seed=derive(spec.suites.seed, "play"))
     finally:
         trainee.close()
-    objective = spec.world.made.about.objective
-    return float(np.mean([episode.metrics[objective] for episode in episodes])), len(cases)
+    return rates(episodes)[spec.world.made.about.objective], len(cases)
 
 
 def held_out_keys(specs: Sequence[RunSpec]) -> np.ndarray:

@@ -38,11 +38,8 @@ REQUIRED: dict[str, Any] = {
     "remove_unused_columns": False,
     "dataloader_num_workers": 0,
 }
-SKIPPABLE = (
-    "grpo",
-    "dr_grpo",
-    "dapo",
-)  # losses whose gradient is a sum of the replies' own, with weights that are known
+# Losses whose gradient is a sum of the replies' own; whether they divide it by the number of replies at hand (dapo by one of tokens).
+SKIPPABLE = {"grpo": True, "dr_grpo": True, "dapo": False}
 OWNED = (*REQUIRED, "output_dir", "max_steps", "num_train_epochs", "seed", "data_seed", "sync_ref_model")
 
 

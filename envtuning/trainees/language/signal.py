@@ -11,10 +11,7 @@ from typing import Any
 import torch
 from trl import GRPOTrainer
 
-MEANS_OVER_REPLIES = (
-    "grpo",
-    "dr_grpo",
-)  # they divide by the number of replies at hand; dapo by that of tokens, counted before
+from envtuning.trainees.language.options import SKIPPABLE
 
 
 class SignalTrainer(GRPOTrainer):
@@ -32,4 +29,4 @@ class SignalTrainer(GRPOTrainer):
             for name, value in inputs.items()
         }
         loss = super()._compute_loss(model, left)
-        return loss * (kept.sum() / count) if self.loss_type in MEANS_OVER_REPLIES else loss
+        return loss * (kept.sum() / count) if SKIPPABLE[self.loss_type] else loss
