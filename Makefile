@@ -37,8 +37,8 @@ test-fast: setup-dev ## The tests that take seconds
 prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours
 	$(BIN)/python -m pytest -m prove $(PYTEST_ARGS)
 
-mutants: setup-dev ## Faults of one line that the tests should find, drawn at random (COUNT=60 SEED=0 ONLY=envtuning/loop)
-	$(BIN)/python tests/tools/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),0) --only "$(ONLY)"
+mutants: setup-dev ## Faults of one line that the tests should find, drawn at random (COUNT=60 SEED=0 JOBS=2 ONLY=envtuning/loop)
+	$(BIN)/python tests/tools/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),0) --only "$(ONLY)" --jobs $(or $(JOBS),1)
 
 worlds: $(WORLDS)/.ready ## MiniGrid as a world, in an environment of its own: it brings another pygame
 	$(WORLDS)/bin/python -m pytest tests/envtuning/test_example_worlds.py $(PYTEST_ARGS)

@@ -5,7 +5,7 @@ Each mutant changes one place of one line (a comparison, a number, a branch, an 
 anybody could see (an equivalent one: ``equivalent_mutants.json`` lists those that a reader found, with the reason), or a rule
 that no test states. Minutes to hours::
 
-    python tests/tools/mutants.py --count 60 --seed 0
+    python tests/tools/mutants.py --count 60 --seed 0 --jobs 2
     python tests/tools/mutants.py --only envtuning/loop/ask.py --count 20
     python tests/tools/mutants.py --seed 1 --keep verdicts.json   # interrupted: the same continues
     python tests/tools/mutants.py --seed 1 --keep verdicts.json --again   # survivors meet the tests that were written since
@@ -15,26 +15,24 @@ that no test states. Minutes to hours::
 from __future__ import annotations
 
 import argparse
-import ast
 import json
-import os
 import random
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from forked import Forked
+from mutations import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("engineers", "envtuning")
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 EVERYWHERE = "tests/project/test_encodings.py"  # a rule of every module
-TIMEOUT = 3600  # seconds; a mutant that hangs a test is killed by that test's own limit long before
 
 # The tests of a module, by the longest prefix of its path; cheap files first, because the first failure ends the question.
 TESTS: dict[str, tuple[str, ...]] = {
@@ -160,139 +158,18 @@ TESTS: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One place of one line, written otherwise."""
-
-    path: str  # within the project
-    line: int  # 1-based
-    start: int  # bytes of the line
-    end: int
-    new: str
-
-    def apply(self, text: str) -> str:
-        lines = text.splitlines(keepends=True)
-        line = lines[self.line - 1].encode()
-        lines[self.line - 1] = (line[: self.start] + self.new.encode() + line[self.end :]).decode()
-        return "".join(lines)
-
-
-COMPARED = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
-}  # fmt: skip
-CALCULATED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "*"}
-
-
-def mutants_of(path: str, text: str) -> Iterator[Mutant]:
-    """Every one-line mutant of a module, in the order of its text. None of them breaks its syntax."""
-    tree = ast.parse(text)
-    ignored = _prose(tree)
-    for node in ast.walk(tree):
-        if id(node) in ignored:
-            continue
-        for mutant in _of_node(path, node):
-            try:
-                ast.parse(mutant.apply(text))
-            except SyntaxError:
-                continue
-            yield mutant
-
-
-def _of_node(path: str, node: ast.AST) -> Iterator[Mutant]:
-    def instead(of: ast.expr | ast.stmt, new: str) -> Iterator[Mutant]:
-        if of.lineno == of.end_lineno:
-            assert of.end_col_offset is not None
-            yield Mutant(path, of.lineno, of.col_offset, of.end_col_offset, new)
-
-    def source(one: ast.expr) -> str:
-        return f"({ast.unparse(one)})"
-
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        yield from instead(node, f"({source(node.left)} {COMPARED[type(node.ops[0])]} {source(node.comparators[0])})")
-    elif isinstance(node, ast.BoolOp):
-        for left_out in node.values:
-            kept = [value for value in node.values if value is not left_out]
-            word = " and " if isinstance(node.op, ast.And) else " or "
-            yield from instead(node, f"({word.join(map(source, kept))})")
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from instead(node, source(node.operand))
-    elif isinstance(node, ast.BinOp) and type(node.op) in CALCULATED and not _about_text(node):
-        yield from instead(node, f"({source(node.left)} {CALCULATED[type(node.op)]} {source(node.right)})")
-    elif isinstance(node, ast.IfExp):
-        yield from instead(node, source(node.body))
-        yield from instead(node, source(node.orelse))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        yield from instead(node, str(not node.value))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield from instead(node, repr(node.value + 1))
-    elif isinstance(node, ast.Call) and node.keywords:
-        for left_out in node.keywords:
-            if left_out.arg not in (None, "description", "help"):  # whole sentences for readers
-                kept_words = [word for word in node.keywords if word is not left_out]
-                shorter = ast.Call(func=node.func, args=node.args, keywords=kept_words)
-                yield from instead(node, ast.unparse(shorter))
-    elif isinstance(node, ast.AugAssign | ast.Break | ast.Continue) or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    ):
-        yield from instead(node, "pass")
-
-
-def _about_text(node: ast.BinOp) -> bool:
-    """Whether a text stands on one side: joined texts and paths, which fail at once when they are calculated otherwise."""
-    texts = [side for side in (node.left, node.right) if isinstance(side, ast.JoinedStr | ast.Constant)]
-    return any(isinstance(side, ast.JoinedStr) or isinstance(side.value, str) for side in texts)
-
-
-def _prose(tree: ast.AST) -> set[int]:
-    """Nodes that no test can tell apart: annotations, messages of errors, descriptions, decorators, f-strings."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        hidden: list[ast.AST] = []
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            hidden += [*node.decorator_list, *([node.returns] if node.returns else [])]
-            hidden += [
-                argument.annotation
-                for argument in ast.walk(node.args)
-                if isinstance(argument, ast.arg) and argument.annotation
-            ]
-        elif isinstance(node, ast.ClassDef):
-            hidden += node.decorator_list
-        elif isinstance(node, ast.AnnAssign):
-            hidden.append(node.annotation)
-        elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
-            hidden += list(ast.iter_child_nodes(node))
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            hidden.append(node)
-        for one in hidden:
-            found.update(id(inside) for inside in ast.walk(one))
-    return found
-
-
 def tests_of(path: str) -> tuple[str, ...]:
     """The test files of a module; those of them that there are."""
     prefix = max((prefix for prefix in TESTS if path.startswith(prefix)), key=len)
     return tuple(test for test in (EVERYWHERE, *TESTS[prefix]) if (ROOT / test.split()[0]).exists())
 
 
-def failing(copy: Path, tests: Sequence[str], without: Sequence[str] = ()) -> str | None:
-    """The first of these tests that fails on the copy; None where all pass."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", *tests]
-    command += [word for test in without for word in ("--deselect", test)]
-    environment = os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
-    if done.returncode not in (0, 1, 2, 3):  # 2: a test file cannot be imported any more
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stdout[-2000:]}")
-    named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    return None if done.returncode == 0 else named[1] if named else "pytest itself"
-
-
-def killer_of(copy: Path, mutant: Mutant) -> str | None:
+def killer_of(mutant: Mutant, project: Forked) -> str | None:
     """The test of the mutant's module that finds it, if any.
 
     It fails on the mutant twice and passes on the code as it is: one that a busy machine made fail finds nothing.
     """
-    file = copy / mutant.path
+    file = project.copy / mutant.path
     original = file.read_text(encoding="utf-8")
     mutated = mutant.apply(original)
     tests = [word for test in tests_of(mutant.path) for word in test.split()]
@@ -300,22 +177,16 @@ def killer_of(copy: Path, mutant: Mutant) -> str | None:
     try:
         while True:
             file.write_text(mutated, encoding="utf-8")
-            found = failing(copy, tests, doubtful)
+            found = project.failing(tests, doubtful)
             if found is None or "::" not in found:  # a file that cannot be imported
                 return found
-            again = failing(copy, [found])
+            again = project.failing([found])
             file.write_text(original, encoding="utf-8")
-            if again is not None and failing(copy, [found]) is None:
+            if again is not None and project.failing([found]) is None:
                 return found
             doubtful.append(found)
     finally:
         file.write_text(original, encoding="utf-8")
-
-
-def _not_copied(folder: str, names: list[str]) -> set[str]:
-    """What no test reads: caches, environments, and at the top the runs of whoever works here."""
-    top = Path(folder) == ROOT
-    return {name for name in names if name == "__pycache__" or (top and (name.startswith(".") or name == "runs"))}
 
 
 def drawn(only: str, count: int, seed: int) -> list[Mutant]:
@@ -344,37 +215,54 @@ def description_of(one: dict[str, Any]) -> dict[str, Any]:
     return {key: one[key] for key in ("path", "before", "after")}
 
 
-def run(mutants: list[Mutant], keep: Path | None, again: bool) -> list[dict[str, Any]]:
+def run(mutants: list[Mutant], keep: Path | None, again: bool, jobs: int) -> list[dict[str, Any]]:
     """Each mutant's verdict; those that ``keep`` has are not run again, survivors only if they are to be."""
     known = json.loads(keep.read_text(encoding="utf-8")) if keep is not None and keep.exists() else []
-    verdicts = []
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy"
-        shutil.copytree(ROOT, copy, ignore=_not_copied)
-        for number, mutant in enumerate(mutants):
-            description = described(mutant)
-            kept = next((one for one in known if description_of(one) == description), None)
-            verdicts.append(
-                kept if kept is not None and (kept["killed_by"] or not again) else description | verdict(copy, mutant)
-            )
-            print(f"{number:3} {told(verdicts[-1])}", flush=True)
-            if keep is not None:
-                done = [description_of(one) for one in verdicts]
-                rest = [one for one in known if description_of(one) not in done]
-                keep.write_text(json.dumps(verdicts + rest, indent=1) + "\n", encoding="utf-8")
-    return verdicts
-
-
-def verdict(copy: Path, mutant: Mutant) -> dict[str, Any]:
-    """Whether the tests of the mutant's module find it. One that is known to change nothing is not run."""
-    if why := reason_of(described(mutant)):
-        return {"killed_by": None, "equivalent": why, "seconds": 0.0}
+    by_number: dict[int, dict[str, Any]] = {}
+    for number, mutant in enumerate(mutants):
+        description = described(mutant)
+        kept = next((one for one in known if description_of(one) == description), None)
+        if why := reason_of(description):
+            by_number[number] = description | {"killed_by": None, "equivalent": why, "seconds": 0.0}
+        elif kept is not None and (kept["killed_by"] or not again):
+            by_number[number] = kept
     begin = time.monotonic()
-    return {
-        "killed_by": killer_of(copy, mutant),
-        "equivalent": None,
-        "seconds": round(time.monotonic() - begin, 1),
-    }
+    for number, found in _tried({n: one for n, one in enumerate(mutants) if n not in by_number}, jobs):
+        by_number[number] = described(mutants[number]) | found
+        print(
+            f"{len(by_number)}/{len(mutants)} {time.monotonic() - begin:5.0f} s {told(by_number[number])}", flush=True
+        )
+        if keep is not None:
+            done = [description_of(one) for one in by_number.values()]
+            rest = [one for one in known if description_of(one) not in done]
+            keep.write_text(json.dumps([*by_number.values(), *rest], indent=1) + "\n", encoding="utf-8")
+    return [by_number[number] for number in range(len(mutants))]
+
+
+_project: Forked | None = None  # of a worker's process
+
+
+def _tried(mutants: dict[int, Mutant], jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The verdicts of these mutants, as they come, by so many processes with a copy of the project each."""
+    with tempfile.TemporaryDirectory() as folder:
+        pool = ProcessPoolExecutor(jobs, get_context("fork"), initializer=_prepare, initargs=(Path(folder),))
+        with pool:
+            futures = {pool.submit(_verdict, mutant): number for number, mutant in mutants.items()}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+
+
+def _prepare(folder: Path) -> None:
+    global _project
+    own = Path(tempfile.mkdtemp(dir=folder))
+    _project = Forked(ROOT, own)
+
+
+def _verdict(mutant: Mutant) -> dict[str, Any]:
+    assert _project is not None
+    begin = time.monotonic()
+    killer = killer_of(mutant, _project)
+    return {"killed_by": killer, "equivalent": None, "seconds": round(time.monotonic() - begin, 1)}
 
 
 def told(one: dict[str, Any]) -> str:
@@ -416,6 +304,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="modules whose path begins like this")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--keep", type=Path, help="a file for the verdicts, from which the same command continues")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side, with a copy of the project each")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--record", action="store_true", help="store the figures in benchmarks/results")
     given = parser.parse_args()
@@ -424,7 +313,7 @@ def main() -> None:
         for one in map(described, mutants):
             print(f"{one['path']}\n      - {one['before']}\n      + {one['after']}")
         return
-    found = figures(run(mutants, given.keep, given.again), given.seed)
+    found = figures(run(mutants, given.keep, given.again, given.jobs), given.seed)
     equivalent = len(found["equivalent"])
     print(
         f"{found['killed']} of {found['mutants']} killed, {equivalent} change nothing, {len(found['survived'])} survived"
