@@ -2,14 +2,13 @@
 
 The files are in ``benchmarks/preregistered``. ``--arms`` and ``--seeds`` do a part of it, ``--table`` runs nothing. The table holds
 whatever is finished and says what is not; it goes to ``benchmarks/results`` as JSON, with the commits that the runs were made
-by, and as Markdown; that of a file of your own stays with its runs.
+by, and as Markdown. A study of your own is ``envtuning study FILE``.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
@@ -18,7 +17,7 @@ from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console
 from envtuning.studies.outcomes import finished
 from envtuning.studies.pace import Pace
-from envtuning.studies.preregistered import StudySpec, load_study
+from envtuning.studies.preregistered import StudySpec, load_study, part_of
 from envtuning.studies.study import Job, execute, is_done, plan
 from envtuning.studies.summary import as_json, markdown, summarise
 
@@ -28,9 +27,7 @@ COMMITS = "commits.txt"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "study", help=f"one of {', '.join(sorted(path.stem for path in HERE.glob('*.yaml')))}, or a file"
-    )
+    parser.add_argument("study", choices=sorted(path.stem for path in HERE.glob("*.yaml")))
     parser.add_argument("--arms", help="only these arms, separated by commas")
     parser.add_argument("--seeds", help="only these seeds: a list such as 1000,1001")
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")
@@ -38,18 +35,15 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="run nothing, only draw up the table")
     arguments = parser.parse_args()
     console = make_console()
-    named = HERE / f"{arguments.study}.yaml"
     try:
-        study = load_study(named if named.exists() else arguments.study)
-        arms = study.specs()
+        study = load_study(HERE / f"{arguments.study}.yaml")
+        wanted = part_of(study, arguments.arms)
+        seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
     except SpecError as error:
         parser.error(str(error))
     out = arguments.out / study.name
-    if named.exists():
-        raise_unless_committed()
+    raise_unless_committed()
     if not arguments.table:
-        wanted = {name: arms[name] for name in arms if arguments.arms is None or name in arguments.arms.split(",")}
-        seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
         here = str(conditions()["commit"])  # the code that is loaded, wherever the checkout goes meanwhile
         if any(not is_done(job) for job in plan(wanted, seeds, out)):
             remember_commit(out, here)
@@ -59,26 +53,17 @@ def main() -> None:
             console.print(f"finished {job.folder} ({pace})")
 
         execute(wanted, seeds, out, jobs=arguments.jobs, ended=ended)
-    written = store(study, out) if named.exists() else write_up(study, out, out)[0]
-    if not named.exists():
-        console.print(written.read_text(encoding="utf-8"))
-    console.print(f"figures: {written}")
+    console.print(f"figures: {store(study, out)}")
 
 
 def store(study: StudySpec, out: Path) -> Path:
-    """The table of what is finished, among the results that pages may claim; returns the JSON's path."""
-    markdown_file, figures = write_up(study, out, RESULTS)
-    return record(markdown_file.stem, figures)
-
-
-def write_up(study: StudySpec, out: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """The table of what is finished and its picture, in this folder; returns the table's path and all figures."""
+    """The table of what is finished and its picture, among the results that pages may claim; returns the JSON's path."""
     summary = summarise(study, out)
-    path = folder / f"study_{study.name}.md"
+    path = RESULTS / f"study_{study.name}.md"
     draw(summary, study, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
     path.write_text(markdown(summary), encoding="utf-8")
     made_by = {"runs_made_by_commits": commits(out), "commits_of_runs": commits_of_runs(out)}
-    return path, as_json(summary) | made_by
+    return record(path.stem, as_json(summary) | made_by)
 
 
 def remember_commit(out: Path, commit: str, run: str = "") -> None:

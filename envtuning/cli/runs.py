@@ -1,4 +1,4 @@
-"""Commands that carry out runs: run, resume, compare, presets."""
+"""Commands that carry out one run: run, resume; and presets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from envtuning.runs.folder import RunFolder, next_task, raise_unless_whole
 from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
 from envtuning.show.console import ConsoleObserver, in_words, summary
 from envtuning.show.page import write_page
-from envtuning.studies import compare as comparing
 
 
 @app.command()
@@ -70,47 +69,6 @@ def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> Non
     """Continue a run that was interrupted; it ends as if it had not been."""
     with errors_in_one_sentence(), trusting(trust, *observer or ()):
         run_and_report(RunFolder(folder), observer)
-
-
-@app.command()
-def compare(
-    file: Annotated[
-        str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
-    ] = None,
-    engineers: Annotated[str, typer.Option(help="Names, separated by commas.")] = "fixed,random,uniform,rules",
-    seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
-    preset: Annotated[
-        str | None, typer.Option(help="The same as an option; one of the two. Default: engineer.")
-    ] = None,
-    stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
-        "runs/compare"
-    ),
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
-    settings: Settings = None,
-    trust: Trusted = None,
-) -> None:
-    """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with errors_in_one_sentence(), trusting(trust, *engineers.split(","), *settings or ()):
-        if file is not None and preset is not None:
-            raise SpecError(f"compare {file} --preset {preset}: name one of them")
-        what = file or preset or "engineer"
-        spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
-        said = console.print
-        names = [name.strip() for name in engineers.split(",") if name.strip()]
-        result = comparing.compare(
-            spec,
-            names,
-            parse_seeds(seeds),
-            out,
-            ConsoleObserver(console) if jobs == 1 else None,
-            jobs,
-            began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
-            ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
-        )
-        console.print(comparing.table(result))
-        console.print(f"figures: {comparing.write(result, out)}")
-        console.print(f"`envtuning report {out}` puts all runs on one page")
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
 
+``target-only`` among the names is what needs no engineer and no first config: all stages train on the target.
+
 Validation and probes are charged to the budget. The guard allows dropping working slices, because otherwise baselines that
 redraw everything would be refused. ``studies.study`` describes how the runs are done and what they share.
 """
@@ -12,20 +14,20 @@ from pathlib import Path
 
 from rich.table import Table
 
-from envtuning.loop.ask import raise_unless_askable
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.folder import COMPARISON, RunFolder
-from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError
 from envtuning.show.console import cells_of, counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import fallbacks
 from envtuning.studies.pace import Pace
-from envtuning.studies.study import Arms, Job, execute, folder_name
-from envtuning.trainees import raise_unless_makeable
+from envtuning.studies.preregistered import ArmSpec, arm_of
+from envtuning.studies.study import Arms, Job, execute, folder_name, raise_unless_comparable
 from envtuning.worlds.episodes import pooled
 
-BASELINES = ("fixed", "uniform")
+TARGET_ONLY = "target-only"  # not an engineer: every stage trains on the target
+BASELINES = ("fixed", "uniform", TARGET_ONLY)
 FLOOR = 0.05  # success below which a table of engineers says nothing
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 
@@ -86,8 +88,7 @@ def compare(
 ) -> Comparison:
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
-    raise_unless_comparable(spec, engineers)
-    arms = {name: written_by(spec, name) for name in engineers}
+    arms = arms_of(spec, engineers)
     execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
     return tabulated(spec, arms, seeds, out)
 
@@ -107,19 +108,19 @@ def tabulated(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Com
     )
 
 
-def raise_unless_comparable(spec: RunSpec, engineers: Sequence[str]) -> None:
-    """Find out before the first run, not after the last."""
+def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
+    """One arm per engineer. What would stop one of them is found out before the first run."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
-    if not spec.suites.test_per_slice:
-        raise SpecError("suites.test_per_slice is 0: engineers are compared on the test suite, so give it at least 1")
-    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target)
-    for engineer in engineers:
-        raise_unless_askable(written_by(spec, engineer))
+    arms = {name: written_by(spec, name) for name in engineers}
+    raise_unless_comparable(arms)
+    return arms
 
 
 def written_by(spec: RunSpec, engineer: str) -> RunSpec:
-    """The spec with another engineer."""
+    """The spec with another engineer, or on the target from the first stage on."""
+    if engineer == TARGET_ONLY:
+        return arm_of(spec, ArmSpec(engineer=EngineerSpec(name="fixed"), start="target"))
     return spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})
 
 

@@ -114,3 +114,13 @@ def load_study(path: str | Path) -> StudySpec:
         raise SpecError(f"{path} is not a study: {error}") from error
     except ValidationError as error:
         raise SpecError(f"{path}: {in_sentences(error)}") from error
+
+
+def part_of(study: StudySpec, names: str | None) -> Arms:
+    """The runs of these arms, separated by commas; of all where none is named."""
+    arms = study.specs()
+    chosen = list(arms) if names is None else [name.strip() for name in names.split(",")]
+    for name in chosen:
+        if name not in arms:
+            raise SpecError(f"{name!r} is not an arm of {study.name}: the arms are {', '.join(arms)}")
+    return {name: arms[name] for name in chosen}

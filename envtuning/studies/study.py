@@ -23,7 +23,7 @@ from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic, checked
 from envtuning.runs.folder import RunFolder, next_task, runs_below
-from envtuning.runs.spec import RunSpec
+from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.studies.pace import Pace
 
 FIRST_STAGE = "first-stage"  # the folders of what is shared; beside them one for each arm
@@ -98,6 +98,14 @@ def execute(
                 for process in set(multiprocessing.active_children()).difference(others):
                     process.terminate()
             raise
+
+
+def raise_unless_comparable(arms: Arms) -> None:
+    """Find out before the first run what would stop the last one, or leave it without a test."""
+    for spec in arms.values():
+        if not spec.suites.test_per_slice:
+            raise SpecError("suites.test_per_slice is 0: arms are compared on the test suite, so give it at least 1")
+        loop.raise_unless_runnable(spec)
 
 
 def _begin_process(names: frozenset[str] | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from envtuning.runs import atomic
 from envtuning.runs.folder import RunFolder
 from envtuning.studies import beyond, statistics
 from envtuning.studies.intervals import Interval
@@ -199,6 +200,14 @@ def markdown(summary: Summary) -> str:
             ]
         )
     return _table(lines) + "\n\n" + notes(summary) + "\n" + _beyond(summary)
+
+
+def write(summary: Summary, folder: Path) -> Path:
+    """The table as Markdown and all figures as JSON, in this folder; returns the table's path."""
+    path = atomic.make_folder(folder) / f"study_{summary.study}.md"
+    atomic.write_text(path, markdown(summary))
+    atomic.write_json(path.with_suffix(".json"), as_json(summary))
+    return path
 
 
 def _table(lines: Sequence[Sequence[str]]) -> str:

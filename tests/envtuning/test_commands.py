@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import envtuning.cli.runs
+import envtuning.cli.studies
 from engineers import own
 from envtuning.cli import app, views
 from envtuning.cli.app import trusting
@@ -158,7 +159,7 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset):
         ended(SimpleNamespace(folder="FOLDER"), "1 of 6")
         return "result"
 
-    monkeypatch.setattr(envtuning.cli.runs, "comparing", SimpleNamespace(
+    monkeypatch.setattr(envtuning.cli.studies, "comparing", SimpleNamespace(
         compare=compare, table=lambda result: f"the {result}", write=lambda result, out: out / "figures.json"))  # fmt: skip
     code, output = called(
         "compare",

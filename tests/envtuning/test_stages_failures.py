@@ -15,7 +15,7 @@ from envtuning.loop import run as loop
 from envtuning.loop.stage import RunStopped
 from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
-from envtuning.studies.compare import raise_unless_comparable
+from envtuning.studies.compare import arms_of
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.world import InfeasibleConfig
@@ -280,7 +280,7 @@ def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_an
         loop.start(closed, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
-        raise_unless_comparable(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
+        arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
     run = RunFolder.create(tmp_path / "elsewhere", closed)
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.resume(run.path)

@@ -12,10 +12,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
+from envtuning.cli import app
 from envtuning.loop.run import raise_unless_runnable
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.folder import RunFolder
@@ -315,6 +317,31 @@ def test_what_is_preregistered_can_be_run(name):
     for target in beyond.targets(study).values():
         study.base.world.made.check(target)
         assert spec.suites.test_per_slice >= 500
+
+
+def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_path):
+    (tmp_path / "two.yaml").write_text(STUDY)
+    words = ["study", str(tmp_path / "two.yaml"), "--out", str(tmp_path), "--seeds", "3,"]
+
+    def called(*more):
+        done = CliRunner().invoke(app, [*words, *more])
+        return done.exit_code, done.output
+
+    code, output = called("--arms", "luck")
+    assert (code, output) == (1, "error: 'luck' is not an arm of two: the arms are uniform, rules, written\n")
+    assert not (tmp_path / "two").exists()
+    code, output = called("--arms", "uniform, rules", "--set", "x=1")
+    assert code == 2  # what was written down is not changed
+    code, output = called("--arms", "uniform, rules", "--jobs", "1")
+    assert code == 0, output
+    assert "| `rules` | 1 |" in output.replace("  ", " ")
+    assert "`written`" not in output.split("not finished")[0]
+    stored = json.loads((tmp_path / "two" / "study_two.json").read_text())
+    assert stored["missing"] == {"uniform": [4], "rules": [4], "written": [3, 4]}
+    table = (tmp_path / "two" / "study_two.md").read_text()
+    (tmp_path / "two" / "study_two.md").unlink()
+    assert called("--table")[0] == 0  # runs nothing
+    assert (tmp_path / "two" / "study_two.md").read_text() == table
 
 
 def test_a_metric_that_the_world_does_not_have_is_told_before_any_run(tmp_path):

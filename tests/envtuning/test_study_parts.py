@@ -11,7 +11,7 @@ import pytest
 from engineers.report import SliceResult, StageReport
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies import compare, credit, summary
-from envtuning.studies.compare import Comparison, Row, raise_unless_comparable, written_by
+from envtuning.studies.compare import Comparison, Row, arms_of, written_by
 from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import T_975, Interval, half_width, t_mean
 from envtuning.studies.outcomes import fallbacks, ignition
@@ -160,12 +160,20 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
     spec = load_spec("scripted")
     for names in ([], ["rules", "rules"]):
         with pytest.raises(SpecError, match=f"engineers {', '.join(names) or 'none'}: give at least one, none twice"):
-            raise_unless_comparable(spec, names)
+            arms_of(spec, names)
     blind = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_per_slice": 0})})
     with pytest.raises(SpecError, match=r"suites\.test_per_slice is 0"):
-        raise_unless_comparable(blind, ["rules"])
-    raise_unless_comparable(spec, ["rules", "fixed"])
+        arms_of(blind, ["rules"])
+    arms_of(spec, ["rules", "fixed"])
     assert written_by(spec, "bandit").engineer.name == "bandit"
+
+
+def test_target_only_trains_on_the_target_from_the_first_stage_on():
+    spec = load_spec("scripted")
+    alone = arms_of(spec, ["rules", "target-only"])["target-only"]
+    assert (alone.stages[0].config, alone.engineer.name) == (spec.target, "fixed")
+    assert spec.stages[0].config != spec.target
+    assert (alone.stages[1:], alone.suites, alone.budget) == (spec.stages[1:], spec.suites, spec.budget)
 
 
 def share(name, success, earned, changes=1, note=""):

@@ -1,0 +1,94 @@
+"""Commands that carry out many runs: compare, study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
+from envtuning.runs.spec import SpecError, load_spec
+from envtuning.show.console import ConsoleObserver
+from envtuning.studies import compare as comparing
+from envtuning.studies.preregistered import load_study, part_of
+from envtuning.studies.study import execute, raise_unless_comparable
+from envtuning.studies.summary import markdown, summarise, write
+
+
+@app.command()
+def compare(
+    file: Annotated[
+        str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
+    ] = None,
+    engineers: Annotated[
+        str, typer.Option(help="Names, separated by commas; 'target-only' trains on the target alone.")
+    ] = "fixed,random,uniform,rules",
+    seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
+    preset: Annotated[
+        str | None, typer.Option(help="The same as an option; one of the two. Default: engineer.")
+    ] = None,
+    stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
+        "runs/compare"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    settings: Settings = None,
+    trust: Trusted = None,
+) -> None:
+    """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
+    with errors_in_one_sentence(), trusting(trust, *engineers.split(","), *settings or ()):
+        if file is not None and preset is not None:
+            raise SpecError(f"compare {file} --preset {preset}: name one of them")
+        what = file or preset or "engineer"
+        spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
+        said = console.print
+        names = [name.strip() for name in engineers.split(",") if name.strip()]
+        result = comparing.compare(
+            spec,
+            names,
+            parse_seeds(seeds),
+            out,
+            ConsoleObserver(console) if jobs == 1 else None,
+            jobs,
+            began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
+            ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
+        )
+        console.print(comparing.table(result))
+        console.print(f"figures: {comparing.write(result, out)}")
+        console.print(f"`envtuning report {out}` puts all runs on one page")
+
+
+@app.command()
+def study(
+    file: Annotated[
+        Path, typer.Argument(help="The study's file: preset, arms, seeds, test, trivial answers (docs/runs.md).")
+    ],
+    arms: Annotated[str | None, typer.Option(help="Only these arms, separated by commas.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Only these seeds: a list such as 0,4,7.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of all studies' runs; this one's lie below its name.")] = Path(
+        "runs/studies"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    table: Annotated[bool, typer.Option("--table", help="Run nothing; draw up the table of what is finished.")] = False,
+    trust: Trusted = None,
+) -> None:
+    """A comparison that was written down before it was run: do what is not finished, then its table."""
+    with errors_in_one_sentence(), trusting(trust):
+        written = load_study(file)
+        folder = out / written.name
+        if not table:
+            raise_unless_comparable(chosen := part_of(written, arms))
+            execute(
+                chosen,
+                parse_seeds(seeds) if seeds else written.seeds,
+                folder,
+                jobs=jobs,
+                observer=ConsoleObserver(console) if jobs == 1 else None,
+                began=lambda job: console.print(f"started {job.folder}") if jobs > 1 else None,
+                ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
+            )
+        summary = summarise(written, folder)
+        console.print(markdown(summary), markup=False)
+        console.print(f"figures: {write(summary, folder)}")
