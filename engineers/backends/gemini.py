@@ -60,7 +60,7 @@ class GeminiChat(NetworkChat):
         if not isinstance(error, errors.APIError):
             return None
         headers = getattr(error.response, "headers", None)
-        return error_for_status(error.code or 0, f"{error.status}: {error.message}", headers)
+        return error_for_status(error.code, f"{error.status}: {error.message}", headers)
 
 
 def read_reply(reply: Any) -> Completion:

@@ -127,8 +127,8 @@ class NetworkChat(ABC):
 
     def raise_unless_key_may_go(self) -> None:
         """Raises ``AuthFailed`` where the key would go to a host that a run's file names and the user does not."""
-        for address in (self.base_url, *(self.request.get(name) for name in ("base_url", "api_base"))):
-            host = urlsplit(str(address)).hostname if address else None
+        named = (self.base_url, self.request.get("base_url"), self.request.get("api_base"))
+        for host in (urlsplit(str(address)).hostname for address in named if address):
             if host is not None and host not in (*self.hosts, *LOOPBACK) and not is_trusted(host):
                 raise AuthFailed(
                     f"the key for {self.model} would go to {host}, on a file's word: if you trust that host, add --trust {host}"
@@ -136,7 +136,6 @@ class NetworkChat(ABC):
 
     def required_key(self) -> str:
         """The key, or ``AuthFailed`` that says where to put one."""
-        self.raise_unless_key_may_go()
         if self.key is None:
             raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")
         if not self.key.isascii():
@@ -246,14 +245,14 @@ def limit_body(max_bytes: int) -> Any:
         unpack = None if packed in ("identity", "") else zlib.decompressobj(wbits=47)
         body = bytearray()
         for chunk in response.stream:  # as it comes off the wire
-            body += chunk if unpack is None else _unpacked(unpack, chunk, max_bytes + 1 - len(body))
+            body += chunk if unpack is None else _unpacked(unpack, chunk, max_bytes + 1)
             if len(body) > max_bytes:
                 raise TooLong(
                     f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes"
                 )
         if unpack is not None:
             del response.headers["content-encoding"]
-        response.stream = type(response)(200, content=bytes(body)).stream
+        response.stream = type(response)(response.status_code, content=bytes(body)).stream
 
     return read_within_limit
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,8 +61,8 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
             self._send(200, reply)
 
         def _read(self) -> dict[str, Any]:
-            said = self.headers.get("Content-Length") or "0"
-            if not said.isascii() or not said.isdigit() or len(said) > 12:
+            said = self.headers.get("Content-Length", "0")
+            if re.fullmatch("[0-9]{1,12}", said) is None:
                 raise BadRequest(f"Content-Length is {said[:40]!r}: give a number of bytes")
             length = int(said)
             if not 0 < length <= MAX_REQUEST:
@@ -76,7 +77,6 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
 
         def _send(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()
-            self.close_connection = True
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
@@ -91,8 +91,6 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
 
 class _Server(ThreadingHTTPServer):
     """So many connections at a time; one more is closed at once."""
-
-    daemon_threads = True
 
     def __init__(self, *arguments: Any) -> None:
         self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -128,18 +126,18 @@ def _stranger(headers: Any, host: str) -> str | None:
         if address is None:
             continue
         try:
-            name = urlsplit(address).hostname or ""
+            name = urlsplit(address).hostname
         except ValueError:
-            name = ""
+            name = None
         known = name in allowed or (_is_number(name) if field == "Host" else name in ("127.0.0.1", "::1"))
         if not known:
             return f"{field} is {address.removeprefix('//')[:60]!r}: this server answers to localhost, its own host and plain addresses"
     return None
 
 
-def _is_number(name: str) -> bool:
+def _is_number(name: str | None) -> bool:
     try:
-        ipaddress.ip_address(name)
+        ipaddress.ip_address(name)  # type: ignore[arg-type]  # None is no number either
     except ValueError:
         return False
     return True
@@ -147,7 +145,8 @@ def _is_number(name: str) -> bool:
 
 def completion_for(chat: Chat, request: dict[str, Any]) -> dict[str, Any]:
     """The chat.completions reply to a chat.completions request. Raises ``BadRequest`` or ``ChatError``."""
-    limit = request.get("max_tokens") or request.get("max_completion_tokens") or MAX_TOKENS
+    named = (request.get("max_tokens"), request.get("max_completion_tokens"), MAX_TOKENS)
+    limit = next(limit for limit in named if limit is not None)
     if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0:
         raise BadRequest(f"max_tokens={limit!r}: give a whole number above 0")
     if request.get("stream"):
