@@ -52,8 +52,7 @@ def play_cases(world: GymWorld[Any], policy: Any, cases: GymCases, config: Any) 
             for begin in range(0, len(numbers), COPIES):
                 together = numbers[begin : begin + COPIES]
                 copies = [
-                    Copy(env, number, env.reset(seed=cases[number].seed)[0])
-                    for env, number in zip(envs, together, strict=False)
+                    Copy(env, number, env.reset(seed=cases[number].seed)[0]) for env, number in zip(envs, together)
                 ]
                 played |= {episode.case: episode for episode in _in_step(world, policy, copies, name)}
     return [played[number] for number in range(len(cases))]
@@ -63,7 +62,7 @@ def _in_step(world: GymWorld[Any], policy: Any, going: list[Copy], name: str) ->
     """Step all copies until each has ended; an episode whenever one has."""
     while going:
         asked, going = going, []
-        for copy, action in zip(asked, actions_of(policy, asked), strict=True):
+        for copy, action in zip(asked, actions_of(policy, asked)):
             episode = (
                 _stopped(copy, name, action) if isinstance(action, PolicyError) else _step(world, copy, name, action)
             )
@@ -126,9 +125,7 @@ def actions_of(policy: Any, copies: Sequence[Copy]) -> list[Any]:
 def _ask(policy: Any, copies: Sequence[Copy], env: gym.Env) -> list[Any]:
     """The policy's actions for the copies' observations, batched as Gymnasium's vector environments batch both."""
     count, space = len(copies), env.observation_space
-    observations = concatenate(
-        space, [copy.observation for copy in copies], create_empty_array(space, count, fn=np.zeros)
-    )
+    observations = concatenate(space, [copy.observation for copy in copies], create_empty_array(space, count))
     given = policy.act(observations)
     actions = list(iterate(batch_space(env.action_space, count), given))
     if len(actions) != count:

@@ -27,7 +27,7 @@ class TrainingEnv(gym.Env):
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
         self._shares = world.slices(config)
         self._slice = next(iter(self.envs))
-        self._steps = 0
+        self._steps: int  # of the episode
         self.observation_space, self.action_space = spaces_of(self.current)
         super().reset(seed=seed)
 
@@ -124,7 +124,7 @@ def make_envs(world: GymWorld[Any], config: Any) -> dict[str, gym.Env]:
 
 def raise_unless_same_spaces(envs: Mapping[str, gym.Env], spaces: Spaces) -> None:
     for name, env in envs.items():
-        for what, own, needed in zip(("observation", "action"), spaces_of(env), spaces, strict=True):
+        for what, own, needed in zip(("observation", "action"), spaces_of(env), spaces):
             if own != needed:
                 raise InfeasibleConfig(
                     f"slice {name} has the {what} space {own}, and the policy was made for {needed}: pad or wrap it in `make`, "

@@ -57,7 +57,12 @@ def test_words_end_the_turn(text):
         ("[cd(folder={1, 2})]", "type set"),
         ("[cd(**{'folder': 'x'})]", "name each argument"),
         ("[cd(folder='a', folder='b')]", "twice"),
+        ("[cd(folder={b'a': 1})]", "type bytes"),
+        ("[cd(folder={'a': b'x'})]", "type bytes"),
+        ("[cd(folder=['a', b'x'])]", "type bytes"),
+        ("[cd(b'x')]", "type bytes"),
         ("[ls()()]", "no tool's name"),
+        ("[ls().cd(folder='x')]", "no tool's name"),
         ('{"error": "I cannot"}', "names no tool"),
         ('[{"name": "cd", "arguments": [1]}]', "not an object"),
         ("[" * 100, "nested"),
@@ -75,7 +80,16 @@ def test_what_is_meant_as_calls_and_cannot_be_read_says_why(text, reason):
 def test_as_many_calls_and_digits_as_are_allowed_are_read():
     assert len(read_action("[ls()" + ", ls()" * (MAX_CALLS - 1) + "]").calls) == MAX_CALLS
     assert read_action("[add(a=" + "9" * 4_000 + ")]").calls[0].named == {"a": 10**4_000 - 1}
-    assert isinstance(read_action("[add(a=" + str(10**4_010) + ")]"), Unreadable)
+    for form in ("[add(a={})]", '[{{"name": "add", "arguments": {{"a": [{}]}}}}]'):
+        assert read_action(form.format(10**4_010)) == Unreadable(
+            "a number of more than 4,000 digits: write a shorter one"
+        )
+
+
+def test_texts_with_escapes_that_python_warns_of_are_read_as_they_are():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_action(r"[grep(pattern='\d')]") == Calls((Call("grep", (), {"pattern": r"\d"}),))
 
 
 @given(st.text(max_size=200))
@@ -105,6 +119,8 @@ def test_the_bounds_on_an_action_are_met_exactly():
             "brackets nested 61 deep: at most 60"
         )
     assert isinstance(read_action(f"f(a=[{', '.join(['[]'] * 100)}])"), Calls)  # many, and not deep
+    behind_others = f"f(a=[{'[], ' * 9}{'[' * 59}{']' * 59}])"
+    assert read_action(behind_others) == Unreadable("brackets nested 61 deep: at most 60")
     assert "at most 100" in read_action(f"[{', '.join(['f()'] * 101)}]").reason
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -11,7 +12,7 @@ from gymnasium import spaces
 from pydantic import BaseModel, Field
 
 from envtuning.worlds.gym_cases import HELD_OUT_SEEDS, TRAINING_SEEDS, Case, GymCases, apportioned, digest, draw_cases
-from envtuning.worlds.gym_player import GymEpisode
+from envtuning.worlds.gym_player import GymEpisode, _plain
 from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import About, TooFewCases
 
@@ -94,7 +95,7 @@ def test_each_way_to_end_has_its_failure_sums_and_picture():
     ]
     assert [one.metrics["success_rate"] for one in episodes] == [1.0, 0.0, 0.0, 0.0, 1.0]
     assert episodes[0].cost == {"env_steps": 2, "episodes": 1}
-    assert episodes[0].trace == {"actions": [[0.5], [0.5]]}
+    assert json.dumps(episodes[0].trace) == '{"actions": [[0.5], [0.5]]}'
     assert [one.case for one in episodes] == [0, 1, 2, 3, 4]
     assert {one.slice for one in episodes} == {"all"}
     assert sorted(WORLD.pictured) == [LOST, CUT, ENDLESS]
@@ -182,6 +183,45 @@ def test_cases_are_drawn_until_a_thousand_seeds_in_a_row_bring_no_new_one():
     with pytest.raises(TooFewCases, match=f"{said}0 beyond the 2 that are held out already: ask"):
         draw_cases({"a": 4}, lambda *_: "same", **options | {"taken": frozenset({"same", "other"})})
     assert len(draw_cases({"a": 4}, lambda *_: "same", **options | {"distinct": False})) == 4
+
+
+def test_a_first_new_case_may_be_the_thousandth():
+    asked = []
+
+    def fingerprint_of(name, seed):
+        asked.append(seed)
+        return "new" if len(asked) == 1_000 else "taken"
+
+    options = {"seed": 0, "seeds": range(9), "taken": frozenset({"taken"}), "distinct": True}
+    assert [case.fingerprint for case in draw_cases({"a": 1}, fingerprint_of, **options)] == ["new"]
+
+
+def test_actions_of_every_kind_are_kept_as_json():
+    action = {"push": np.array([0.5, 1.0], np.float32), "side": (np.int64(1), True), "say": ["left", {"again": 2}]}
+    kept = {"push": [0.5, 1.0], "side": [1, True], "say": ["left", {"again": 2}]}
+    assert json.dumps(_plain(action)) == json.dumps(kept)
+
+
+STORED = """{
+ "config": {
+  "wind": 0.5
+ },
+ "cases": [
+  {
+   "slice": "all",
+   "seed": 7,
+   "fingerprint": "\\u00e9"
+  }
+ ]
+}
+"""
+
+
+def test_cases_are_stored_as_they_always_were(tmp_path):
+    """Folders of earlier runs are read again, and their checksums hold."""
+    cases = GymCases({"wind": 0.5}, (Case("all", 7, "é"),))
+    assert cases.save(tmp_path / "cases.json").read_text(encoding="utf-8") == STORED
+    assert GymCases.load(tmp_path / "cases.json") == cases
 
 
 def test_shares_become_counts_by_largest_remainders_and_bytes_their_hash():

@@ -177,7 +177,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/trainees/rllib/options.py": ("tests/envtuning/test_rllib_runner.py",),
     "envtuning/worlds": ("tests/envtuning/test_validation.py", "tests/worlds", "tests/envtuning/test_worlds_apart.py"),
-    "envtuning/worlds/gym": ("tests/envtuning/test_gym_player.py", "tests/envtuning/test_gym_world.py"),
+    "envtuning/worlds/gym": (
+        "tests/envtuning/test_gym_player.py",
+        "tests/envtuning/test_gym_training.py",
+        "tests/envtuning/test_gym_world.py",
+    ),
     "envtuning/worlds/text": ("tests/worlds/test_text_player.py",),
     "envtuning/worlds/bfcl": ("tests/bfcl --ignore=tests/bfcl/test_language.py",),
     "envtuning/worlds/bfcl/lessons.py": ("tests/bfcl/test_language.py",),

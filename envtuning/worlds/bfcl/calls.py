@@ -193,7 +193,7 @@ def _call_of_node(node: ast.expr, body: str) -> Call:
 
 def _literal(node: ast.expr, body: str, what: str) -> Any:
     try:
-        value = node.value if isinstance(node, ast.Constant) else ast.literal_eval(node)
+        value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise CallError(
             f"{what} is {_source(node, body)}, no literal: write a text in quotes, a number, True, False, None, a list or a dict"

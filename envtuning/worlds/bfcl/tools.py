@@ -72,9 +72,9 @@ class Toolbox:
         named = dict(call.named)
         for parameter, (place, default) in defaults.items():
             if parameter not in named and place >= len(call.positional):
-                named[parameter] = copy.copy(default)  # the method's own default is one list for all episodes
-        positional = [_own(value) for value in call.positional]
-        named = {parameter: _own(value) for parameter, value in named.items()}
+                named[parameter] = default  # the method's own default is one list for all episodes
+        # Copies, because the tools keep what they are given.
+        positional, named = copy.deepcopy(call.positional), copy.deepcopy(named)
         try:
             if class_name == "MathAPI":
                 with decimal.localcontext(), _mpmath_context():
@@ -86,11 +86,6 @@ class Toolbox:
         except Exception as error:  # the agent's mistake, in the benchmark's own words
             return Result(f"Error during execution: {_message(error)}", True)
         return Result(text, is_error(returned))
-
-
-def _own(value: Any) -> Any:
-    """A copy of a list or a dict, because the tools keep what they are given; other values cannot be changed."""
-    return copy.deepcopy(value) if isinstance(value, list | dict) else value
 
 
 @cache
