@@ -91,6 +91,9 @@ def test_a_collapse_is_measured_at_its_bounds():
     assert now([0.4, *gone[1:]], [8.0, *surging[1:]]) is None
     assert collapsed(begin + steps(gone, surging)) is not None
     assert collapsed(begin[1:] + steps(gone, surging)) is None
+    small = steps([1.0] * 10, [0.01] * 10)
+    assert collapsed(small + steps([0.0] * 5, [0.031] * 5)) is not None
+    assert collapsed(small + steps([0.0] * 5, [0.029] * 5)) is None
     still = steps([1.0] * 10, [0.0] * 10)  # no gradient to surge from
     assert collapsed(still + steps([0.0] * 5, [1.0] * 5)) is None
     mixed = [one for step in begin + steps(gone, surging) for one in (step, {"entropy": 9.0}, {"grad_norm": 9.0})]

@@ -202,6 +202,7 @@ def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path):
     given = LanguageOptions(**options, lora={"r": 4, "target_modules": ["q_proj", "v_proj"]})
     one = learning.Learner(given, seed=0)
     assert one.trainer.ref_model is None  # the adapter is switched off instead
+    assert not any(part.training for part in one.trainer.model.modules())
     one.train(rows(), seed=1)
     one.save(tmp_path / "a")
     assert not (tmp_path / "a" / "model.safetensors").exists()

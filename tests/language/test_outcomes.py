@@ -67,6 +67,11 @@ def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcom
     assert len(paid) == 3
     assert len(set(np.round(paid, 6))) == 1
     assert outcomes.metrics() == {"success_rate": 0.0, "parse_error_rate": 1 / 3, "truncated_rate": 2 / 3}
+    for half in ({"paid": [9.0] * 3}, {"failure": [None] * 3}):  # only both together are a verdict
+        assert outcomes(replies, [row["metadata"]] * 3, [[END]] * 3, **half) == paid
+    for columns in (([[END]] * 2, 3), ([[END]] * 3, 2)):
+        with pytest.raises(ValueError, match="shorter"):
+            outcomes(replies, [row["metadata"]] * columns[1], columns[0])
 
 
 def test_another_function_pays_what_it_will_while_failures_are_counted_as_before():

@@ -26,7 +26,7 @@ class Chain:
         self.training = True
         self.logs = torch.tensor(odds).log()
         self.generation_config = SimpleNamespace(eos_token_id=ends)
-        self.asked = []  # of each call the ids and the mask
+        self.asked, self.drawn = [], []  # of each call the ids and the mask, and how tokens are drawn
 
     def modules(self):
         return [self]
@@ -40,6 +40,7 @@ class Chain:
     def generate(self, input_ids, attention_mask, generation_config):
         assert not self.training, "as in evaluation"
         self.asked.append((input_ids.tolist(), attention_mask.tolist()))
+        self.drawn.append((generation_config.do_sample, generation_config.temperature, generation_config.top_k))
         rows = input_ids
         for _ in range(generation_config.max_new_tokens):
             logs = self.logs[rows[:, -1]]
@@ -60,7 +61,7 @@ class Letters:
         return SimpleNamespace(input_ids=[".abc".index(letter) for letter in text if letter in "abc"])
 
     def decode(self, ids, skip_special_tokens):
-        return "".join(".abc"[index] for index in ids if index != END)
+        return "".join(".abc"[index] for index in ids if index != END or not skip_special_tokens)
 
 
 def policy(odds=ALONG, ends=None, **options):
@@ -111,6 +112,7 @@ def test_replies_are_a_function_of_the_seed_and_leave_mode_and_random_state_alon
     one, many = policy(temperature=1.0, max_tokens=5), talks(*["a"] * 10)
     before = torch.random.get_rng_state()
     assert one.reply(many, seed=1) == one.reply(many, seed=1) != one.reply(many, seed=2)
+    assert one.reply(many) == one.reply(many, seed=0) != one.reply(many, seed=1)
     one.beliefs(many)
     assert one.model.training
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -134,3 +136,26 @@ def test_a_call_of_generation_takes_a_whole_batch_padded_on_the_left_and_masked(
     one.beliefs(talks("a", "aab", "c"))
     one.sample([[A], [B], [C]])
     assert [len(ids) for ids, _ in one.model.asked] == [2, 1] * 3
+
+
+def test_a_greedy_reply_draws_nothing_and_a_sampled_one_from_all_tokens():
+    """transformers would draw from the 50 likeliest unless it is told otherwise."""
+    for one, drawn in ((policy(), (False, None, None)), (policy(temperature=0.5), (True, 0.5, 0))):
+        one.reply(talks("a"))
+        assert one.model.drawn == [drawn]
+    one.beliefs(talks("a"))
+    assert one.model.drawn[1] == (False, None, None)
+
+
+def test_everything_is_computed_where_the_model_is(monkeypatch):
+    made, tensor = [], torch.tensor
+    one = policy()
+    monkeypatch.setattr("torch.tensor", lambda data, device=None: made.append(device) or tensor(data))
+    one.beliefs(talks("a"))
+    assert made == [one.model.device] * 3
+
+
+def test_a_policy_is_greedy_unless_told_otherwise_and_hands_the_template_its_switches():
+    one = policy()
+    assert (one.max_tokens, one.temperature, one.batch, one.template) == (512, 0.0, 256, {})
+    assert policy(template={"enable_thinking": False}).template == {"enable_thinking": False}

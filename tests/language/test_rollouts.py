@@ -8,8 +8,9 @@ from typing import ClassVar
 import pytest
 
 import mapf_frozenlake as mfl
+from envtuning.trainees.language import rollouts
 from envtuning.trainees.language.options import LanguageOptions
-from envtuning.trainees.language.rollouts import rollout, turn_markup
+from envtuning.trainees.language.rollouts import Recorder, rollout, turn_markup
 from envtuning.trainees.language.tasks import EnvTurns, LakeTurns
 from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
 from tests.language.conftest import QUICK
@@ -64,6 +65,43 @@ def test_the_tokens_are_those_of_the_conversation_and_the_mask_says_whose(feedba
         others = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if not mine])
         assert ("No moves could be read" in others) == feedback
     assert played["failure"] == ["parse_error", "parse_error"]
+
+
+class Letters:
+    """A tokenizer of letters without a chat template, which begins every text with a mark unless it is told not to."""
+
+    chat_template, eos_token, eos_token_id = None, ".", 0
+
+    def __call__(self, text, add_special_tokens=True):
+        ids = [ord(letter) for letter in text if letter != "\n"]
+        return SimpleNamespace(input_ids=[1, *ids] if add_special_tokens else ids)
+
+    def decode(self, ids, skip_special_tokens=False):
+        return "".join(chr(token) if token > 1 else "." for token in ids if token > 1 or not skip_special_tokens)
+
+
+def test_a_tape_has_every_token_with_its_writer_and_a_reply_counts_all_that_was_read():
+    policy = SimpleNamespace(tokenizer=Letters(), template={}, eos=[0], prompt=lambda messages: [ord("q")] * 3)
+    policy.sample = lambda prompts: (
+        written.append([list(prompt) for prompt in prompts]) or [replies.pop(0) for _ in prompts]
+    )
+    replies, written = [[65, 66, 0], [67], [68, 0, 69]], []
+    recorder, talk = Recorder(policy), [{"role": "user", "content": "qqq"}]
+    [first] = recorder.reply([talk], seed=0)
+    assert (first.text, first.tokens, first.truncated) == ("AB", 6, False)
+    talk += [{"role": "assistant", "content": "AB"}, {"role": "user", "content": "xy"}]
+    [second] = recorder.reply([talk], seed=0)
+    assert (second.text, second.tokens, second.truncated) == ("C", 9, True)
+    [third] = recorder.reply([[{"role": "user", "content": "qqq"}]], seed=0)
+    assert third.truncated
+    tape = recorder.tapes[id(talk)]
+    assert (tape.prompt, tape.written, tape.mine) == ([113] * 3, [65, 66, 0, 120, 121, 67], [1, 1, 1, 0, 0, 1])
+    assert written == [[[113] * 3], [[113] * 3 + [65, 66, 0, 120, 121]], [[113] * 3]]
+
+
+@pytest.mark.parametrize(("mine", "last"), [([], 0), ([0, 0], 0), ([1], 1), ([0, 1, 1, 0], 3)])
+def test_training_reads_a_conversation_up_to_the_models_last_token(mine, last):
+    assert rollouts._last(mine) == last
 
 
 def test_the_markup_between_turns_is_the_templates():

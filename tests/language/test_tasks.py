@@ -80,6 +80,14 @@ def test_a_walk_over_a_lake_is_worth_the_sum_of_its_rewards_and_fails_as_the_jud
     assert judged(still, parse_error="no moves") == (0.75, "parse_error")
     assert judged(still, parse_error="no moves", cut=True) == (0.75, "truncated")
     assert judged(still, cut=True) == (0.75, "goal_missed")  # cut, but its moves could be read
+    assert judged(steps, valid=False) == (0.75, "goal_missed")  # the environment has the last word on its own goals
+    off = [{"actions": [int(Action.UP)] * 2}] * 3
+    assert (
+        judged(off)
+        == (0.75, str(mfl.judge(tasks.boards[0], [[int(Action.UP)] * 3] * 2).failure))
+        != (0.75, "goal_missed")
+    )
+    assert tasks.judge(0, Conversation()) == (0, "goal_missed")
 
 
 @pytest.mark.parametrize(

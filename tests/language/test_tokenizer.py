@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 import mapf_frozenlake as mfl
 from envtuning.trainees.language import tokenizer as making
 from envtuning.trainees.language.tokenizer import prompt_ids, single_tokens, small_tokenizer
-from mapf_frozenlake.text import turns_prompt
+from mapf_frozenlake.text import STYLES, state_text, turns_prompt
 from tests.lazily import needed
 from tests.text.lakes import instances
 
@@ -46,6 +48,51 @@ def test_the_short_prompt_is_short(tokenizer, instance):
         assert mfl.from_text(prompt) == instance
     prompt = [{"role": "user", "content": mfl.plan_prompt(instance, "short")}]
     assert len(prompt_ids(tokenizer, prompt)) <= cells + 4 * agents + 8
+
+
+def test_it_is_counted_from_its_words_from_what_engineers_read_and_from_lakes_of_every_size_and_style():
+    count, of_lakes = Counter(making._texts()), list(making._of_lakes())
+    assert {"F", " F", "0", " 0", "99", " 99", "RIGHT", " WAIT", "Lake"} <= set(single_tokens())
+    assert "100" not in single_tokens()
+    assert {count[word] for word in single_tokens()} == {1_000}
+    often = [text for text, times in count.items() if times == 20]
+    assert len([text for text in often if "{%" in text or "{{" in text]) > 3  # an engineer's templates
+    for text in (
+        json.dumps(mfl.LakeConfig.model_json_schema()),
+        mfl.LakeConfig.single(4).model_dump_json(),
+        making.ENGINEERING,
+    ):
+        assert count[text] == 20
+    boards = mfl.generate(mfl.LakeConfig(num_agents=3, slices={size: {"hole_ratio": 0.2} for size in (3, 4, 5, 6)}), 40)
+    assert len(of_lakes) == 40 * (1 + 3 * len(STYLES))
+    told = iter(of_lakes)
+    for board in boards:
+        assert next(told) == mfl.explain(board, [[int(mfl.Action.RIGHT), int(mfl.Action.DOWN)]] * 3)
+        for style in STYLES:
+            assert next(told) == mfl.plan_prompt(board, style)
+            assert next(told) == turns_prompt(board, 24, style)
+            assert next(told) == state_text(board, board.starts, 1, 24, style)
+
+
+class Marked:
+    """A tokenizer that begins every text with a mark unless it is told not to, as many on the hub do."""
+
+    chat_template = None
+
+    def __call__(self, text, add_special_tokens=True):
+        return SimpleNamespace(input_ids=["mark"] * add_special_tokens + [text])
+
+
+def test_a_conversation_is_not_marked_a_second_time_and_without_a_template_it_is_its_contents():
+    talk = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
+    assert prompt_ids(Marked(), talk) == ["a\n\nb\n\n"]
+
+
+def test_blanks_are_neither_added_nor_tidied_away(tokenizer):
+    text = "Lake Lake . , n't 's !"
+    ids = tokenizer(text, add_special_tokens=False).input_ids
+    assert tokenizer.convert_ids_to_tokens(ids)[:2] == ["Lake", "ĠLake"]
+    assert tokenizer.decode(ids) == text
 
 
 def test_it_is_made_the_same_again(tokenizer):

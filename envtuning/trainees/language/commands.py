@@ -57,7 +57,7 @@ def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, s
     assert isinstance(spec.target, LakeConfig), "a lake's target is a LakeConfig"
     try:
         keys = held_out_keys([spec, *also])
-        return pretrain(out, spec.target, keys, options, lambda done, loss: told(min(done, samples), samples, loss))
+        return pretrain(out, spec.target, keys, options, lambda done, loss: told(done, samples, loss))
     except LakeError as error:
         raise SpecError(str(error)) from error
 
@@ -90,7 +90,7 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
 
 def validated(spec: RunSpec, folder: Path) -> tuple[float, int]:
     """What this model scores on the run's validation cases before any training, and how many these are."""
-    trainee = make_trainee("grpo", exclude=(), **arguments_of(spec) | {"model": str(folder)})
+    trainee = make_trainee("grpo", **arguments_of(spec) | {"model": str(folder)})
     cases = draw_validation(spec)
     try:
         episodes = spec.world.made.play(trainee.policy(), cases, spec.target, seed=derive(spec.suites.seed, "play"))

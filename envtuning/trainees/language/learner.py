@@ -148,7 +148,6 @@ class Learner:
     def load(self, folder: Path) -> None:
         """Weights and moments become what was saved, in place; the reference stays the run's first model."""
         load_state(folder, self.trainer, self.model)
-        self.trainer.model.eval()
 
     def close(self) -> None:
         self.folder.cleanup()
@@ -174,7 +173,7 @@ class _Watch(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         if not logs or "grad_norm" not in logs:  # the summary at the end of a stretch
             return
-        step = {ours: _number(logs[theirs]) for theirs, ours in LOGGED.items() if logs.get(theirs) is not None}
+        step = {ours: float(logs[theirs]) for theirs, ours in LOGGED.items() if logs.get(theirs) is not None}
         options, counted = self.learner.options, self.learner.outcomes.take()
         if options.processes > 1:
             counted = counted.of_all_processes()
@@ -208,10 +207,6 @@ def named(place: str | None) -> Any:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from None
-
-
-def _number(value: Any) -> float:
-    return float(value) if value is not None else math.nan
 
 
 def _of_device() -> dict[str, Any]:

@@ -101,7 +101,7 @@ def teach(
     """Supervise ``model`` in place on ``options.samples`` boards of ``config``; returns the loss of every batch."""
     import torch
 
-    optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimiser = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98))
     batches = math.ceil(options.samples / options.batch)
     losses: list[float] = []
     model.train()
@@ -115,7 +115,7 @@ def teach(
         optimiser.step()
         losses.append(float(loss.detach()))
         if progress is not None:
-            progress((number + 1) * options.batch, losses[-1])
+            progress(min((number + 1) * options.batch, options.samples), losses[-1])
     model.eval()
     return losses
 

@@ -22,7 +22,6 @@ BASE = "base.json"
 
 
 def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     torch.save(optimiser_of(trainer).state_dict(), folder / OPTIMISER)
@@ -107,8 +106,7 @@ def _copy_weights(model: Any, weights: dict[str, torch.Tensor]) -> None:
     with torch.no_grad():
         for name, value in weights.items():
             own[name].copy_(value)
-    tied = set(getattr(model, "all_tied_weights_keys", None) or getattr(model, "_tied_weights_keys", None) or ())
-    missing = sorted(own.keys() - weights.keys() - tied)
+    missing = sorted(own.keys() - weights.keys() - set(model.all_tied_weights_keys))
     if missing:
         raise ValueError(
             f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more: it is of another architecture"
