@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
 import mapf_frozenlake as mfl
-from engineers.model.chat import Completion, TooLong
+from engineers.model.chat import Completion, Refused, Rejected, TooLong
 from engineers.model.meter import BudgetExceeded, Meter, Price
+from envtuning.trainees.language import evaluate as evaluation
 from envtuning.trainees.language.evaluate import CappedChat, EvaluationStopped, evaluate_model
 
 
@@ -128,6 +130,152 @@ def test_a_reply_that_was_cut_is_what_there_is_of_it():
     asked = CappedChat(Cut(), Meter(), max_tokens=5)
     assert asked("x") == "Agent 0: RI"
     assert asked.meter.tokens == 10
+
+
+class Nested:
+    """A chat that asks once more through the same caps before it replies: two questions are in flight."""
+
+    model = "m"
+
+    def __init__(self, meter):
+        self.capped, self.depth, self.asked = CappedChat(self, meter, max_tokens=100), 0, []
+
+    def complete(self, messages, schema, *, max_tokens):
+        self.depth += 1
+        self.asked.append((messages, schema, max_tokens))
+        if self.depth == 2:
+            self.capped("x")
+        return Completion("yes", 10, 10)
+
+
+DOLLAR = Price(1_000_000.0, 1_000_000.0)  # a token
+
+
+@pytest.mark.parametrize("cap", [{"max_total_tokens": 20 + 2 * 117}, {"max_cost": 20.0 + 2 * 117}])
+def test_a_question_fits_with_those_in_flight_to_the_last_token_and_dollar(cap):
+    """A question takes at most 17 tokens (a byte, and 16 around it) and the 100 of its reply; the first one took 20."""
+    chat = Nested(Meter(price=DOLLAR, **cap))
+    assert [chat.capped("x"), chat.capped("x")] == ["yes", "yes"]
+    assert (chat.capped.meter.tokens, chat.capped.meter.cost, chat.capped.meter.questions) == (60, 60.0, 3)
+    assert chat.asked == [([{"role": "user", "content": "x"}], None, 100)] * 3
+    tight = Nested(Meter(price=DOLLAR, **{name: most - 1 for name, most in cap.items()}))
+    tight.capped("x")
+    with pytest.raises(BudgetExceeded):
+        tight.capped("x")
+    assert (tight.capped.meter.tokens, tight.capped.meter.cost) == (
+        20 + 117,
+        20.0 + 117,
+    )  # the outer one may have been billed
+    assert tight.depth == 2
+
+
+@pytest.mark.parametrize(("model", "cost"), [("live/m", 0.0), ("m", None)])
+def test_what_a_model_without_a_price_costs_is_nothing_here_and_unknown_elsewhere(model, cost):
+    chat = Nested(Meter())
+    chat.model = model
+    assert [chat.capped("x"), chat.capped("x")] == ["yes", "yes"]
+    assert (chat.capped.meter.tokens, chat.capped.meter.cost) == (60, cost)
+    chat.depth, chat.asked = 1, None  # so that it fails
+    with pytest.raises(AttributeError):
+        chat.capped("x")
+    assert (chat.capped.meter.tokens, chat.capped.meter.cost) == (60 + 117, cost)
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "tokens"),
+    [
+        (TooLong("cut", Completion("half", 5, 5)), "half", 10),
+        (TooLong("the prompt does not fit"), None, 117),
+        (Refused("no", Completion("I cannot", 4, 3)), "I cannot", 7),
+        (Refused("no"), "", 1),
+        (Rejected("unknown model", Completion("", 4, 3)), None, 117),
+    ],
+)
+def test_a_reply_that_was_cut_or_refused_is_an_answer_and_another_failure_is_raised(error, text, tokens):
+    class Failing:
+        model = "m"
+
+        def complete(self, messages, schema, *, max_tokens):
+            raise error
+
+    asked = CappedChat(Failing(), Meter(price=DOLLAR), max_tokens=100)
+    if text is None:
+        with pytest.raises(type(error)):
+            asked("x")
+    else:
+        assert asked("x") == text
+    assert (asked.meter.tokens, asked.meter.cost) == (tokens, tokens)
+
+
+@pytest.fixture
+def evaluating(monkeypatch):
+    """What ``evaluate`` is given; its ``ends`` is called in its place."""
+    given = {}
+
+    def evaluate(asked, suite, *, progress, **named):
+        given.update(named, asked=asked, suite=suite)
+        return given["ends"](progress)
+
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    monkeypatch.setattr(evaluation.engineers, "make", lambda name, **options: SimpleNamespace(chat=(name, options)))
+    return given
+
+
+def test_four_questions_at_a_time_of_8192_tokens_without_a_cap_unless_told_otherwise(evaluating):
+    table, told = SimpleNamespace(with_reference=lambda: "the table"), []
+    evaluating["ends"] = lambda progress: progress(3, 12) or table
+    assert evaluate_model("m", "quick", seed=1) == ("the table", evaluating["asked"].meter)
+    asked = evaluating["asked"]
+    assert (asked.chat, asked.max_tokens) == (("m", {"seed": 1}), 8_192)
+    assert (asked.meter.max_total_tokens, asked.meter.max_cost) == (None, None)
+    named = {name: evaluating[name] for name in ("suite", "form", "name", "max_workers", "resume")}
+    assert named == {"suite": "quick", "form": "text", "name": "m", "max_workers": 4, "resume": None}
+    [board] = mfl.generate(mfl.LakeConfig.single(3), 1)
+    assert evaluating["prompt"](board) == mfl.plan_prompt(board, "paper")
+    caps = {"max_tokens": 7, "max_cost": 2.0, "max_total_tokens": 50}
+    evaluate_model("m", workers=2, style="short", answers="file", progress=lambda *done: told.append(done), **caps)
+    asked = evaluating["asked"]
+    assert (asked.max_tokens, asked.meter.max_cost, asked.meter.max_total_tokens) == (7, 2.0, 50)
+    assert (evaluating["suite"], evaluating["max_workers"], evaluating["resume"]) == ("mapf-frozenlake-3150", 2, "file")
+    assert evaluating["prompt"](board) == mfl.plan_prompt(board, "short")
+    assert told == [(3, 12)]
+
+
+@pytest.mark.parametrize(
+    ("error", "answers", "said"),
+    [
+        (
+            Rejected("no"),
+            None,
+            "no. no answers were kept: give a file to keep them; mend the cause and give the same command",
+        ),
+        (
+            Rejected("no"),
+            "file",
+            "no. 2 answers are kept in file; mend the cause and give the same command again to go on",
+        ),
+        (
+            BudgetExceeded("no"),
+            "file",
+            "no. 2 answers are kept in file; raise the cap and give the same command again to go on",
+        ),
+        (mfl.LakeError("no such suite"), "file", "no such suite"),
+    ],
+)
+def test_where_it_stops_it_says_what_is_kept_and_how_to_go_on(evaluating, error, answers, said):
+    def ends(progress, done=2):
+        if done:
+            progress(done, 12)
+        raise error
+
+    evaluating["ends"] = ends
+    with pytest.raises(EvaluationStopped) as stopped:
+        evaluate_model("m", answers=answers)
+    assert str(stopped.value).startswith(said)
+    evaluating["ends"] = lambda progress: ends(progress, 0)
+    with pytest.raises(EvaluationStopped) as stopped:
+        evaluate_model("m", answers=answers)
+    assert str(stopped.value).startswith(said.replace("2 answers", "0 answers"))
 
 
 def test_an_engineer_without_a_model_is_refused():

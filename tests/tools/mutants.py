@@ -156,11 +156,47 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/trainees/language": ("tests/language",),
     "envtuning/trainees/language/collapse.py": ("tests/language/test_collapse.py",),
-    "envtuning/trainees/language/outcomes.py": ("tests/language/test_outcomes.py", "tests/language/test_learner.py"),
+    "envtuning/trainees/language/commands.py": ("tests/language/test_commands.py",),
     "envtuning/trainees/language/evaluate.py": ("tests/language/test_evaluate.py",),
-    "envtuning/trainees/language/options.py": ("tests/envtuning/test_options.py", "tests/language/test_settings.py"),
+    "envtuning/trainees/language/learner.py": (
+        "tests/language/test_learner_rules.py",
+        "tests/language/test_learner.py",
+        "tests/language/test_rollouts.py",
+    ),
+    "envtuning/trainees/language/live_engineers.py": (
+        "tests/language/test_introspection.py",
+        "tests/language/test_live_engineers.py",
+    ),
+    "envtuning/trainees/language/options.py": (
+        "tests/envtuning/test_options.py",
+        "tests/language/test_settings.py",
+    ),
+    "envtuning/trainees/language/outcomes.py": (
+        "tests/language/test_outcomes.py",
+        "tests/language/test_learner.py",
+    ),
+    "envtuning/trainees/language/policy.py": ("tests/language/test_policy.py",),
     "envtuning/trainees/language/pretrain.py": ("tests/language/test_pretrain.py",),
-    "envtuning/trainees/language/workers.py": ("tests/language/test_workers.py", "tests/language/test_run.py"),
+    "envtuning/trainees/language/quiet.py": ("tests/language/test_state.py",),
+    "envtuning/trainees/language/rollouts.py": ("tests/language/test_rollouts.py",),
+    "envtuning/trainees/language/rows.py": ("tests/language/test_tasks.py",),
+    "envtuning/trainees/language/signal.py": (
+        "tests/language/test_state.py",
+        "tests/language/test_learner.py",
+    ),
+    "envtuning/trainees/language/small.py": ("tests/language/test_state.py",),
+    "envtuning/trainees/language/state.py": (
+        "tests/language/test_state.py",
+        "tests/language/test_learner.py",
+    ),
+    "envtuning/trainees/language/tasks.py": (
+        "tests/language/test_tasks.py",
+        "tests/language/test_rollouts.py",
+    ),
+    "envtuning/trainees/language/tokenizer.py": ("tests/language/test_tokenizer.py",),
+    "envtuning/trainees/language/trainee.py": ("tests/language/test_trainee_rules.py",),
+    "envtuning/trainees/language/worker.py": ("tests/language/test_worker.py",),
+    "envtuning/trainees/language/workers.py": ("tests/language/test_workers.py",),
     "envtuning/trainees/menu.py": ("tests/bfcl",),
     "envtuning/trainees/process_state.py": ("tests/envtuning/test_process_state.py",),
     "envtuning/trainees/scripted.py": (
@@ -177,6 +213,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/trainees/rllib/options.py": ("tests/envtuning/test_rllib_runner.py",),
     "envtuning/worlds": ("tests/envtuning/test_validation.py", "tests/worlds", "tests/envtuning/test_worlds_apart.py"),
+    "envtuning/worlds/lakes/rllib_envs.py": ("tests/envtuning/test_rllib_stock.py",),
     "envtuning/worlds/gym": (
         "tests/envtuning/test_gym_player.py",
         "tests/envtuning/test_gym_training.py",

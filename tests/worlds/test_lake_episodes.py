@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from envtuning.worlds import make_world
-from envtuning.worlds.lakes.episodes import LakeEpisode, downhill, failed, judged, letters, plan_of
+from envtuning.worlds.episodes import Episode
+from envtuning.worlds.lakes.episodes import (
+    LakeEpisode,
+    behaviour,
+    downhill,
+    failed,
+    how_missed,
+    judged,
+    letters,
+    missed_by_kind,
+    plan_of,
+    success_by_kind,
+)
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.render import animated_svg, plan_frames
@@ -112,3 +124,137 @@ def test_a_film_is_titled_by_how_it_went(metrics, outcome):
 def test_validation_shows_the_hints_of_the_stage_and_nothing_else_of_it():
     target, stage = LakeConfig.single(4), LakeConfig.single(5, hint_strength=0.5)
     assert LAKES.validated_as(target, stage) == target.model_copy(update={"hint_strength": 0.5})
+
+
+# Two rows of ice; each agent's shortest way runs along row 0, towards the other.
+CORRIDOR = Instance(np.zeros((2, 6), bool), starts=[(0, 1), (0, 4)], goals=[(0, 5), (0, 0)])
+UP = 3
+
+
+def walked(plan, **given):
+    return judged(0, CORRIDOR, plan, **{"horizon": 100, "slippery": False, "cost": {}} | given)
+
+
+def test_only_a_success_ends_an_episode_before_its_plan_does():
+    """They collide on the way, stand on their goals after eight steps and wait there: no success, so all ten count."""
+    round_about = [[WAIT] * 5 + [RIGHT] * 4 + [WAIT], [DOWN, LEFT, LEFT, LEFT, LEFT, UP] + [WAIT] * 4]
+    assert (walked(round_about).failure, walked(round_about).cost["env_steps"]) == (None, 9)
+    late = [[RIGHT, RIGHT, *[WAIT] * 5, RIGHT, RIGHT, WAIT], [LEFT, LEFT, DOWN, LEFT, LEFT, LEFT, UP, WAIT, WAIT, WAIT]]
+    assert walked(late).failure == "conflict"
+    assert walked(late).cost["env_steps"] == 10
+
+
+def test_an_agent_that_waits_on_its_goal_loses_no_time():
+    plan = [[WAIT] * 8, [DOWN, LEFT, LEFT, LEFT, LEFT, UP, WAIT, WAIT]]
+    assert behaviour(CORRIDOR, walked(plan)) == {
+        "episode_length": 8.0, "waits": 8, "collisions": 0, "collisions_avoided": 0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "how"),
+    [
+        ([WAIT] * 6 + [RIGHT, WAIT], "coming_nearer"),  # the last two of eight steps are the quarter
+        ([WAIT] * 7 + [RIGHT], "coming_nearer"),
+        ([WAIT] * 5 + [RIGHT, WAIT, WAIT], "standing_still"),
+        ([WAIT] * 7 + [RIGHT, WAIT, WAIT], "coming_nearer"),  # of ten steps it is three
+        ([WAIT] * 6 + [RIGHT, WAIT, WAIT, WAIT], "standing_still"),
+    ],
+)
+def test_a_goal_is_missed_as_in_the_last_quarter_of_the_steps(first, how):
+    assert how_missed(CORRIDOR, walked([first, []]).playback) == how
+
+
+@pytest.mark.parametrize(
+    ("second", "how"), [([WAIT] * 8, "standing_still"), ([WAIT] * 7 + [LEFT], "coming_nearer"), ([WAIT] * 6 + [LEFT, RIGHT], "wandering")]
+)  # fmt: skip
+def test_a_goal_is_missed_as_by_those_who_did_not_arrive(second, how):
+    """Agent 0 stands on its goal from the first step on."""
+    board = Instance(np.zeros((2, 6), bool), starts=[(1, 4), (0, 4)], goals=[(1, 5), (0, 0)])
+    one = judged(0, board, [[RIGHT, *[WAIT] * 7], second], horizon=100, slippery=False, cost={})
+    assert one.failure == "goal_missed"
+    assert how_missed(board, one.playback) == how
+
+
+def test_parts_of_missed_goals_are_told_to_three_places_and_only_of_what_is_in_memory():
+    boards = InstanceSet.from_instances([CORRIDOR] * 3)
+    missed = [walked([[WAIT], [WAIT]]), walked([[RIGHT], []]), failed(2, CORRIDOR, "truncated", "cut", {})]
+    assert missed_by_kind(boards, missed) == {
+        "goal_missed_standing_still": 0.333, "goal_missed_coming_nearer": 0.333, "goal_missed_wandering": 0.0
+    }  # fmt: skip
+    assert missed_by_kind(boards, [LakeEpisode.from_json(one.to_json()) for one in missed]) == {}
+    found = LAKES.behaviour(boards, missed)["2"]
+    assert (found["episode_length"], found["waits"]) == (1.0, 0.667)
+    assert LAKES.behaviour(boards[:1], missed[:1])["2"]["waits"] == 2.0
+
+
+def test_success_is_split_by_waits_by_the_way_of_each_agent_and_by_agents_where_these_differ():
+    def board(agents, way, waits):
+        starts, goals = [(row, 0) for row in range(agents)], [(row, way) for row in range(agents)]
+        return Instance(np.zeros((4, 4), bool), starts=starts, goals=goals, needs_wait=waits)
+
+    boards = [
+        board(1, 3, False),
+        board(2, 1, True),
+        board(2, 2, None),
+        board(2, 2, True),
+        board(2, 1, True),
+        board(1, 3, False),
+    ]
+    cases = InstanceSet.from_instances(boards)
+    episodes = [Episode(case, "4", None if case in (0, 1, 3) else "hole", {}) for case in range(6)]
+    assert success_by_kind(cases, episodes) == {  # the middle of the ways is 2: those of just that are neither
+        "valid_where_a_wait_is_needed": 0.667, "valid_where_no_wait_is_needed": 0.5, "valid_where_goals_are_near": 0.5,
+        "valid_where_goals_are_far": 0.5, "valid_with_1_agents": 0.5, "valid_with_2_agents": 0.5,
+    }  # fmt: skip
+    assert success_by_kind(cases, episodes[1:3]) == {
+        "valid_where_a_wait_is_needed": 1.0, "valid_where_goals_are_near": 1.0, "valid_where_goals_are_far": 0.0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("length", "begins"), [(1_999, "x"), (2_000, "x"), (2_001, "…")])
+def test_two_thousand_characters_of_a_reply_are_kept_the_mark_of_a_cut_included(length, begins):
+    kept = judged(0, BOARD, [[RIGHT]], horizon=9, slippery=False, cost={}, reply="x" * length).trace["reply"]
+    assert (kept[0], len(kept)) == (begins, min(length, 2_000))
+
+
+def test_the_known_waits_and_makespans_of_a_size_are_told_to_three_places():
+    def board(holes, **known):
+        grid = np.zeros((3, 3), bool)
+        grid[1, 1] = holes
+        starts, goals = [(0, 0), (0, 1), (0, 2), (1, 0)], [(2, 0), (2, 1), (2, 2), (1, 2)]
+        return Instance(grid, starts=starts, goals=goals, **known)
+
+    three = Instance(np.zeros((4, 4), bool), starts=[(0, 0)], goals=[(0, 3)], makespan=3, needs_wait=False)
+    known = {"makespan": 4, "needs_wait": False}
+    cases = InstanceSet.from_instances([board(1, **known), board(1, makespan=5, needs_wait=False), three])
+    config = LakeConfig.model_validate({"slices": {3: {}, 4: {}, 5: {}}})
+    assert LAKES.drawn(config, cases) == {
+        "3": {
+            "share": 0.667,
+            "hole_ratio": 1.0,
+            "distance": 2.0,
+            "agents": 4.0,
+            "wait_ratio": 0.0,
+            "least_makespan": 4.5,
+        },
+        "4": {
+            "share": 0.333,
+            "hole_ratio": 0.0,
+            "distance": 3.0,
+            "agents": 1.0,
+            "wait_ratio": 0.0,
+            "least_makespan": 3.0,
+        },
+        "5": {"share": 0.0},
+    }
+
+
+def test_a_film_is_saved_at_the_pace_that_is_asked_for(monkeypatch):
+    saved = []
+    monkeypatch.setattr("mapf_frozenlake.render.save_animation", lambda *given, **named: saved.append((*given, named)))
+    one = played([[RIGHT] * 3])
+    film = LAKES.film(InstanceSet.from_instances([BOARD] * 6), one)
+    film.save("file.gif", 0.25)
+    [(path, frames, named)] = saved
+    assert (path, len(frames), named) == ("file.gif", 4, {"seconds_per_step": 0.25})

@@ -10,11 +10,13 @@ import pytest
 
 from envtuning.worlds import UnknownWorld, make_world
 from envtuning.worlds.lakes import episodes as lake_episodes
+from envtuning.worlds.lakes import play as play_module
 from envtuning.worlds.lakes.episodes import plan_of
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.text_player import Reply
 from envtuning.worlds.world import InfeasibleConfig
-from mapf_frozenlake import LakeConfig, from_text, solve
+from mapf_frozenlake import LakeConfig, from_text, generate, plan_prompt, solve
+from mapf_frozenlake.text import turns_prompt
 from mapf_frozenlake.types import NUM_ACTIONS, Action
 from mapf_frozenlake.world.batch import LakeBatch
 
@@ -306,3 +308,90 @@ def test_waits_and_makespans_that_nobody_knows_are_not_counted():
         not {"wait_ratio", "least_makespan"}
         & LakeWorld().drawn(config, replace(known, needs_wait=needs, makespan=makespan))["4"].keys()
     )
+
+
+def test_a_config_without_boards_is_refused_and_training_deals_the_config():
+    with pytest.raises(InfeasibleConfig):
+        LakeWorld().check(LakeConfig.single(3, num_agents=2, hole_ratio=0.7, min_distance=4, wait_ratio=1.0))
+    LakeWorld().check(TARGET)
+    env = LakeWorld().make_env(TARGET, exclude=(), room={"max_size": 4, "max_agents": 2}, seed=0)
+    assert env.unwrapped.get_config() == TARGET
+
+
+def test_a_probe_is_dealt_as_the_stage_is_and_a_held_out_set_by_size(boards):
+    config = TARGET.model_copy(
+        update={"slices": {3: TARGET.slices[3], 4: TARGET.slices[4].model_copy(update={"share": 0.2})}}
+    )
+    first = generate(config, n=12, seed=3)
+    drawn = LakeWorld().draw(config, 6, seed=3, purpose="probe", exclude=(first,))
+    assert drawn == generate(config, n=12, seed=3, exclude=(first,)) != first
+    assert LakeWorld().draw(config, 6, seed=3, purpose="probe", exclude=()) == first
+    held_out = LakeWorld().draw(config, 6, seed=3, purpose="validation", exclude=(boards,))
+    assert np.unique(held_out.heights, return_counts=True)[1].tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("mode", ["plan", "turns"])
+def test_a_reply_that_was_cut_behind_its_moves_is_played(boards, mode):
+    class CutBehind:
+        def reply(self, conversations, *, seed):
+            return [Reply("Agent 0: WAIT\nAgent 1: WAIT\nand now", truncated=True) for _ in conversations]
+
+    [episode] = LakeWorld(mode=mode).play(CutBehind(), boards[:1], TARGET, seed=0)
+    assert episode.failure == "goal_missed"
+
+
+@pytest.mark.parametrize("style", ["short", "paper"])
+@pytest.mark.parametrize("mode", ["plan", "turns"])
+def test_a_policy_of_words_reads_the_runs_style_and_a_case_has_a_seed_of_its_own(boards, mode, style, monkeypatch):
+    read, seeds, play = [], [], play_module.converse
+
+    class Reading:
+        def reply(self, conversations, *, seed):
+            read.extend(messages[0]["content"] for messages in conversations)
+            return ["?"] * len(conversations)
+
+    monkeypatch.setattr(
+        play_module, "converse", lambda *given, **named: seeds.append(named["seeds"]) or play(*given, **named)
+    )
+    config = TARGET.model_copy(update={"horizon": 7})
+    LakeWorld(mode=mode, style=style).play(Reading(), boards[:3], config, seed=5)
+    asked = turns_prompt if mode == "turns" else plan_prompt
+    given = (7, style) if mode == "turns" else (style,)
+    assert read[:3] == [asked(board, *given) for board in boards[:3]]
+    assert seeds == ([[5, 6, 7]] if mode == "turns" else [])
+
+
+def test_a_solver_without_a_plan_leaves_everybody_standing_and_one_that_raises_fails_its_board(boards):
+    def solver(board):
+        if board.height == 4:
+            raise ValueError("too large")
+
+    for episode in LakeWorld().play(solver, boards, TARGET, seed=0):
+        if episode.slice == "3":
+            assert (episode.failure, episode.trace["moves"]) == ("goal_missed", ["", ""])
+        else:
+            assert (episode.failure, episode.note) == ("policy_error", "ValueError: too large")
+        assert episode.cost == {"env_steps": 1, "episodes": 1}
+
+
+def test_a_neural_policy_that_raises_on_one_board_fails_that_one_alone(boards):
+    class Choosy(Straight):
+        def __init__(self, refused):
+            self.refused = refused
+
+        def act(self, observation):
+            if self.refused(observation):
+                raise ValueError("not this one")
+            return super().act(observation)
+
+    expected = LakeWorld().play(Straight(), boards[:3], TARGET, seed=0)
+    seen = []
+    LakeWorld().play(
+        Choosy(lambda observation: seen.append(observation[1].copy()) or False), boards[:3], TARGET, seed=0
+    )
+    found = LakeWorld().play(
+        Choosy(lambda observation: any(np.array_equal(one, seen[0]) for one in observation)), boards[:3], TARGET, seed=0
+    )
+    assert [one.failure for one in found].count("policy_error") == 1
+    assert found[1].note == "ValueError: not this one"
+    assert [found[case].to_json() for case in (0, 2)] == [expected[case].to_json() for case in (0, 2)]

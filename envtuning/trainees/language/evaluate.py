@@ -11,7 +11,7 @@ from typing import Any
 
 import engineers
 from engineers.model.chat import Chat, Completion, Message, Refused, TooLong
-from engineers.model.meter import BudgetExceeded, Meter, most_tokens
+from engineers.model.meter import BudgetExceeded, Meter
 from envtuning.loop.stage import RunStopped
 from mapf_frozenlake import EvaluationTable, InstanceSet, LakeError, plan_prompt
 from mapf_frozenlake.evaluation import evaluate
@@ -29,7 +29,7 @@ class CappedChat:
     def __init__(self, chat: Chat, meter: Meter, max_tokens: int) -> None:
         self.chat, self.meter, self.max_tokens = chat, meter, max_tokens
         self._lock = threading.Lock()
-        self._flying = Meter(price=meter.price)  # worst cases of what is being asked now
+        self._tokens, self._cost = 0, 0.0  # worst cases of all that is being asked now
 
     def __call__(self, prompt: str) -> str:
         """The reply to one prompt; a reply that was cut or refused is what there is of it."""
@@ -52,24 +52,22 @@ class CappedChat:
         with self._lock:
             own = self.meter
             kept = own.tokens, own.cost
-            own.tokens += self._flying.tokens
-            own.cost = None if own.cost is None else own.cost + (self._flying.cost or 0.0)
+            own.tokens, own.cost = own.tokens + self._tokens, (own.cost or 0.0) + self._cost
             try:
                 own.reserve(self.chat.model, messages, None, self.max_tokens)
             finally:
                 own.tokens, own.cost = kept
-            prompt = most_tokens(messages, None)
             price = own.price_of(self.chat.model)
-            worst = prompt + self.max_tokens, price.of(prompt, self.max_tokens) if price else 0.0
-            self._flying.tokens += worst[0]
-            self._flying.cost = (self._flying.cost or 0.0) + worst[1]
+            worst = sum(own.worst), price.of(*own.worst) if price else 0.0
+            self._tokens += worst[0]
+            self._cost += worst[1]
             return worst
 
     def _record_cost(self, messages: list[Message], completion: Completion | None, worst: tuple[int, float]) -> None:
         """What was really spent takes the place of the worst case; a failure may have been billed in full."""
         with self._lock:
-            self._flying.tokens -= worst[0]
-            self._flying.cost = (self._flying.cost or 0.0) - worst[1]
+            self._tokens -= worst[0]
+            self._cost -= worst[1]
             if completion is not None:
                 self.meter.record(self.chat.model, messages, completion)
             else:

@@ -112,7 +112,7 @@ class EnvTurns:
         self.seeds: list[int] = []
 
     def rows(self, config: Any, n: int, seed: int) -> Rows:
-        self.config, self.seeds = config, [derive(seed, "case", case) % 2**31 for case in range(n)]
+        self.config, self.seeds = config, [derive(seed, "case", case) for case in range(n)]
         rows = []
         for case in range(n):
             env, case_seed, options = self.begin(case)

@@ -104,7 +104,7 @@ def main() -> None:
     state = PartialState(cpu=cpu)
     line = None
     if state.is_main_process:
-        line = Client(os.environ[ADDRESS], family="AF_UNIX", authkey=bytes.fromhex(os.environ[KEY]))
+        line = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ[KEY]))
     Worker(state, line).serve()
     state.destroy_process_group()
 

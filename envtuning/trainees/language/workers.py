@@ -31,7 +31,7 @@ class WorkerGroup:
         self.folder = tempfile.TemporaryDirectory(prefix="workers-")
         key = secrets.token_bytes(16)
         address = os.path.join(self.folder.name, "line")
-        with Listener(address, family="AF_UNIX", authkey=key) as listener:
+        with Listener(address, authkey=key) as listener:
             self.process = subprocess.Popen(
                 command(options), env=os.environ | {ADDRESS: address, KEY: key.hex()}, stdin=subprocess.DEVNULL
             )

@@ -15,7 +15,7 @@ from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
 from mapf_frozenlake.evaluation.forms import NeuralPolicy, form_of, neural_answers, solver_answers
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text import ParseError, TextStyle, parse_plan, plan_prompt
-from mapf_frozenlake.types import Action, Instance, Plan
+from mapf_frozenlake.types import Instance, Plan
 
 Mode = Literal["plan", "turns"]
 
@@ -114,7 +114,7 @@ def _turns(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, styl
     envs = [MAPFFrozenLakeTextEnv(mode="turns", style=style, config=_alone(config, board)) for board in boards]
     begun = [{"instance": board} for board in boards]
     talks = converse(envs, policy, seeds=[seed + case for case in range(len(envs))], options=begun)
-    return [_moves_of(talk, board) for talk, board in zip(talks, boards, strict=True)]
+    return [_moves_of(talk) for talk in talks]
 
 
 def _alone(config: LakeConfig, board: Instance) -> LakeConfig:
@@ -123,7 +123,7 @@ def _alone(config: LakeConfig, board: Instance) -> LakeConfig:
     return LakeConfig.model_validate(config.model_dump() | shape)
 
 
-def _moves_of(talk: Conversation, board: Instance) -> Found:
+def _moves_of(talk: Conversation) -> Found:
     cost = {"samples": talk.turns, "tokens": talk.tokens}
     said = "\n".join(reply.text for reply in talk.replies)
     if talk.error is not None:
@@ -133,5 +133,4 @@ def _moves_of(talk: Conversation, board: Instance) -> Found:
         return Found(f"truncated: {unread}", cost, said)
     if unread is not None:
         return Found(f"parse_error: {unread}", cost, said)
-    columns = np.array([info["actions"] for info in talk.infos], dtype=np.int64).reshape(-1, board.num_agents)
-    return Found(columns.T.tolist() or [[int(Action.WAIT)]] * board.num_agents, cost, said)
+    return Found(np.array([info["actions"] for info in talk.infos]).T.tolist(), cost, said)

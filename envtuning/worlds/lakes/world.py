@@ -21,6 +21,7 @@ from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text import TextStyle
 
+UNKNOWN = -1  # of a board's least makespan, and of whether it needs a wait
 LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
 
 ABOUT = About(
@@ -162,7 +163,7 @@ class LakeWorld(World[LakeConfig]):
     def summary(self, config: Mapping[str, Any]) -> list[str]:
         """'4×4 80 %, holes .10' is 80 % of the data at a hole ratio of 0.10."""
         slices = config["slices"]
-        total = sum(piece["share"] for piece in slices.values()) or 1.0
+        total = sum(piece["share"] for piece in slices.values())
         dealt = sorted(
             ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
         )
@@ -201,10 +202,10 @@ def _drawn(cases: InstanceSet, size: int) -> dict[str, float]:
         "distance": fmean(distances),
         "agents": fmean(agents.tolist()),
     }
-    if (boards.needs_wait >= 0).any():
-        row["wait_ratio"] = float((boards.needs_wait[boards.needs_wait >= 0] == 1).mean())
-    if (boards.makespan >= 0).any():
-        row["least_makespan"] = float(boards.makespan[boards.makespan >= 0].mean())
+    if len(known := boards.needs_wait[boards.needs_wait != UNKNOWN]):
+        row["wait_ratio"] = float(known.mean())
+    if len(known := boards.makespan[boards.makespan != UNKNOWN]):
+        row["least_makespan"] = float(known.mean())
     return {name: round(float(value), 3) for name, value in row.items()}
 
 
