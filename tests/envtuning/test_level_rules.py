@@ -96,6 +96,14 @@ def test_those_not_seen_for_long_come_first_among_equals():
     assert one.priorities() == pytest.approx([1 / 3] * 3)
 
 
+def test_of_equal_scores_those_known_longer_rank_higher():
+    one = knowing("learnability", rows=range(100), successes=[0, 1] * 50, episodes=[0, 1] * 50)
+    one.options = LevelOptions(score="learnability", staleness=0.0)
+    chances = one.priorities()
+    assert (np.diff(chances[::2]) < 0).all()
+    assert (np.diff(chances[1::2]) < 0).all()
+
+
 def test_the_lowest_scores_are_forgotten_and_of_equals_those_seen_longest_ago():
     one = knowing(
         "positive_value_loss", rows=(5, 6, 7, 8), gain=[1.0, 2.0, 1.0, 1.0], moves=[1] * 4, seen_at=[3, 1, 1, 2]

@@ -149,6 +149,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/__init__.py": ("tests/envtuning/test_kinds.py", "tests/envtuning/test_stages.py"),
     "envtuning/trainees/lakes/options.py": ("tests/envtuning/test_options.py",),
     "envtuning/trainees/lakes": (
+        "tests/envtuning/test_lake_sampling.py",
         "tests/envtuning/test_level_rules.py",
         "tests/envtuning/test_rllib_rollout.py",
         "tests/envtuning/test_levels.py",
