@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.evaluation import layout
 from mapf_frozenlake.evaluation.record import Record
 from mapf_frozenlake.evaluation.reference import paper_rows
@@ -69,9 +70,18 @@ class EvaluationTable:
         ordered = sorted(groups, key=lambda key: [(isinstance(part, str), part) for part in key])
         return tuple(_row(self.name, dict(zip(fields, key)), groups[key]) for key in ordered)
 
-    def with_reference(self) -> EvaluationTable:
-        """The same table with the published figures of "From Trainee to Trainer" beside it, marked as theirs."""
-        return replace(self, reference=paper_rows())
+    def with_reference(self, *models: str) -> EvaluationTable:
+        """The same table with the published figures of "From Trainee to Trainer" beside it, marked as theirs.
+
+        ``models`` keeps those whose name contains one of these texts: ``with_reference("Qwen3")``. None given: all.
+        """
+        rows = paper_rows()
+        names = list(dict.fromkeys(row.who for row in rows))
+        for model in models:
+            if not any(model.lower() in name.lower() for name in names):
+                raise LakeError(f"the paper has no model {model!r}: there are {', '.join(names)}")
+        kept = [row for row in rows if not models or any(model.lower() in row.who.lower() for model in models)]
+        return replace(self, reference=tuple(kept))
 
     def sections(self) -> list[tuple[str, list[Row]]]:
         """Title and rows of each part of the printed table."""

@@ -231,6 +231,15 @@ class TestTable:
         assert "not measured here" in str(table)
         assert "†" not in str(mfl.evaluate(solve, suite))
 
+    def test_reference_can_be_of_some_models(self, suite):
+        table = mfl.evaluate(solve, suite)
+        assert {row.who for row in table.with_reference("+ ours", "grok").reference} == {
+            "Grok-4.2",
+            "Qwen3-4B + GRPO + Ours",
+        }
+        with pytest.raises(LakeError, match=r"no model 'Llama': there are GPT-5\.4, Grok-4\.2"):
+            table.with_reference("Grok", "Llama")
+
     def test_reference_has_every_published_cell(self):
         rows = paper_rows()
         assert len(rows) == 7 * (8 + 7 + 6 + 3)
