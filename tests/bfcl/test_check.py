@@ -1,8 +1,9 @@
 """What judges a turn: calls, state and results, all three; turns without ground truth are not judged."""
 
+import builtins
 from itertools import product
 
-from envtuning.worlds.bfcl.check import GroundTruth, TurnCheck, official_verdict
+from envtuning.worlds.bfcl.check import GroundTruth, TurnCheck, _fresh_globals, official_verdict
 from envtuning.worlds.bfcl.tasks import find_task, load_tasks
 from envtuning.worlds.bfcl.tools import Toolbox
 
@@ -52,3 +53,24 @@ def test_a_trajectory_short_of_a_turn_is_the_official_force_termination(v4):
     assert official_verdict(v4, task, calls)["valid"]
     short = official_verdict(v4, task, calls[:-1])
     assert (short["valid"], short["error_type"]) == (False, "multi_turn:force_terminated")
+
+
+def test_an_official_verdict_leaves_the_package_as_it_was(v4, monkeypatch):
+    """Its executor keeps instances among its globals; its tools change a scenario's dicts and a default list."""
+    post = v4.tool_class("TwitterAPI").post_tweet
+    names, default = set(vars(v4.executor)), post.__defaults__
+    variables = vars(v4.long_context).items()
+    scenario = {name: dict(value) for name, value in variables if isinstance(value, dict) and name[:2] != "__"}
+    assert any(scenario.values())
+    with _fresh_globals(v4):
+        monkeypatch.setattr(builtins, "kept", "everybody's", raising=False)  # a dict among the module's variables too
+        v4.executor.kept = "an instance"
+        post.__defaults__[0].append("#seen")
+        for name in scenario:
+            vars(v4.long_context)[name].clear()
+            vars(v4.long_context)[name]["more"] = 1
+    assert kept == "everybody's"  # noqa: F821
+    assert set(vars(v4.executor)) == names
+    assert post.__defaults__ is default
+    assert not default[0]
+    assert scenario == {name: vars(v4.long_context)[name] for name in scenario}

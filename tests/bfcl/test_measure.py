@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -129,6 +130,33 @@ def test_a_summary_is_over_all_samples_and_over_the_means_of_the_variants():
         "variants": {"a/x": 0.333, "b/y": 0.75},
     }
     assert summary([], []) == {"n": 0}
+
+
+def test_at_the_limit_of_steps_nothing_more_is_said(v4, task):
+    """Four replies: cd, mkdir, the faulty mv and one retry; the next retry is the fifth and ends the episode."""
+    lacking = Call("mv", (), {"source": "final_report.pdf"})
+    asked = []
+
+    def stubborn(message, desk, generator):
+        asked.append(message)
+        return Repair((), lacking)
+
+    found = played(replace(v4, step_limit=4), task, 2, lacking, stubborn)
+    assert found == Outcome(False, (), 2, False)
+    assert len(asked) == 2
+    assert played(replace(v4, step_limit=1), task, 2, lacking, stubborn) == Outcome(False, (), 0, False)
+
+
+def test_looking_around_is_by_tools_that_need_nothing_and_are_named_for_reading():
+    tools = [
+        {"name": name, "parameters": {"required": needed} if needed is not None else {}}
+        for name, needed in [
+            ("ls", []), ("pwd", None), ("get_stock", ["symbol"]), ("get_watchlist", []), ("logout", []),
+            ("ticket_get_login_status", []), ("forget_all", []),
+        ]
+    ]  # fmt: skip
+    found = measure._read_only(SimpleNamespace(tools=tools))
+    assert found == ("ls", "pwd", "get_watchlist", "ticket_get_login_status")
 
 
 @pytest.mark.parametrize("split", ["miss_func", "miss_param"])

@@ -1,5 +1,7 @@
 """The cuts: disjoint, of the stated sizes, across splits, and drawn as they are stored."""
 
+import hashlib
+import json
 import subprocess
 import sys
 
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES
-from envtuning.worlds.bfcl.splits import PARTS, SIZES, by_scenario, by_tool_class, draw, related
+from envtuning.worlds.bfcl.splits import PARTS, SIZES, _deal, by_scenario, by_tool_class, draw, related
 from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import load_tasks
 
@@ -56,6 +58,27 @@ def test_holding_out_a_tool_class_keeps_it_out_of_training(v4, held_out):
     assert not cut.train & cut.validation
     assert len(cut.train | cut.validation | cut.test) == 200
     assert len(cut.validation) >= 20
+
+
+def test_the_cuts_by_tool_class_are_those_that_figures_were_measured_on(v4):
+    told = []
+    for held_out in ("MathAPI", "TradingBot"):
+        cut = by_tool_class(v4, held_out)
+        told.append([sorted(getattr(cut, part)) for part in PARTS])
+    assert hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16] == "082f7f783f655495"
+
+
+def test_groups_are_dealt_whole_into_what_room_there_is():
+    found = [_deal([[5], [3, 4], [0, 1, 2]], {"a": 3, "b": 3}, seed) for seed in range(20)]
+    assert {frozenset(parts.values()) for parts in found} == {frozenset({frozenset({0, 1, 2}), frozenset({3, 4, 5})})}
+    assert len({parts["a"] for parts in found}) == 2
+
+
+def test_what_is_unknown_is_refused_with_what_is_known(v4):
+    with pytest.raises(ValueError, match="part='dev': give one of train, validation, test"):
+        by_scenario().tasks(v4, "dev")
+    with pytest.raises(ValueError, match="held_out='Maths': the tool classes are GorillaFileSystem, MathAPI"):
+        by_tool_class(v4, "Maths")
 
 
 def test_intervals_resample_scenarios(v4):

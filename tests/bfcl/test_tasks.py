@@ -3,7 +3,7 @@
 import pytest
 
 from envtuning.worlds.bfcl.package import SPLITS
-from envtuning.worlds.bfcl.tasks import documents, find_task, load_tasks, scenario_of
+from envtuning.worlds.bfcl.tasks import _load_tasks, documents, find_task, load_tasks, scenario_of
 
 
 def test_every_task_is_found_by_its_id_and_its_number_is_its_scenario(v4):
@@ -52,3 +52,12 @@ def test_the_plan_is_the_ground_truth_and_turns_without_it_are_not_checked(v4):
     assert [len(calls) for calls in task.plan] == [len(calls) for calls in task.ground_truth]
     assert task.turns == len(task.questions) == len(task.plan)
     assert task.checked_turns == task.turns - task.ground_truth.count(())
+
+
+def test_questions_and_answers_belong_together_one_to_one(v4, tmp_path):
+    questions, answers = (v4.data_file("base", answers=kind).read_text().splitlines() for kind in (False, True))
+    for name, kept in (("short", answers[:1]), ("other", answers[1::-1])):
+        (tmp_path / "questions").write_text("\n".join(questions[:2]))
+        (tmp_path / name).write_text("\n".join(kept))
+        with pytest.raises((ValueError, AssertionError), match=r"shorter|same order"):
+            _load_tasks(tmp_path / "questions", tmp_path / name, "base")

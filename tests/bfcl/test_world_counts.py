@@ -6,12 +6,15 @@ from statistics import fmean
 
 import pytest
 
+from envtuning.worlds.bfcl import env as envs
+from envtuning.worlds.bfcl import world as worlds
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.tasks import find_task
 from envtuning.worlds.bfcl.tools import _as_text, is_error
 from envtuning.worlds.bfcl.world import BFCLCases
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.registry import make_world
+from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,103 @@ def test_64_conversations_are_asked_at_once_and_each_reply_is_a_step(world, v4):
         assert one.cost == {"episodes": 1, "samples": 1, "env_steps": turns, "tokens": 0}
         assert one.trace["counts"]["turns"] == turns
         assert (one.trace["task"], one.trace["departures"], one.trace["hints_by"]) == (task_id, [], None)
+
+
+def test_a_policy_is_asked_with_the_seed_of_the_play_and_one_more_for_each_reply(world):
+    seeds = []
+
+    class Quiet:
+        def reply(self, conversations, *, seed):
+            seeds.append(seed)
+            return ["That is all."] * len(conversations)
+
+    (episode,) = world.play(Quiet(), BFCLCases(("multi_turn_base_0",)), BFCLConfig(tool_style="none"), seed=7)
+    assert seeds == [7 + turn for turn in range(episode.cost["env_steps"])]
+
+
+def test_the_hints_that_were_shown_are_kept_with_the_episode_and_shown_again_where_it_is_explained(world):
+    key = "cd: cd: {}: No such file or directory"
+    cases = BFCLCases(("multi_turn_base_0",))
+
+    def lost(text):
+        return "[cd(folder='nowhere')]" if text.startswith("User") else "That is all."
+
+    for hints, told in (({}, "Hint: Check folder"), ({key: "Go step by step."}, "Hint: Go step by step.")):
+        config = BFCLConfig(feedback="augmented", hints=hints, tool_style="menu")
+        (episode,) = world.play(lost, cases, config, seed=0)
+        assert episode.trace["hints_by"] == hints
+        assert told in world.explain(cases, episode).picture
+    (plain,) = world.play(lost, cases, BFCLConfig(hints={key: "Go."}, tool_style="menu"), seed=0)
+    assert plain.trace["hints_by"] is None
+    assert "Hint:" not in world.explain(cases, plain).picture
+
+
+def test_what_a_policy_raised_is_what_its_case_is_explained_by(world):
+    def broken(text):
+        raise RuntimeError("no weights")
+
+    cases = BFCLCases(("multi_turn_base_0",))
+    (episode,) = world.play(broken, cases, BFCLConfig(), seed=0)
+    case = world.explain(cases, episode)
+    assert (case.kind, case.explanation) == ("policy_error", "RuntimeError: no weights")
+    assert (case.slice, case.case_id) == ("base", "multi_turn_base_0")
+
+
+def test_a_training_environment_goes_by_its_seed_and_its_config(world):
+    config = BFCLConfig(reward="syntax", tool_style="none")
+    env, same, other = (world.make_env(config, **seed) for seed in ({}, {"seed": 0}, {"seed": 1}))
+    dealt = [[one.next_task().id for _ in range(9)] for one in (env, same, other)]
+    assert dealt[0] == dealt[1] != dealt[2]
+    first = env.reset(seed=1)[1]["task"]
+    assert [first, *(env.next_task().id for _ in range(8))] == dealt[2]
+    assert env.np_random_seed == 1
+    assert env.reset(options={"task": "multi_turn_miss_func_3"})[1]["task"] == "multi_turn_miss_func_3"
+    with pytest.raises(ValueError, match="are not known"):
+        env.reset(options={"turn": 1})
+    assert (env.settings["reward"], env.settings["tool_style"]) == ("syntax", "none")
+    env.set_config(BFCLConfig(slices={"miss_func": {}}, feedback="augmented"))
+    assert (env.settings["reward"], env.settings["tool_style"]) == ("progress", "json")
+    assert env.settings["augmenter"] is not None
+    assert env.reset()[1]["slice"] == "miss_func"
+
+
+def test_a_world_of_another_version_makes_environments_of_that_version(v4, monkeypatch):
+    asked = []
+
+    def load(version, path):
+        asked.append((version, path))
+        return v4
+
+    monkeypatch.setattr(worlds, "load", load)
+    monkeypatch.setattr(envs, "load", load)
+    world = make_world("tools", version="v3-paper", path="there")
+    world.make_env(BFCLConfig())
+    world.play(lambda text: "That is all.", BFCLCases(("multi_turn_base_0",)), BFCLConfig(), seed=0)
+    assert set(asked) == {("v3-paper", "there")}
+
+
+def test_a_held_out_tool_class_is_tested_on_and_not_trained_on(v4):
+    world = make_world("tools", held_out="MathAPI")
+    test = world.draw(BFCLConfig(), 5, seed=0, purpose="test", exclude=())
+    assert any("MathAPI" in find_task(v4, one).classes for one in test.ids)
+    probe = world.draw(BFCLConfig(), 20, seed=0, purpose="probe", exclude=())
+    assert len(probe) == 80
+    assert not any("MathAPI" in find_task(v4, one).classes for one in probe.ids)
+
+
+def test_a_set_may_take_every_task_that_there_is_and_a_probe_none_that_is_excluded(world):
+    base = BFCLConfig(slices={"base": {}})
+    assert len(world.draw(base, 100, seed=0, purpose="test", exclude=())) == 100
+    with pytest.raises(TooFewCases, match="101 tasks of base to test on, and the test scenarios have 100: ask for"):
+        world.draw(base, 101, seed=0, purpose="test", exclude=())
+    some = world.draw(base, 40, seed=1, purpose="probe", exclude=())
+    again, other = (world.draw(base, 40, seed=seed, purpose="probe", exclude=()) for seed in (1, 2))
+    assert some == again != other
+    rest = world.draw(base, 40, seed=1, purpose="probe", exclude=(some,))
+    assert not rest.fingerprints() & some.fingerprints()
+    everything = BFCLCases(tuple(f"multi_turn_base_{number}" for number in range(200)))
+    with pytest.raises(InfeasibleConfig, match="no training task has 1 to 8 turns"):
+        world.draw(base, 1, seed=0, purpose="probe", exclude=(everything,))
 
 
 @pytest.mark.parametrize(

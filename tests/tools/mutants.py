@@ -34,6 +34,8 @@ PACKAGES = ("engineers", "envtuning")
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
 EVERYWHERE = "tests/project/test_encodings.py"  # a rule of every module
 
+BFCL = ("tests/bfcl --ignore=tests/bfcl/test_language.py",)
+
 # The tests of a module, by the longest prefix of its path; cheap files first, because the first failure ends the question.
 TESTS: dict[str, tuple[str, ...]] = {
     "engineers": ("tests/engineers --ignore=tests/engineers/backends",),
@@ -198,7 +200,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/language/trainee.py": ("tests/language/test_trainee_rules.py",),
     "envtuning/trainees/language/worker.py": ("tests/language/test_worker.py",),
     "envtuning/trainees/language/workers.py": ("tests/language/test_workers.py",),
-    "envtuning/trainees/menu.py": ("tests/bfcl",),
+    "envtuning/trainees/menu.py": ("tests/bfcl/test_menu_trainee.py", "tests/bfcl/test_menu_features.py", *BFCL),
     "envtuning/trainees/process_state.py": ("tests/envtuning/test_process_state.py",),
     "envtuning/trainees/scripted.py": (
         "tests/envtuning/test_scripted.py",
@@ -221,7 +223,36 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/test_gym_world.py",
     ),
     "envtuning/worlds/text": ("tests/worlds/test_text_player.py",),
-    "envtuning/worlds/bfcl": ("tests/bfcl --ignore=tests/bfcl/test_language.py",),
+    "envtuning/worlds/bfcl": BFCL,
+    "envtuning/worlds/bfcl/actionability/measure": ("tests/bfcl/test_measure.py", *BFCL),
+    "envtuning/worlds/bfcl/actionability/readers": ("tests/bfcl/test_repairs.py", *BFCL),
+    "envtuning/worlds/bfcl/actionability/faults": ("tests/bfcl/test_faults.py", *BFCL),
+    "envtuning/worlds/bfcl/bounds": ("tests/bfcl/test_bounds.py", *BFCL),
+    "envtuning/worlds/bfcl/calls": ("tests/bfcl/test_calls.py", *BFCL),
+    "envtuning/worlds/bfcl/check": ("tests/bfcl/test_check.py", *BFCL),
+    "envtuning/worlds/bfcl/command": ("tests/bfcl/test_command.py", *BFCL),
+    "envtuning/worlds/bfcl/config": ("tests/bfcl/test_config.py", *BFCL),
+    "envtuning/worlds/bfcl/documents": ("tests/bfcl/test_documents.py", "tests/bfcl/test_menu.py", *BFCL),
+    "envtuning/worlds/bfcl/env": ("tests/bfcl/test_env_rules.py", "tests/bfcl/test_env.py", *BFCL),
+    "envtuning/worlds/bfcl/episode": ("tests/bfcl/test_episode.py", *BFCL),
+    "envtuning/worlds/bfcl/hints": ("tests/bfcl/test_hint_rules.py", *BFCL),
+    "envtuning/worlds/bfcl/menu": ("tests/bfcl/test_menu.py", *BFCL),
+    "envtuning/worlds/bfcl/package": (
+        "tests/bfcl/test_package_import.py",
+        "tests/bfcl/test_command.py",
+        "tests/bfcl/test_package.py",
+        *BFCL,
+    ),
+    "envtuning/worlds/bfcl/pool": ("tests/bfcl/test_pool.py", *BFCL),
+    "envtuning/worlds/bfcl/prompts": ("tests/bfcl/test_prompts.py", *BFCL),
+    "envtuning/worlds/bfcl/rewards": ("tests/bfcl/test_rewards.py", *BFCL),
+    "envtuning/worlds/bfcl/scripted": ("tests/bfcl/test_scripted.py", *BFCL),
+    "envtuning/worlds/bfcl/splits": ("tests/bfcl/test_splits.py", *BFCL),
+    "envtuning/worlds/bfcl/statistics": ("tests/bfcl/test_intervals.py", *BFCL),
+    "envtuning/worlds/bfcl/tasks": ("tests/bfcl/test_tasks.py", *BFCL),
+    "envtuning/worlds/bfcl/tools": ("tests/bfcl/test_world_counts.py", "tests/bfcl/test_env.py", *BFCL),
+    "envtuning/worlds/bfcl/transcript": ("tests/bfcl/test_transcript.py", *BFCL),
+    "envtuning/worlds/bfcl/world": ("tests/bfcl/test_world_counts.py", "tests/bfcl/test_world.py", *BFCL),
     "envtuning/worlds/bfcl/lessons.py": ("tests/bfcl/test_language.py",),
 }
 

@@ -80,7 +80,8 @@ def _fresh_globals(package: Package) -> Iterator[None]:
     known = set(vars(package.executor))
     twitter = package.tool_class("TwitterAPI").post_tweet
     defaults = twitter.__defaults__
-    extensions = {name: value for name, value in vars(package.long_context).items() if isinstance(value, dict)}
+    variables = vars(package.long_context).items()
+    extensions = {name: value for name, value in variables if isinstance(value, dict) and not name.startswith("__")}
     pristine = copy.deepcopy(extensions)
     twitter.__defaults__ = copy.deepcopy(defaults)
     try:

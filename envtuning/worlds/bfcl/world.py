@@ -92,23 +92,16 @@ class BFCLWorld(World[BFCLConfig]):
 
     def check(self, config: BFCLConfig) -> None:
         """Hints must pass what ``refusals`` asks of them; and a task must fit. Takes seconds where hints are written."""
-        if config.hints and (said := refusals(self.package, config.hints)):
+        if said := refusals(self.package, config.hints):
             raise InfeasibleConfig("; ".join(said[:3]))
-        if not fitting(self.package, self.cut, "train", config):
-            try:
-                TaskPool(self.package, self.cut, config, seed=0)
-            except EmptyPool as error:
-                raise InfeasibleConfig(str(error)) from error
+        self._pool(config)
 
     def draw(
         self, config: BFCLConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
     ) -> BFCLCases:
         excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
         if purpose == "probe":  # as the stage's own config deals them
-            try:
-                pool = TaskPool(self.package, self.cut, config, seed=seed, excluded=excluded)
-            except EmptyPool as error:
-                raise InfeasibleConfig(str(error)) from error
+            pool = self._pool(config, seed, excluded)
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
         part: Part = "validation" if purpose == "validation" else "test"
         tasks = fitting(self.package, self.cut, part, config, excluded)
@@ -125,6 +118,12 @@ class BFCLWorld(World[BFCLConfig]):
             times = Counter(task.scenario for task in chosen)
             chosen += sorted(drawn, key=lambda task: times[task.scenario])[:per_slice]
         return BFCLCases(tuple(task.id for task in chosen))
+
+    def _pool(self, config: BFCLConfig, seed: int = 0, excluded: frozenset[int] = frozenset()) -> TaskPool:
+        try:
+            return TaskPool(self.package, self.cut, config, seed=seed, excluded=excluded)
+        except EmptyPool as error:
+            raise InfeasibleConfig(str(error)) from error
 
     def load(self, path: Path) -> BFCLCases:
         return BFCLCases(tuple(json.loads(Path(path).read_text(encoding="utf-8"))["tasks"]))
@@ -143,7 +142,7 @@ class BFCLWorld(World[BFCLConfig]):
             envs = [self._env(config) for _ in tasks]
             named = [{"task": task} for task in tasks]
             talks = converse(envs, policy, seeds=[seed] * len(tasks), options=named, seed=seed)
-            for offset, (task, env, talk) in enumerate(zip(tasks, envs, talks, strict=True)):
+            for offset, (task, env, talk) in enumerate(zip(tasks, envs, talks)):
                 episodes.append(_episode(start + offset, task, env, talk))
         return episodes
 

@@ -98,7 +98,7 @@ def play_plan(
                 assert repair.again is not None
                 written = repair.again
                 message = _say(talk, written)
-            if asked or talk.over:
+            if asked:
                 break
         if talk.over:
             break
