@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from contextlib import contextmanager
 from importlib import import_module
@@ -338,9 +339,10 @@ def test_a_learner_is_made_as_its_options_and_its_tasks_say(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     small_model(tokenizer, width=8, layers=1, heads=1).save_pretrained(tmp_path)
     grpo = BATCH | {"gradient_accumulation_steps": 2, "beta": 0.0}
-    one = learning.Learner(
-        LanguageOptions(model=str(tmp_path), dtype="float64", grpo=grpo), 0, SimpleNamespace(turns=False)
-    )
+    options = LanguageOptions(model=str(tmp_path), dtype="float64", grpo=grpo, reward="math:sqrt")
+    one = learning.Learner(options, 0, SimpleNamespace(turns=False))
+    assert one.outcomes.pays is math.sqrt
+    assert one.outcomes.eos == {tokenizer.eos_token_id}
     assert one.tokenizer.padding_side == "left"
     assert one.model.dtype == torch.float64
     assert not one.model.training

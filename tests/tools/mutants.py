@@ -216,6 +216,14 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/trainees/rllib/options.py": ("tests/envtuning/test_rllib_runner.py",),
     "envtuning/worlds": ("tests/envtuning/test_validation.py", "tests/worlds", "tests/envtuning/test_worlds_apart.py"),
+    "envtuning/worlds/lakes": (
+        "tests/worlds/test_lake_episodes.py",
+        "tests/worlds/test_summaries.py",
+        "tests/worlds/test_lakes_world.py",
+        "tests/envtuning/test_validation.py",
+        "tests/envtuning/test_worlds_apart.py",
+    ),
+    "envtuning/worlds/lakes/supply.py": ("tests/envtuning/test_worlds_apart.py",),
     "envtuning/worlds/lakes/rllib_envs.py": ("tests/envtuning/test_rllib_stock.py",),
     "envtuning/worlds/gym": (
         "tests/envtuning/test_gym_player.py",
