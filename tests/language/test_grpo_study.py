@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import json
 
-import torch
+from tests.lazily import Lazy, needed
 
-from benchmarks import grpo
-from benchmarks.grpo import ARMS, SecondHalf, Study, summary
+needed("torch", "trl", extra="grpo")
+torch, grpo = Lazy("torch"), Lazy("benchmarks.grpo")
 
 
 def test_a_training_ends_with_the_mean_of_its_second_half():
     model = torch.nn.Linear(1, 1, bias=False)
-    mean = SecondHalf(model, parts=4)
+    mean = grpo.SecondHalf(model, parts=4)
     for value in (1.0, 2.0, 3.0, 6.0):
         model.weight.data.fill_(value)
         mean.add()
     mean.take()
     assert model.weight.item() == 4.5
-    parts = SecondHalf(model, parts=10.0)  # parts of different lengths
+    parts = grpo.SecondHalf(model, parts=10.0)  # parts of different lengths
     for value, length in ((1.0, 4.0), (2.0, 2.0), (4.0, 5.0)):
         model.weight.data.fill_(value)
         parts.add(length)
     parts.take()
     assert model.weight.item() == 3.0
-    SecondHalf(model, parts=1).take()  # nothing was trained
+    grpo.SecondHalf(model, parts=1).take()  # nothing was trained
     assert model.weight.item() == 3.0
 
 
 def test_two_steps_of_every_arm(tmp_path, monkeypatch):
     small = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 1, "steps_per_generation": 1}
-    monkeypatch.setattr(grpo, "SMALL", grpo.SMALL | small)
-    study = Study(tmp_path, samples=64, grpo_samples=32, boards=24, best_of=2)
-    found = {arm: study.figures(1, arm) for arm in ("warm start", "GRPO", *ARMS[1:4])}
+    monkeypatch.setattr("benchmarks.grpo.SMALL", grpo.SMALL | small)
+    study = grpo.Study(tmp_path, samples=64, grpo_samples=32, boards=24, best_of=2)
+    found = {arm: study.figures(1, arm) for arm in ("warm start", "GRPO", *grpo.ARMS[1:4])}
     assert found["GRPO"]["steps"] == found["GRPO, random rewards"]["steps"] == 2
     assert found["GRPO"]["samples"] == found["rejection fine-tuning"]["samples"] == 32
     assert found["continued supervision"]["cpu_seconds"] >= found["GRPO"]["cpu_seconds"]
@@ -42,6 +42,6 @@ def test_two_steps_of_every_arm(tmp_path, monkeypatch):
     kept = tmp_path / "seed1" / "GRPO.json"
     kept.write_text(json.dumps(found["GRPO"] | {"greedy": 0.75}))
     assert study.figures(1, "GRPO")["greedy"] == 0.75  # done once
-    table = summary({arm: [found[arm] | {"greedy": 0.25}, study.figures(1, arm)] for arm in ARMS})
+    table = grpo.summary({arm: [found[arm] | {"greedy": 0.25}, study.figures(1, arm)] for arm in grpo.ARMS})
     assert table["GRPO"]["greedy"]["mean"] == 0.5
     assert "gain" not in table["warm start"]["greedy"]
