@@ -4,9 +4,8 @@ From nothing, a model of 1.2 million parameters is taught on certified plans. Fr
 cost, paired: nothing more, continued supervision (equal CPU time), rejection fine-tuning (as many samples, the valid ones are
 taught once), GRPO with random rewards, GRPO. What a training ends with is the mean of its weights over its second half, in every
 arm alike: the steps of so small batches are noisy. Each is asked the same held-out boards: greedy, sampled once, best of 16.
-Each finished part is kept under --out, so that an interrupted benchmark continues where it stopped, and several processes may share it
-(``--seeds 1,3,5`` and ``--seeds 2,4``; the last one writes the table of all). The settings were chosen on seed 0, which is not
-among them.
+Each finished part is kept under --out: an interrupted benchmark continues where it stopped, and other processes may do parts of it
+(the same command with ``--parts-only``). The settings were chosen on seed 0, which is not among them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
 from envtuning.cli import parse_seeds
+from envtuning.runs import atomic
 from envtuning.studies.intervals import t_mean
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
@@ -42,6 +43,14 @@ CONFIG = mfl.LakeConfig(
 TEST = mfl.LakeConfig.single(4, 2, hole_ratio=0.2)  # 3×3 has too few boards to hold 2,000 out
 REWARDED = CONFIG.model_copy(update={"reward": "progress"})  # half a plan pays: fewer groups are paid all alike
 ARMS = ("warm start", "continued supervision", "rejection fine-tuning", "GRPO, random rewards", "GRPO")
+ORDER = (
+    "warm start",
+    "GRPO",
+    "GRPO, random rewards",
+    "continued supervision",
+    "rejection fine-tuning",
+)  # the longest first
+COLUMNS = ("greedy", "sampled", "best_of_16")
 SMALL = {
     "learning_rate": 1e-4,
     "beta": 0.0,  # no reference model: a third less arithmetic, and seed 0 lost nothing without it
@@ -85,17 +94,38 @@ class Study:
         self.test = mfl.validation_suite(TEST, boards, seed=20_261)
         self.keys = canonical_keys(self.test)
 
+    def work(self, seeds: Sequence[int]) -> None:
+        """Do every part that no other process is doing, seed by seed; returns when all parts are done."""
+        while left := [(seed, arm) for seed in seeds for arm in ORDER if not self.file(seed, arm).exists()]:
+            if not any(self.claim(seed, arm) for seed, arm in left):
+                time.sleep(5)  # others do what is left, or what it waits for
+
+    def claim(self, seed: int, arm: str) -> bool:
+        """Do this part, unless another process does it, or what it needs is not done yet."""
+        needed = {"warm start": None, "continued supervision": "GRPO"}.get(arm, "warm start")
+        if needed is not None and not self.file(seed, needed).exists():
+            return False
+        file = self.file(seed, arm)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(file.with_suffix(".lock"), timeout=0):
+                self.figures(seed, arm)
+        except Timeout:
+            return False
+        return True
+
+    def file(self, seed: int, arm: str) -> Path:
+        return self.out / f"seed{seed}" / f"{arm.replace(' ', '_').replace(',', '')}.json"
+
     def figures(self, seed: int, arm: str) -> dict[str, Any]:
         """One arm from one pretraining: from the disk where it is done, else done now."""
-        path = self.out / f"seed{seed}" / f"{arm.replace(' ', '_').replace(',', '')}.json"
-        if not path.exists():
-            warm = self.warm_start(seed)
-            policy, extra = self.trained(warm, seed, arm)
+        file = self.file(seed, arm)
+        if not file.exists():
+            policy, extra = self.trained(self.warm_start(seed), seed, arm)
             found = extra | self.asked(policy, seed)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(found, indent=1))
-            print(f"seed {seed}, {arm}: {found}", flush=True)
-        return json.loads(path.read_text())
+            atomic.write_json(file, found)
+            print(f"seed {seed}, {arm}: { {column: found[column] for column in COLUMNS} }", flush=True)
+        return json.loads(file.read_text())
 
     def warm_start(self, seed: int) -> Path:
         folder = self.out / f"seed{seed}" / "warm"
@@ -205,7 +235,7 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for arm, found in runs.items():
         table[arm] = {}
-        for column in ("greedy", "sampled", "best_of_16"):
+        for column in COLUMNS:
             own = [one[column] for one in found]
             base = [one[column] for one in runs["warm start"]]
             gains = [mine - theirs for mine, theirs in zip(own, base)]
@@ -218,7 +248,7 @@ def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 def settings_digest(arguments: argparse.Namespace) -> str:
     told: dict[str, Any] = {
-        name: value for name, value in vars(arguments).items() if name not in ("out", "seeds", "name")
+        name: value for name, value in vars(arguments).items() if name not in ("out", "seeds", "name", "parts_only")
     }
     return hashlib.sha256(
         json.dumps(
@@ -236,16 +266,16 @@ def main(say: Callable[[str], None] = print) -> None:
     parser.add_argument("--best-of-boards", type=int, default=400, help="of these, boards that are asked 16 times")
     parser.add_argument("--out", type=Path, default=Path("runs/grpo"), help="folder of what is done so far")
     parser.add_argument("--name", default="grpo", help="name of the result in benchmarks/results")
+    parser.add_argument("--parts-only", action="store_true", help="help another process, and write no table")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     place = arguments.out / settings_digest(arguments)
     study = Study(place, arguments.samples, arguments.grpo_samples, arguments.boards, arguments.best_of_boards)
-    runs: dict[str, list[dict[str, Any]]] = {arm: [] for arm in ARMS}
     seeds = parse_seeds(arguments.seeds)
-    for seed in seeds:
-        found = {arm: study.figures(seed, arm) for arm in ("warm start", "GRPO", *ARMS[1:4])}
-        for arm in ARMS:
-            runs[arm].append(found[arm])
+    study.work(seeds)
+    if arguments.parts_only:
+        return
+    runs = {arm: [study.figures(seed, arm) for seed in seeds] for arm in ARMS}
     for arm, row in (table := summary(runs)).items():
         say(f"{arm}: " + ", ".join(f"{column} {cell['mean']:.3f}" for column, cell in row.items()))
     path = record(arguments.name, {"seeds": list(seeds), "table": table, "runs": runs, "grpo": SMALL})
