@@ -47,7 +47,7 @@ def test_held_out_boards_are_never_taught_not_even_turned(monkeypatch, tmp_path)
     keys, taught = canonical_keys(held_out), []
     lessons = pretraining.lessons
     monkeypatch.setattr(
-        pretraining, "lessons", lambda tok, boards, *rest: taught.append(boards) or lessons(tok, boards, *rest)
+        pretraining, "lessons", lambda tok, boards, style: taught.append(boards) or lessons(tok, boards, style)
     )
     folder = pretrain(tmp_path / "a", CONFIG, keys, Pretraining(samples=600, batch=100, width=16, layers=1, heads=2))
     assert sum(map(len, taught)) == 600

@@ -24,7 +24,7 @@ from mapf_frozenlake import LakeConfig, LakeError, format_plan, generate, plan_p
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text import TextStyle
-from mapf_frozenlake.types import Instance, Plan, Solution
+from mapf_frozenlake.types import Solution
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -35,17 +35,6 @@ IGNORED = -100  # label of a token that is not taught
 CHUNK = 4_096  # boards drawn at a time
 
 Progress = Callable[[int, float], None]
-Demonstrator = Callable[[Sequence[Instance]], Sequence[Plan]]  # a plan for each board
-
-
-def certified(boards: Sequence[Instance]) -> list[Plan]:
-    """The solver's plan for each board: of least makespan, proven."""
-    found = []
-    for solution in solve_batch(boards, threads=1):
-        assert isinstance(solution, Solution)
-        assert solution.plan is not None
-        found.append(solution.plan)
-    return found
 
 
 @dataclass(frozen=True)
@@ -73,12 +62,8 @@ def pretrain(
     held_out: NDArray[np.uint64],
     options: Pretraining = Pretraining(),
     progress: Progress | None = None,
-    shown_by: Demonstrator = certified,
 ) -> Path:
-    """Make, teach and save a model; the folder appears only when it is whole. Equal arguments give equal weights.
-
-    ``shown_by`` writes the plans that are taught.
-    """
+    """Make, teach and save a model; the folder appears only when it is whole. Equal arguments give equal weights."""
     from envtuning.trainees.language.small import small_model
     from envtuning.trainees.language.tokenizer import small_tokenizer
 
@@ -88,7 +73,7 @@ def pretrain(
     tokenizer = small_tokenizer()
     model = small_model(tokenizer, options.seed, width=options.width, layers=options.layers, heads=options.heads)
     begin = time.process_time()
-    losses = teach(model, tokenizer, config, held_out, options, progress, shown_by)
+    losses = teach(model, tokenizer, config, held_out, options, progress)
     atomic.make_folder(out.parent)
     with atomic.new_folder(out) as draft, quiet():
         model.save_pretrained(draft)
@@ -112,7 +97,6 @@ def teach(
     held_out: NDArray[np.uint64],
     options: Pretraining,
     progress: Progress | None = None,
-    shown_by: Demonstrator = certified,
 ) -> list[float]:
     """Supervise ``model`` in place on ``options.samples`` boards of ``config``; returns the loss of every batch."""
     import torch
@@ -121,7 +105,7 @@ def teach(
     batches = math.ceil(options.samples / options.batch)
     losses: list[float] = []
     model.train()
-    for number, (ids, labels) in enumerate(batches_of(tokenizer, config, held_out, options, shown_by)):
+    for number, (ids, labels) in enumerate(batches_of(tokenizer, config, held_out, options)):
         for group in optimiser.param_groups:
             group["lr"] = options.learning_rate * warmed_cosine(number / batches)
         loss = taught_loss(model, ids, labels)
@@ -154,11 +138,7 @@ def warmed_cosine(done: float, warm: float = 0.05) -> float:
 
 
 def batches_of(
-    tokenizer: PreTrainedTokenizerBase,
-    config: LakeConfig,
-    held_out: NDArray[np.uint64],
-    options: Pretraining,
-    shown_by: Demonstrator = certified,
+    tokenizer: PreTrainedTokenizerBase, config: LakeConfig, held_out: NDArray[np.uint64], options: Pretraining
 ) -> Any:
     """(ids, labels), int64[batch, length] each, padded on the right; boards in an order of the seed's."""
     left = options.samples
@@ -166,20 +146,22 @@ def batches_of(
         boards = generate(config, n=min(CHUNK, left), seed=options.seed, first=first, exclude=held_out, threads=1)
         left -= len(boards)
         order = np.random.default_rng([options.seed, first]).permutation(len(boards))
-        taught = lessons(tokenizer, boards, options.style, shown_by)
+        taught = lessons(tokenizer, boards, options.style)
         for begin in range(0, len(boards), options.batch):
             yield padded([taught[row] for row in order[begin : begin + options.batch]], tokenizer.pad_token_id)
 
 
 def lessons(
-    tokenizer: PreTrainedTokenizerBase, boards: InstanceSet, style: TextStyle, shown_by: Demonstrator = certified
+    tokenizer: PreTrainedTokenizerBase, boards: InstanceSet, style: TextStyle
 ) -> list[tuple[list[int], list[int]]]:
-    """(ids, labels) of each board: prompt and demonstrated plan, of which the plan is taught."""
+    """(ids, labels) of each board: prompt and optimal plan, of which the plan is taught."""
     taught = []
     instances = list(boards)
-    for instance, plan in zip(instances, shown_by(instances), strict=True):
+    for instance, solution in zip(instances, solve_batch(instances, threads=1), strict=True):
+        assert isinstance(solution, Solution)
+        assert solution.plan is not None
         question = prompt_ids(tokenizer, [{"role": "user", "content": plan_prompt(instance, style)}])
-        answer = [*tokenizer(format_plan(plan), add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        answer = [*tokenizer(format_plan(solution.plan), add_special_tokens=False).input_ids, tokenizer.eos_token_id]
         taught.append((question + answer, [IGNORED] * len(question) + answer))
     return taught
 
