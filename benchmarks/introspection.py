@@ -20,9 +20,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
-from benchmarks.grpo import TEST
 from envtuning.trainees.language.policy import ReplyPolicy
 from mapf_frozenlake.text.trl import judged_reply, prompt_row
+
+TEST = mfl.LakeConfig.single(4, 2, hole_ratio=0.2)
 
 
 def auc(scores: Sequence[float], positive: NDArray[np.bool_]) -> float:

@@ -1,4 +1,4 @@
-"""The study of GRPO, in two steps of everything: its arms, what it keeps, and the mean of weights that each arm ends with."""
+"""The study of GRPO, in two steps of everything: its arms and what it keeps."""
 
 from __future__ import annotations
 
@@ -9,25 +9,7 @@ from filelock import FileLock
 from tests.lazily import Lazy, needed
 
 needed("torch", "trl", extra="grpo")
-torch, grpo = Lazy("torch"), Lazy("benchmarks.grpo")
-
-
-def test_a_training_ends_with_the_mean_of_its_second_half():
-    model = torch.nn.Linear(1, 1, bias=False)
-    mean = grpo.SecondHalf(model, parts=4)
-    for value in (1.0, 2.0, 3.0, 6.0):
-        model.weight.data.fill_(value)
-        mean.add()
-    mean.take()
-    assert model.weight.item() == 4.5
-    parts = grpo.SecondHalf(model, parts=10.0)  # parts of different lengths
-    for value, length in ((1.0, 4.0), (2.0, 2.0), (4.0, 5.0)):
-        model.weight.data.fill_(value)
-        parts.add(length)
-    parts.take()
-    assert model.weight.item() == 3.0
-    grpo.SecondHalf(model, parts=1).take()  # nothing was trained
-    assert model.weight.item() == 3.0
+grpo = Lazy("benchmarks.grpo")
 
 
 def test_two_steps_of_every_arm(tmp_path, monkeypatch):
