@@ -69,7 +69,7 @@ def probabilities(weights: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray
 
 def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
     """For each choice its places in the weights: what it shares with what was said, and with what went wrong."""
-    asked = [m["content"] for m in messages if m["role"] == "user" and m["content"].startswith(USER)]
+    asked = [m["content"] for m in messages if m["content"].startswith(USER)]
     heard = _without_menu(messages[-1]["content"])
     made = [m["content"] for m in messages if m["role"] == "assistant"]
     this_turn = _since_the_question(messages)
@@ -134,7 +134,7 @@ def _without_menu(message: str) -> str:
 def _since_the_question(messages: Messages) -> int:
     count = 0
     for message in reversed(messages):
-        if message["role"] == "user" and message["content"].startswith(USER):
+        if message["content"].startswith(USER):
             break
         count += message["role"] == "assistant"
     return count
@@ -276,7 +276,7 @@ class MenuTrainee:
                     pull[choice.taken] += advantage[choice.turn]
                     for row, weight in zip(choice.features, pull):
                         np.add.at(gradient, row, weight)
-        return gradient / len(taken), divergence / max(1, decisions), flat / self.groups
+        return gradient / len(taken), divergence / decisions, flat / self.groups
 
     def policy(self) -> MenuPolicy:
         return MenuPolicy(self.weights.copy())

@@ -105,7 +105,7 @@ def converse(
 ) -> list[Conversation]:
     """Play every environment to the end of one episode, all in step; the environments are reset and left open."""
     talks = [Conversation([{"role": "system", "content": system}] if system else []) for _ in envs]
-    for index, (env, talk) in enumerate(zip(envs, talks, strict=True)):
+    for index, (env, talk) in enumerate(zip(envs, talks)):
         observation, _ = env.reset(seed=seeds[index], options=options[index] if options is not None else None)
         talk.messages.append({"role": "user", "content": observation})
     for turn in range(MOST_TURNS):
@@ -113,7 +113,7 @@ def converse(
         if not going:
             break
         replies = ask(policy, [talks[index].messages for index in going], seed=seed + turn)
-        for index, reply in zip(going, replies, strict=True):
+        for index, reply in zip(going, replies):
             _take(envs[index], talks[index], reply)
     return talks
 

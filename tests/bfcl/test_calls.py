@@ -140,6 +140,12 @@ def test_arguments_that_are_written_as_a_text_are_read_and_bounded_too():
         read_call("[f(), g()]")
 
 
+def test_a_call_is_printed_as_the_benchmark_writes_it():
+    call = Call("f", (1, "x"), {"a": None, "b": ["y"]})
+    assert str(call) == "f(1, 'x', a=None, b=['y'])"
+    assert read_call(str(call)) == read_call(f"[{call}]") == call
+
+
 def test_positional_arguments_are_named_as_far_as_there_are_names():
     assert Call("f", (1, 2, 3), {"c": 4}).with_named(["a", "b"]) == Call("f", (3,), {"a": 1, "b": 2, "c": 4})
     assert Call("f", (1,), {"a": 2}).with_named(["a"]) == Call("f", (), {"a": 2})

@@ -70,16 +70,32 @@ def test_ground_truth_is_paid_turn_by_turn_or_at_the_end(v4, waiting, reward):
     for calls in waiting.ground_truth:
         if calls:
             assert talk.act(as_reply(calls)) == 0.0
-        paid.append(talk.act("[]" if talk.turn else DONE))  # no calls at all end a turn, as words do
+        paid.append(talk.act("[ ]" if talk.turn else DONE))  # no calls at all end a turn, as words do
     part = [float(bool(calls)) / waiting.checked_turns for calls in waiting.ground_truth]
     assert paid == pytest.approx(part if reward != "binary" else [0.0] * (waiting.turns - 1) + [1.0])
-    assert talk.scores()["success"] == 1.0
+    assert (talk.scores()["success"], talk.scores()["guessed_turns"]) == (1.0, 0.0)
+
+
+def test_a_wrong_turn_is_paid_for_its_syntax_alone(v4, task):
+    for reward, paid in (("syntax", 1 / task.checked_turns), ("progress", 0.0), ("binary", 0.0)):
+        talk = Conversation(v4, task, reward=reward)
+        talk.act("[pwd()]")
+        assert talk.act(DONE) == pytest.approx(paid)
+
+
+def test_each_turn_offers_its_tools_and_new_ones_come_in_place_of_a_question(v4):
+    task = next(task for task in load_tasks(v4, "miss_func") if 1 in task.held_back)
+    talk = Conversation(v4, task, tool_style="short")
+    for turn in range(task.turns):
+        assert talk.tools == task.tools(v4, turn)
+        assert talk.said.endswith(v4.added_tools_sentence if turn in task.held_back else task.questions[turn])
+        talk.act(DONE)
 
 
 def test_calls_where_nothing_can_be_done_are_guesses_and_are_judged_by_nobody(v4, waiting):
     talk = Conversation(v4, waiting)
     talk.act(DONE)
-    talk.act(as_reply(waiting.ground_truth[2]))
+    talk.act(as_reply(waiting.ground_truth[2][:1]))
     talk.act(DONE)
     assert talk.check is None
     assert (talk.scores()["guessed_turns"], talk.scores()["turns"]) == (1.0, 2.0)

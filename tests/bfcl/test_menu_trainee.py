@@ -47,7 +47,8 @@ def test_the_policy_takes_the_likeliest_or_draws_by_the_odds_and_its_seed():
     assert [menu[choice.taken] for choice in draw.choices] == draw.reply(talks, seed=2)
     assert (draw.choices[0].turn, draw.choices[0].paid) == (0, 0.0)  # until it was played
     features = draw.choices[0].features[1]
-    weights[features] += 1.0
+    assert draw.reply(talks) == draw.reply(talks, seed=0)
+    weights[features] += 0.01  # a little likelier
     assert set(MenuPolicy(weights).reply(talks)) == {"[ls()]"}
 
 
@@ -129,12 +130,28 @@ def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
 
 
 def test_a_step_is_no_longer_than_the_clipped_gradient():
-    trainee = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=0.01, learning_rate=0.5)
-    trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
-    assert np.linalg.norm(trainee.weights) == pytest.approx(0.5 * 0.01)
+    for seed in range(4):
+        trainee = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=0.01, learning_rate=0.5)
+        norm = trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=seed)["grad_norm"]
+        assert np.linalg.norm(trainee.weights) == pytest.approx(0.5 * min(norm, 0.01))
     free = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=1e9, learning_rate=0.5)
     found = free.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
     assert np.linalg.norm(free.weights) == pytest.approx(0.5 * found["grad_norm"])
+
+
+def test_an_episode_that_is_cut_off_is_over():
+    class Cut(Button):
+        def step(self, reply):
+            said, paid, over, _, info = super().step(reply)
+            return said, paid, False, over, info
+
+        def make_env(self, config, **_):
+            env = Cut()
+            env.next_task = lambda: "button"
+            return env
+
+    found = MenuTrainee(world=Cut(), room={}, group=2, groups=1).train(SimpleNamespace(tool_style="menu"), 2, seed=0)
+    assert (found["episodes"], found["env_steps"]) == (2.0, 4.0)
 
 
 def test_a_policy_that_was_given_out_does_not_learn_on(tmp_path):

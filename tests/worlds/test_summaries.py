@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from envtuning.worlds import make_world
+from envtuning.worlds.episodes import Episode
 from envtuning.worlds.lakes.world import even_shares
 from envtuning.worlds.world import About, World, summary_of
 from mapf_frozenlake import LakeConfig
@@ -74,6 +75,22 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
     for asked, said in ((world.features, "says no features"), (world.make_env, "makes no training environments")):
         with pytest.raises(NotImplementedError, match=f"the world 'seas' {said}"):
             asked([]) if asked == world.features else asked(None, exclude=(), room={}, seed=0)
+
+
+def test_a_failure_is_explained_by_its_note_or_by_what_its_kind_means():
+    class Seas(World):
+        about, config_type = replace(ABOUT, failures={"sunk": "it went down"}), Sliced
+        draw = load = play = None
+
+    for kind, note, said in (
+        ("sunk", "a leak", "a leak"),
+        ("sunk", None, "it went down"),
+        ("ran_aground", None, "ran aground"),
+    ):
+        case = Seas().explain([], Episode(7, "sea", kind, {}, note=note))
+        assert case.model_dump(exclude_unset=True) == {
+            "slice": "sea", "kind": kind, "picture": "", "explanation": said, "case_id": "7"
+        }  # fmt: skip
 
 
 def test_lakes_are_told_by_size_in_order_with_holes_and_waits():

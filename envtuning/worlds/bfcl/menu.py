@@ -42,7 +42,7 @@ def choices(
         offered += _with_faults(Place(turn, 0, near, documents[near.name]), tools, generator)
     later = [call for calls in plan for call in calls if call != right]
     offered += generator.sample(later, min(1, len(later)))
-    while tools and len(offered) < 1 + WRONG + OTHERS:
+    while len(offered) < 1 + WRONG + OTHERS:
         offered.append(random_call(generator.choice(tools), generator))
     menu = [*dict.fromkeys(as_reply([call]) for call in offered), DONE]
     generator.shuffle(menu)
