@@ -90,9 +90,9 @@ class SB3Trainee:
             raise ValueError(
                 f"{algorithm} has no hyperparameter {', '.join(strangers)}{hint}: it has {', '.join(sorted(known))}"
             )
-        for name in ("num_envs", "report_every", "torch_threads"):
-            if options.get(name, 1) < 1:
-                raise ValueError(f"{name}={options[name]}: give at least 1")
+        for name, value in options.items():
+            if name in ("num_envs", "report_every", "torch_threads") and value < 1:
+                raise ValueError(f"{name}={value}: give at least 1")
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """In whole rollouts; an iteration is reported after the first one that ends ``report_every`` steps or more."""
@@ -128,7 +128,7 @@ class SB3Trainee:
     def load(self, folder: Path) -> None:
         """Restore the saved weights and optimisers; counters and buffers start empty."""
         state = torch.load(folder / "model.pt", weights_only=True)
-        self.model.set_parameters(state["parameters"], exact_match=True)
+        self.model.set_parameters(state["parameters"])
         with torch.no_grad():
             for name, value in state["variables"].items():
                 getattr(self.model, name).copy_(value)
@@ -167,7 +167,7 @@ class Watch(BaseCallback):
 
     def _on_step(self) -> bool:
         self.count["env_steps"] += self.training_env.num_envs
-        for done, info in zip(self.locals["dones"], self.locals["infos"], strict=True):
+        for done, info in zip(self.locals["dones"], self.locals["infos"]):
             if done:
                 self.count["episodes"] += 1
                 self.count["successes"] += bool(info["is_success"])

@@ -113,7 +113,7 @@ def luck(instance: Instance) -> float:
 def heedless_plan(instance: Instance) -> list[list[int]]:
     """Everybody's shortest way as if alone, without the last step: it never reaches, and may collide on the way."""
     plan = []
-    for start, field in zip(instance.starts.tolist(), distance_fields(instance), strict=True):
+    for start, field in zip(instance.starts.tolist(), distance_fields(instance)):
         cell, moves = tuple(start), []
         while field[cell] > 1:
             action = downhill(field, cell)

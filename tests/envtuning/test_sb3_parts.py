@@ -10,7 +10,10 @@ from gymnasium import spaces
 
 pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install 'mapf-frozenlake[sb3]'")
 
+from stable_baselines3.common.base_class import BaseAlgorithm
+
 from envtuning.trainees.sb3 import (
+    SB3Policy,
     SB3Trainee,
     Watch,
     algorithm_class,
@@ -19,6 +22,7 @@ from envtuning.trainees.sb3 import (
     raise_unless_finite,
     start_anew,
 )
+from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld
 
 
 def image(*shape):
@@ -68,6 +72,10 @@ def test_the_loss_is_the_one_that_was_logged_or_the_critic_s_or_the_sum_of_its_p
         ),
         ({"algorithm": "DQN", "zzz": 1}, "DQN has no hyperparameter zzz: it has "),
         ({"env": 1}, "no hyperparameter env"),
+        (
+            {"algorithm": "TD3", "target_polic_noise": 1},
+            r"target_polic_noise \(did you mean target_policy_noise\?\): it has ",
+        ),
         ({"num_envs": 0}, "num_envs=0: give at least 1"),
         ({"report_every": 0}, "report_every=0: give at least 1"),
         ({"torch_threads": 0}, "torch_threads=0: give at least 1"),
@@ -83,9 +91,56 @@ def test_options_are_refused_by_name(options, said):
 
 def test_options_of_the_trainee_and_of_the_algorithm_are_taken():
     SB3Trainee.check_options(
-        num_envs=1, report_every=1, torch_threads=1, policy="MlpPolicy", learning_rate=1.0, device="cpu"
+        num_envs=1, report_every=1, torch_threads=1, policy="MlpPolicy", learning_rate=0.5, device="cpu"
     )
     assert algorithm_class("stable_baselines3:DQN").__name__ == "DQN"
+
+
+class Noted(BaseAlgorithm):
+    """Takes what an algorithm is given, and makes nothing."""
+
+    def __init__(self, policy, env, *, seed, device, **hyperparameters):
+        self.given = (policy, env, seed, device, hyperparameters)
+
+    _setup_model = learn = None
+
+
+def test_an_algorithm_is_given_the_environments_the_seed_and_its_own_hyperparameters():
+    world, config = CorridorWorld(), CorridorConfig()
+    trainees = [
+        SB3Trainee(world=world, room={"config": config}, algorithm="tests.envtuning.test_sb3_parts:Noted", **options)
+        for options in ({}, {"seed": 3, "policy": "Own", "num_envs": 2, "device": "meta", "gamma": 0.5})
+    ]
+    policy, env, *rest = trainees[0].model.given
+    assert (policy, env.num_envs, rest) == ("MlpPolicy", 8, [0, "cpu", {}])
+    policy, env, *rest = trainees[1].model.given
+    assert (policy, env.num_envs, rest) == ("Own", 2, [3, "meta", {"gamma": 0.5}])
+    assert [(one.report_every, one.deterministic, one.torch_threads) for one in trainees] == [(1_000, True, 1)] * 2
+    closed = []
+    env.envs[1].close = lambda: closed.append(True)
+    trainees[1].close()
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_a_policy_acts_with_its_own_draws_and_threads_and_leaves_the_process_s_as_they_were(deterministic):
+    import torch
+
+    asked = []
+
+    class Net:
+        def predict(self, observations, deterministic=False):
+            asked.append((observations, deterministic, torch.get_num_threads(), torch.rand(1).item()))
+            return "actions", "states"
+
+    before, threads = torch.get_rng_state().tolist(), torch.get_num_threads()
+    policy = SB3Policy(Net(), deterministic, threads + 1)
+    assert [policy.act("seen"), policy.act("seen")] == ["actions", "actions"]
+    assert [one[:3] for one in asked] == [("seen", deterministic, threads + 1)] * 2
+    assert asked[0][3] != asked[1][3]
+    SB3Policy(Net(), deterministic, 1).act("seen")
+    assert asked[2][3] == asked[0][3]
+    assert (torch.get_rng_state().tolist(), torch.get_num_threads()) == (before, threads)
 
 
 def stepped(watch, *ends):

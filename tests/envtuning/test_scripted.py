@@ -68,6 +68,38 @@ def test_boards_are_harder_with_size_holes_waiting_and_agents():
     assert solve_chance(2.0, 1.0) > 0.5
 
 
+def test_a_budget_of_nothing_teaches_nothing_and_says_so():
+    trainee = ScriptedTrainee(room=ROOM)
+    assert (trainee.speed, trainee.spill) == (0.4, 0.5)
+    assert trainee.train(at_the_frontier(5)[1], 0, seed=0) == {"success_rate": 0.0, "grad_norm": 0.0, "env_steps": 0.0}
+    assert trainee.skill.tolist() == [0.0] * 9
+
+
+@pytest.mark.parametrize(("noise", "norm"), [(0.0, 1.0), (1.0, 1.2), (2.0, 1.4), (5.0, 1.4), (-1.0, 0.8), (-5.0, 0.6)])
+def test_the_gradient_norm_is_what_can_be_learnt_with_bounded_noise(noise, norm):
+    trainee, config = at_the_frontier(5)
+    found = trainee._learn(config, 1, noise)
+    assert found == {"success_rate": pytest.approx(0.5), "grad_norm": pytest.approx(norm)}
+    trainee, config = at_the_frontier(5)
+    trainee.skill += np.log(3)  # solves three of four
+    assert trainee._learn(config, 1, noise)["grad_norm"] == pytest.approx(norm * 0.75)
+
+
+def test_how_hard_a_board_is():
+    rows = [(4, 0, 0, 1), (3, 0.5, 0, 1), (3, 0, 0.5, 1), (3, 0, 0, 3), (6, 0.25, 1, 2), (2, 0, 0, 1)]
+    assert [difficulty(*row) for row in rows] == pytest.approx([0.4, 2.0, 0.5, 1.0, 1.2 + 1.0 + 1.0 + 0.5, -0.4])
+    assert solve_chance(0.0, np.log(3)) == pytest.approx(0.25)
+
+
+def test_its_skill_comes_back_from_its_folder(tmp_path):
+    trainee, config = at_the_frontier(5)
+    trainee.train(config, 1000, seed=0)
+    trainee.save(tmp_path)
+    again = ScriptedTrainee(room=ROOM)
+    again.load(tmp_path)
+    assert again.skill.tolist() == trainee.skill.tolist()
+
+
 def test_it_solves_what_its_skill_is_enough_for_and_heedless_plans_never_reach():
     boards = list(generate(LakeConfig.single(5, num_agents=2, hole_ratio=0.2), n=30, seed=0))
     able, unable = ScriptedTrainee(room=ROOM), ScriptedTrainee(room=ROOM)
