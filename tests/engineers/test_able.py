@@ -25,6 +25,14 @@ class Choice(BaseModel):
     style: Literal["plain", "fancy"] = Field("plain", description="How plates are laid.")
 
 
+class Switch(BaseModel):
+    gate: bool = Field(True, description="Whether the gate is open.")
+
+
+class Only(BaseModel):
+    style: Literal["plain"] | None = Field("plain", description="How plates are laid: there is one way, or none.")
+
+
 class Number(BaseModel):
     wind: float = Field(0.2, ge=0, le=1, description="Strength of the wind.")
 
@@ -53,6 +61,8 @@ NUMBERS, SHARES = {"random", "uniform", *WALKERS}, {"random", "uniform", *WALKER
 ABLE = {  # whom a config has something for; fixed is asked for nothing
     Text: set(),
     Choice: {"random"},
+    Switch: {"random"},
+    Only: set(),
     Number: NUMBERS,
     Plain: {"random", "uniform"},
     Open: set(),

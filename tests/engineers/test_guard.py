@@ -77,7 +77,7 @@ def test_the_limit_is_off_by_default(kitchen, report):
     assert check(with_menu(kitchen, soup={"share": 0.0}), kitchen, report.records()) == []
 
 
-@pytest.mark.parametrize("max_drop", [-0.1, 50, float("nan")])
+@pytest.mark.parametrize("max_drop", [-0.1, 1.5, 50, float("nan")])
 def test_a_limit_that_is_no_part_is_an_error(kitchen, max_drop):
     with pytest.raises(ValueError, match=r"max_drop=.*: give a part from 0 to 1"):
         check(kitchen, kitchen, max_drop=max_drop)
@@ -114,3 +114,8 @@ def test_the_generator_is_asked_only_about_what_passes_the_rest(kitchen, report)
     for config in (kitchen.model_copy(update={"owner": "me"}), kitchen):
         check(config, kitchen, report.records(), feasible=asked.append)
     assert asked == [kitchen]
+
+
+def test_a_slice_that_was_not_measured_does_not_count_as_working(kitchen, report, results):
+    unmeasured = report.model_copy(update={"results": results(stew=0.9)})
+    assert check(with_menu(kitchen, soup={"share": 0.0}), kitchen, unmeasured.records(), max_drop=0.1) == []

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from typing import Literal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
 from engineers.knobs import dump, find_knobs
+from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
@@ -105,6 +111,47 @@ def test_random_draws_the_whole_range_anew_each_stage(report, kitchen):
     assert {config.style for config in configs} == {"plain", "fancy"}
     assert {config.menu["stew"].steps for config in configs} == set(range(1, 21))
     assert engineers.make("random", seed=1).propose(report, kitchen).config != engineer.propose(report, kitchen).config
+
+
+class Panel(BaseModel):
+    """One knob of each kind that can be drawn, and two that cannot."""
+
+    gate: bool = Field(True, description="Whether it is open.")
+    colour: Literal["red", "green"] | None = Field("red", description="The colour of the lamp; null for none.")
+    count: int = Field(2, ge=1, le=3, description="Lamps.")
+    level: float = Field(0.5, ge=0.25, le=0.75, description="How bright.")
+    free: float = Field(0.5, ge=0, description="Without an upper bound.")
+    words: str = Field("hello", description="A free text.")
+
+
+def test_every_value_that_random_draws_is_as_likely_as_any_other():
+    engineer, rng, panel = RandomEngineer(), random.Random(0), Panel()
+    drawn = {knob.name: [engineer._draw(knob, rng) for _ in range(900)] for knob in find_knobs(panel)}
+    for name, values in (("gate", (True, False)), ("colour", ("red", "green")), ("count", (1, 2, 3))):
+        counts = Counter(drawn[name])
+        assert counts.keys() == set(values)
+        assert all(abs(count - 900 / len(values)) < 60 for count in counts.values())
+    assert 0.25 <= min(drawn["level"]) < 0.26
+    assert 0.74 < max(drawn["level"]) <= 0.75
+    assert {type(level) for level in drawn["level"]} == {float}
+    assert set(drawn["free"]) == set(drawn["words"]) == {None}  # left alone
+
+
+def test_random_tries_a_slice_twenty_times_and_then_leaves_it_alone(report, kitchen):
+    """Stew can never be drawn with other knobs; soup, the style and the ovens can at the third try."""
+    asked = []
+
+    def feasible(config):
+        asked.append(config)
+        return "no such stew" if config.menu["stew"] != kitchen.menu["stew"] else len(asked) >= 3 or "not yet"
+
+    drawn = RandomEngineer(guard=engineers.Guard(feasible)).propose(report, kitchen)
+    assert drawn.config.menu["stew"] == kitchen.menu["stew"]
+    assert drawn.config.menu["soup"] != kitchen.menu["soup"]
+    assert Counter(config.menu["stew"] == kitchen.menu["stew"] for config in asked)[False] == 20
+    said = [f"the config cannot be drawn: {why}" for why in ("not yet", "no such stew")]
+    assert drawn.refusals == said
+    assert {change.reason for change in drawn.reasons} == {"drawn at random"}
 
 
 def test_random_stays_in_the_space_it_is_given(report, kitchen):

@@ -62,6 +62,44 @@ def test_shares_follow_scores_beside_a_part_that_all_get(scores, shares):
     assert mixed_with_uniform(scores, 0.2) == {name: pytest.approx(share) for name, share in shares.items()}
 
 
+class Part(BaseModel):
+    share: float = Field(0.5, ge=0, le=1, description="Weight in the data.", json_schema_extra={"role": "share"})
+    wind: float = Field(0.0, ge=0, le=1, description="Strength of the wind.", json_schema_extra={"role": "difficulty"})
+
+
+class Parts(BaseModel):
+    parts: dict[str, Part] = Field({"a": Part(), "b": Part()}, description="The slices.")
+
+
+HERE = [result("a", 100, valid_rate=0.9), result("b", 100, valid_rate=0.8)]
+THERE = [result("a", 100, valid_rate=0.6), result("b", 100, valid_rate=0.1)]
+TARGET = Parts(parts={"a": Part(wind=1.0), "b": Part(wind=1.0)}).model_dump()
+
+
+@pytest.mark.parametrize(
+    ("target", "trained", "validated", "share", "winds", "why"),
+    [
+        # by success on the target, .577 and .123 after shrinkage, where it is known and was measured
+        (TARGET, HERE, THERE, 0.655, (1.0, 0.446), "success 0.85 in training, 0.35 on the target: 70% of the way to it"),
+        (TARGET, HERE, [], 0.345, (0.441, 0.378), "success 0.85 in training, 0.00 on the target: 41% of the way to it"),
+        (TARGET, [], THERE, 0.1, (0.134, 0.0), "half succeed after 13% of the way"),
+        # by success in training where nobody names the target
+        ({}, HERE, THERE, 0.399, (0.0, 0.0), "in proportion to p(1 − p)"),
+        ({}, [], THERE, 0.655, (0.0, 0.0), "in proportion to p(1 − p)"),
+    ],
+)  # fmt: skip
+def test_learnability_weighs_the_targets_slices_by_success_on_it_and_goes_to_where_half_succeed(
+    target, trained, validated, share, winds, why
+):
+    parts = Parts(parts={"a": Part(share=0.1), "b": Part(share=0.9)})
+    report = StageReport(stage=1, config=parts.model_dump(), target=target, training_results=trained, results=validated)
+    proposal = engineers.make("learnability").propose(report, parts)
+    a, b = proposal.config.parts["a"], proposal.config.parts["b"]
+    assert (a.share, b.share) == (pytest.approx(share, abs=1e-3), pytest.approx(1 - share, abs=1e-3))
+    assert (a.wind, b.wind) == pytest.approx(winds, abs=1e-3)
+    assert proposal.reasons[0].reason == why
+
+
 @pytest.mark.parametrize(
     ("stage", "left", "part"),
     [(0, None, 0.0), (0, 7, 1 / 3), (2, 5, 1.0), (1, 6, 1 / 2), (7, 0, 1.0), (0, 3, 1.0), (0, 9, 1 / 4), (0, 8, 1 / 4)],
