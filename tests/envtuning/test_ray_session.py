@@ -3,12 +3,14 @@
 # ruff: noqa: E402
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,38 @@ def test_sigterm_while_ray_starts_is_heard_as_the_process_hears_it(monkeypatch, 
         assert signal.getsignal(signal.SIGTERM) is heard
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_ray_is_started_small_and_quiet_and_only_where_there_is_none(monkeypatch, no_ray_here):
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    logging.getLogger("ray.rllib").setLevel(logging.INFO)
+    start_ray()
+    assert no_ray_here == [quiet]
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"  # it tells nobody of itself
+    assert logging.getLogger("ray.rllib").level == logging.ERROR
+    monkeypatch.delenv("RAY_ADDRESS")
+    start_ray()
+    small = {"address": "local", "include_dashboard": False, "object_store_memory": 200 * 2**20}
+    assert no_ray_here[1:] == [quiet | small]
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    start_ray()
+    assert len(no_ray_here) == 2
+
+
+def test_another_thread_leaves_the_handlers_alone(monkeypatch, no_ray_here):
+    """Python lets only the main thread set one."""
+    raised = []
+
+    def start():
+        try:
+            start_ray()
+        except Exception as error:
+            raised.append(error)
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert (raised, len(no_ray_here)) == ([], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,19 @@ def test_a_stage_that_started_again_replaces_its_first_try(run):
     folder = files.catch_up()
     files.close()
     assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
+
+
+def test_each_restart_is_a_file_of_its_own_that_can_be_read_at_once_and_leaves_no_thread(run):
+    threads = threading.active_count()
+    files = EventFiles(run)
+    files.catch_up()
+    last = run.stages[-1].metrics_file
+    first_try = last.read_text().splitlines()
+    for rate in (0.25, 0.75):  # within a second, as a test is
+        again = [json.dumps(json.loads(line) | {"success_rate": rate}) for line in first_try if "success_rate" in line]
+        checked.write_text(last, "\n".join(again) + "\n")
+        folder = files.catch_up()
+        assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
+    assert len(list(folder.iterdir())) == 3
+    files.close()
+    assert threading.active_count() == threads

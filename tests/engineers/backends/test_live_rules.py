@@ -119,6 +119,7 @@ def test_a_reply_without_an_end_was_cut_by_the_clock_or_by_its_tokens(
         ("Hm.", "Hm.\n</think>\n\n"),
         ("Hm." + EOS, "Hm.\n</think>\n\n"),
         ("Hm.</think>", "Hm.</think>\n\n"),
+        ("Hm.</think>" + EOS, "Hm.</think>\n\n"),
         ("Hm.</think>\n", "Hm.</think>\n\n\n"),
     ],
 )
@@ -140,6 +141,7 @@ def test_thoughts_take_at_most_half_of_a_reply(byte_tokens: Any, thinking: int, 
     chat = live.LiveChat(model, byte_tokens, thinking=thinking)
     chat.complete(QUESTION, None, max_tokens=limit)
     assert model.asked[0].options.max_new_tokens == allowed
+    assert model.asked[0].said == THINKS
 
 
 def test_a_thought_without_a_token_takes_none_of_the_prompt(byte_tokens: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,17 @@ def test_openai_is_asked_once_in_strict_form_with_what_is_set(monkeypatch: pytes
     assert made[1] == {"model": "m", "messages": TALK, "max_completion_tokens": 99}
 
 
+def test_openais_errors_have_their_status_and_wait() -> None:
+    openai, httpx = pytest.importorskip("openai"), pytest.importorskip("httpx")
+    from engineers.backends.openai import OpenAIChat
+
+    reply = httpx.Response(429, headers={"retry-after": "7"}, request=httpx.Request("POST", "http://x"))
+    error = OpenAIChat("m")._status_error(openai.APIStatusError("slow down", response=reply, body=None))
+    assert isinstance(error, RateLimited)
+    assert (str(error)[:19], error.retry_after) == ("HTTP 429: slow down", 7)
+    assert OpenAIChat("m")._status_error(KeyError("other")) is None
+
+
 # --- gemini
 
 
