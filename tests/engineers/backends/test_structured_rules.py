@@ -113,7 +113,7 @@ def made(tokenizer: Any, schema: dict[str, Any], spare: int) -> Any:
 
 def test_a_text_is_closed_as_soon_as_it_can_be_once_its_room_is_used_up(byte_tokens: Any) -> None:
     schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 5}
-    free, tight = made(byte_tokens, schema, spare=5), made(byte_tokens, schema, spare=4)
+    free, tight = made(byte_tokens, schema, spare=6), made(byte_tokens, schema, spare=5)
     assert allowed(byte_tokens, free, "[1, 2") >= {"]", ",", "3"}
     assert allowed(byte_tokens, tight, "[1, 2") == {"]"}
     assert allowed(byte_tokens, made(byte_tokens, schema, spare=0), "[1") == {","}  # a second one is needed
