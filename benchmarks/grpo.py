@@ -200,6 +200,13 @@ def _valid(policy: ReplyPolicy, rows: Sequence[dict[str, Any]], temperature: flo
     return [judged_reply(reply.text, row["metadata"])[1].valid for reply, row in zip(replies, rows, strict=True)]
 
 
+def briefly(found: dict[str, Any]) -> dict[str, Any]:
+    """An arm's figures with the course of its training in two columns."""
+    steps = found.get("history", [])
+    course = {name: [round(step[name], 4) for step in steps] for name in ("success_rate", "entropy")} if steps else {}
+    return {name: value for name, value in found.items() if name != "history"} | course
+
+
 def summary(runs: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Per arm and column the mean over pretrainings, and the paired gain over the warm start, with 95 % intervals."""
     table: dict[str, Any] = {}
@@ -245,7 +252,7 @@ def main(say: Callable[[str], None] = print) -> None:
     study.work(seeds)
     if arguments.parts_only:
         return
-    runs = {arm: [study.figures(seed, arm) for seed in seeds] for arm in ARMS}
+    runs = {arm: [briefly(study.figures(seed, arm)) for seed in seeds] for arm in ARMS}
     for arm, row in (table := summary(runs)).items():
         say(f"{arm}: " + ", ".join(f"{column} {cell['mean']:.3f}" for column, cell in row.items()))
     path = record(arguments.name, {"seeds": list(seeds), "table": table, "runs": runs, "grpo": SMALL})

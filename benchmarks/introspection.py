@@ -1,5 +1,6 @@
-"""Does a model know itself? ``python -m benchmarks.introspection MODEL_A MODEL_B …``: equally good models, the same boards.
+"""Does a model know itself? ``python -m benchmarks.introspection``: equally good models, the same held-out boards.
 
+The models are pretrained alike from different seeds, and kept under --out; or name folders of your own that were kept from these boards.
 For every ordered pair: how well the first's log-probability (and entropy) of its own greedy reply predicts on which boards the
 *second* fails, as the area under the ROC curve. A model knows itself where the diagonal beats the rest of its column: how sure
 others are of the same boards only says how hard these are.
@@ -20,7 +21,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
+from benchmarks.grpo import CONFIG
+from envtuning.cli import parse_seeds
 from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.pretrain import Pretraining, pretrain
+from mapf_frozenlake.generator.symmetry import canonical_keys
+from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text.trl import judged_reply, prompt_row
 
 TEST = mfl.LakeConfig.single(4, 2, hole_ratio=0.2)
@@ -38,6 +44,14 @@ def auc(scores: Sequence[float], positive: NDArray[np.bool_]) -> float:
     return float(wins / (positive.sum() * (~positive).sum()))
 
 
+def taught(folder: Path, held_out: InstanceSet, samples: int, seed: int) -> Path:
+    """A model that never saw these boards; made where it is not there yet."""
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        pretrain(folder, CONFIG, canonical_keys(held_out), Pretraining(samples=samples, seed=seed))
+    return folder
+
+
 def asked(folder: Path, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Failures, uncertainty by log-probability, and entropy, of a model on these boards."""
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
@@ -52,14 +66,21 @@ def asked(folder: Path, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="+", type=Path, help="folders of models of about the same valid rate")
+    parser.add_argument("models", nargs="*", type=Path, help="folders of models of about the same valid rate")
+    parser.add_argument("--seeds", default="1,2,3", help="seeds of the models that are pretrained where none is named")
+    parser.add_argument("--samples", type=int, default=32_768, help="boards that each of them is taught")
     parser.add_argument("--boards", type=int, default=1_000, help="held-out boards")
+    parser.add_argument("--out", type=Path, default=Path("runs/introspection"), help="folder of the pretrained models")
     parser.add_argument("--name", default="introspection", help="name of the result in benchmarks/results")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    suite = mfl.validation_suite(TEST, 2_000, seed=20_261)[: arguments.boards]  # those that benchmarks.grpo holds out
-    rows = [prompt_row(board, "sparse", "short") for board in suite]
-    found = [asked(folder, rows) for folder in arguments.models]
+    suite = mfl.validation_suite(TEST, 2_000, seed=20_261)
+    models = arguments.models or [
+        taught(arguments.out / f"{arguments.samples}-seed{seed}", suite, arguments.samples, seed)
+        for seed in parse_seeds(arguments.seeds)
+    ]
+    rows = [prompt_row(board, "sparse", "short") for board in suite[: arguments.boards]]
+    found = [asked(folder, rows) for folder in models]
     table = [
         {
             "asked": one,

@@ -24,6 +24,10 @@ def test_two_steps_of_every_arm(tmp_path, monkeypatch):
     assert found["GRPO"]["steps"] == found["GRPO, random rewards"]["steps"] == 2
     assert found["GRPO"]["samples"] == found["rejection fine-tuning"]["samples"] == 32
     assert found["continued supervision"]["cpu_seconds"] >= found["GRPO"]["cpu_seconds"]
+    brief = grpo.briefly(found["GRPO"])
+    assert len(brief["success_rate"]) == len(brief["entropy"]) == 2
+    assert "history" not in brief
+    assert grpo.briefly(found["warm start"]) == found["warm start"]
     for figures in found.values():
         assert (figures["boards"], figures["best_of_16_boards"]) == (24, 2)
         assert all(0 <= figures[column] <= 1 for column in ("greedy", "sampled", "best_of_16"))
