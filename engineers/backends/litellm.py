@@ -32,7 +32,6 @@ class LiteLLMChat(NetworkChat):
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
-        self._raise_without_key(litellm)
         _most_bytes.set(self.max_bytes)  # in this question's own thread
         reply = litellm.completion(
             model=self.model_id,
@@ -41,7 +40,7 @@ class LiteLLMChat(NetworkChat):
             max_tokens=max_tokens,
             temperature=self.temperature,
             seed=self.seed,
-            api_key=self.key,
+            api_key=self.required_key(),
             base_url=self.base_url,
             timeout=self.timeout,
             max_retries=0,
@@ -54,13 +53,13 @@ class LiteLLMChat(NetworkChat):
             raise TooLong(f"the reply has more than {self.max_bytes} bytes: answer with the JSON alone", completion)
         return replace(completion, cost=_cost(reply))
 
-    def _raise_without_key(self, litellm: Any) -> None:
-        """Raise ``AuthFailed`` where a provider that needs nothing but a key has none: it would be asked, and asked again, in vain."""
-        if self.key is not None or self.base_url is not None:
-            return
-        missing = litellm.validate_environment(self.model_id)["missing_keys"]
-        if missing and all(name.endswith("_API_KEY") for name in missing):
-            raise AuthFailed(f"no key for {self.model}: set {' and '.join(missing)}, or pass api_key=")
+    def required_key(self) -> str | None:
+        """The key given here; None where litellm finds the provider's own way in. ``AuthFailed`` where only a key opens it and there is none."""
+        if self.key is None and self.base_url is None:
+            missing = _litellm().validate_environment(self.model_id)["missing_keys"]
+            if missing and all(name.endswith("_API_KEY") for name in missing):
+                raise AuthFailed(f"no key for {self.model}: set {' and '.join(missing)}, or pass api_key=")
+        return self.key
 
     def _status_error(self, error: Exception) -> ChatError | None:
         import openai  # litellm's errors are its subclasses

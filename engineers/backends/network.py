@@ -110,7 +110,7 @@ class NetworkChat(ABC):
         protect(self.key)
         keep_keys_out_of_logs()
         try:
-            self.raise_unless_key_may_go()
+            self.raise_unless_key_may_go()  # the key is looked for in ``_ask``
             self._load()
             reply = within(self.timeout + GRACE, lambda: self._ask(messages, schema, max_tokens))
         except Exception as error:  # SDKs also leak errors of their HTTP and JSON libraries
@@ -125,6 +125,11 @@ class NetworkChat(ABC):
         found = (given, *(os.environ.get(name) for name in self.key_variables))
         return next((key.strip() for key in found if key and key.strip()), None)
 
+    def raise_unless_askable(self) -> None:
+        """Raise ``AuthFailed`` where a question would be refused for its key or for the host that it goes to. Asks nothing."""
+        self.raise_unless_key_may_go()
+        self.required_key()
+
     def raise_unless_key_may_go(self) -> None:
         """Raises ``AuthFailed`` where the key would go to a host that a run's file names and the user does not."""
         named = (self.base_url, self.request.get("base_url"), self.request.get("api_base"))
@@ -134,7 +139,7 @@ class NetworkChat(ABC):
                     f"the key for {self.model} would go to {host}, on a file's word: if you trust that host, add --trust {host}"
                 )
 
-    def required_key(self) -> str:
+    def required_key(self) -> str | None:
         """The key, or ``AuthFailed`` that says where to put one."""
         if self.key is None:
             raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")

@@ -50,9 +50,9 @@ def raise_unless_askable(spec: RunSpec) -> None:
             raise_unless_able(spec, new_engineer(spec, {}, lambda: None))
     else:
         engineer = new_engineer(spec, {})
-        required_key = getattr(getattr(engineer, "chat", None), "required_key", lambda: None)
+        askable = getattr(getattr(engineer, "chat", None), "raise_unless_askable", lambda: None)
         try:
-            required_key()
+            askable()
         except engineers.ChatError as error:
             raise EngineerUnavailable(str(error)) from error
         raise_unless_able(spec, engineer)

@@ -71,16 +71,24 @@ def test_litellm_is_asked_once_for_what_is_set_and_says_what_it_cost(litellm: li
     ],
 )
 def test_a_provider_that_needs_nothing_but_a_key_is_not_asked_without_one(
-    missing: list[str], settings: Any, refused: str | None
+    monkeypatch: pytest.MonkeyPatch, litellm: list[Any], missing: list[str], settings: Any, refused: str | None
 ) -> None:
+    """Nor does a run begin; who has a key in the environment, which litellm finds by itself, is not stopped."""
     from engineers.backends.litellm import LiteLLMChat
 
-    chat, fake = LiteLLMChat("some/model", **settings), thing(validate_environment=lambda _: {"missing_keys": missing})
+    monkeypatch.setattr("litellm.validate_environment", lambda model: {"some/model": {"missing_keys": missing}}[model])
+    litellm.append(completion("well"))
+    chat = LiteLLMChat("some/model", **settings)
     if refused is None:
-        chat._raise_without_key(fake)
+        chat.raise_unless_askable()
+        chat.complete(TALK, None, max_tokens=9)
+        assert litellm[1]["api_key"] == settings.get("api_key")
         return
     with pytest.raises(AuthFailed, match=f"^no key for litellm/some/model: {refused} api_key=$"):
-        chat._raise_without_key(fake)
+        chat.raise_unless_askable()
+    with pytest.raises(AuthFailed, match=f"{refused} api_key="):
+        chat.complete(TALK, None, max_tokens=9)
+    assert len(litellm) == 1
 
 
 def test_litellms_errors_are_told_apart_from_those_of_its_providers() -> None:

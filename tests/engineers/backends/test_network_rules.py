@@ -148,8 +148,9 @@ def test_a_key_goes_to_its_provider_to_this_machine_and_to_hosts_that_the_user_n
     if stranger is None:
         assert chat.complete([], None, max_tokens=1).text == "well"
         return
-    with pytest.raises(AuthFailed, match=rf"would go to {stranger}, on a file's word: .* add --trust {stranger}$"):
-        chat.complete([], None, max_tokens=1)
+    for asks in (chat.raise_unless_askable, lambda: chat.complete([], None, max_tokens=1)):
+        with pytest.raises(AuthFailed, match=rf"would go to {stranger}, on a file's word: .* add --trust {stranger}$"):
+            asks()
     assert chat.asked == 0
 
 
