@@ -50,7 +50,9 @@ def row(path: Path) -> str:
 def question(path: Path) -> str:
     """The study's question, and the commits that made its runs."""
     figures = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["figures"]
-    commits = ", ".join(f"`{commit}`" for commit in figures["runs_made_by_commits"]) or "unknown"
+    commits = (
+        ", ".join(f"`{commit}`" for commit in figures["runs_made_by_commits"]) or "commits that were not noted then"
+    )
     return f"{figures['question']} Preset `{figures['preset']}`; runs made by {commits}.\n\n"
 
 

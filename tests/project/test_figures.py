@@ -14,8 +14,8 @@ import pytest
 from benchmarks._record import RESULTS
 
 ROOT = Path(__file__).parents[2]
-README, RUNS, TRAINING, INSTANCES, TOOLS, PAPERS = (
-    "README.md", "docs/runs.md", "docs/training.md", "docs/instances.md", "docs/tools.md", "docs/papers.md",
+README, RUNS, TRAINING, INSTANCES, TOOLS, PAPERS, LANGUAGE = (
+    "README.md", "docs/runs.md", "docs/training.md", "docs/instances.md", "docs/tools.md", "docs/papers.md", "docs/language.md",
 )  # fmt: skip
 
 Figures = Any  # what a result's file holds
@@ -340,6 +340,36 @@ def generous(figures: Figures, digits: int) -> str:
     return f"{value:.{digits}f}".removeprefix("0")
 
 
+# a small language model
+
+
+def in_percent(cell: Figures, name: str = "") -> str:
+    """4.1 (1.2, 7.0), of a rate; signed, of a gain."""
+    sign, mean, low, high = ("+", "gain", "gain_low", "gain_high") if name else ("", "mean", "low", "high")
+    return f"{100 * cell[mean]:{sign}.1f} ({100 * cell[low]:{sign}.1f}, {100 * cell[high]:{sign}.1f})"
+
+
+def small_model(figures: Figures, arm: str) -> str:
+    """The row of the page's table."""
+    row = figures["table"][arm]
+    gain = in_percent(row["greedy"], "gain") if "gain" in row["greedy"] else "—"
+    others = [f"{100 * row[column]['mean']:.1f}" for column in ("sampled", "best_of_16")]
+    return " | ".join(["| " + arm, in_percent(row["greedy"]), gain, *others]) + " |"
+
+
+def from_to(before: Figures, after: Figures) -> str:
+    return f"{in_percent(after, 'gain')} points, from {100 * before['mean']:.1f} to {100 * after['mean']:.1f} % valid"
+
+
+SMALL_MODEL = [
+    *(
+        Claim(LANGUAGE, "grpo", lambda f, arm=arm: small_model(f, arm))
+        for arm in ("warm start", "continued supervision", "rejection fine-tuning", "GRPO, random rewards", "GRPO")
+    ),
+    Claim(PAPERS, "grpo", lambda f: in_percent(f["table"]["GRPO"]["greedy"], "gain")),
+    Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),
+]
+
 TOOL_USE = [
     *(Claim(TOOLS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
     *(Claim(PAPERS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
@@ -370,7 +400,7 @@ TOOL_USE = [
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
-CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *TOOL_USE]
+CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *TOOL_USE]
 
 
 @cache
