@@ -102,7 +102,7 @@ class Study:
         if not file.exists():
             policy, extra = self.trained(self.warm_start(seed), seed, arm)
             found = extra | self.asked(policy, seed)
-            atomic.write_json(file, found)
+            atomic.write_text(file, json.dumps(found))  # a step's figures may be NaN
             print(f"seed {seed}, {arm}: { {column: found[column] for column in COLUMNS} }", flush=True)
         return json.loads(file.read_text())
 

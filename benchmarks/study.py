@@ -12,12 +12,11 @@ from pathlib import Path
 
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
-from envtuning.cli import parse_seeds
 from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console
 from envtuning.studies.outcomes import finished
 from envtuning.studies.pace import Pace
-from envtuning.studies.preregistered import StudySpec, load_study, part_of
+from envtuning.studies.preregistered import StudySpec, load_study, part_of, seeds_of
 from envtuning.studies.study import Job, execute, is_done, plan
 from envtuning.studies.summary import as_json, markdown, summarise
 
@@ -29,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("study", choices=sorted(path.stem for path in HERE.glob("*.yaml")))
     parser.add_argument("--arms", help="only these arms, separated by commas")
-    parser.add_argument("--seeds", help="only these seeds: a list such as 1000,1001")
+    parser.add_argument("--seeds", help="only these of its seeds, separated by commas")
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")
     parser.add_argument("--out", type=Path, default=Path("runs/studies"), help="folder of all studies' runs")
     parser.add_argument("--table", action="store_true", help="run nothing, only draw up the table")
@@ -38,7 +37,7 @@ def main() -> None:
     try:
         study = load_study(HERE / f"{arguments.study}.yaml")
         wanted = part_of(study, arguments.arms)
-        seeds = parse_seeds(arguments.seeds) if arguments.seeds else study.seeds
+        seeds = seeds_of(study, arguments.seeds)
     except SpecError as error:
         parser.error(str(error))
     out = arguments.out / study.name

@@ -54,12 +54,13 @@ class LiteLLMChat(NetworkChat):
         return replace(completion, cost=_cost(reply))
 
     def required_key(self) -> str | None:
-        """The key given here; None where litellm finds the provider's own way in. ``AuthFailed`` where only a key opens it and there is none."""
-        if self.key is None and self.base_url is None:
-            missing = _litellm().validate_environment(self.model_id)["missing_keys"]
-            if missing and all(name.endswith("_API_KEY") for name in missing):
-                raise AuthFailed(f"no key for {self.model}: set {' and '.join(missing)}, or pass api_key=")
-        return self.key
+        """The key given here; None where litellm finds the way in by itself. ``AuthFailed`` where it would need a key and has none."""
+        if self.key is not None:
+            return super().required_key()
+        missing = [] if self.base_url else _litellm().validate_environment(self.model_id)["missing_keys"]
+        if missing and all(name.endswith("_API_KEY") for name in missing):
+            raise AuthFailed(f"no key for {self.model}: set {' and '.join(missing)}, or pass api_key=")
+        return None
 
     def _status_error(self, error: Exception) -> ChatError | None:
         import openai  # litellm's errors are its subclasses

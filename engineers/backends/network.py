@@ -140,7 +140,7 @@ class NetworkChat(ABC):
                 )
 
     def required_key(self) -> str | None:
-        """The key, or ``AuthFailed`` that says where to put one."""
+        """The key, or ``AuthFailed`` that says where to put one. None: the backend's SDK looks for it by itself."""
         if self.key is None:
             raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")
         if not self.key.isascii():
@@ -255,6 +255,8 @@ def limit_body(max_bytes: int) -> Any:
                 raise TooLong(
                     f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes"
                 )
+            if unpack is not None and unpack.eof:
+                break  # whatever follows belongs to no reply, and zlib would keep all of it
         if unpack is not None:
             del response.headers["content-encoding"]
         response.stream = type(response)(response.status_code, content=bytes(body)).stream

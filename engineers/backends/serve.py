@@ -137,7 +137,7 @@ def _stranger(headers: Any, host: str) -> str | None:
 
 def _is_number(name: str | None) -> bool:
     try:
-        ipaddress.ip_address(name)  # type: ignore[arg-type]  # None is no number either
+        ipaddress.ip_address(name or "no name")
     except ValueError:
         return False
     return True

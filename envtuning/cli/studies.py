@@ -12,7 +12,7 @@ from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, pa
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import compare as comparing
-from envtuning.studies.preregistered import load_study, part_of
+from envtuning.studies.preregistered import load_study, part_of, seeds_of
 from envtuning.studies.study import execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
@@ -66,7 +66,7 @@ def study(
         Path, typer.Argument(help="The study's file: preset, arms, seeds, test, trivial answers (docs/runs.md).")
     ],
     arms: Annotated[str | None, typer.Option(help="Only these arms, separated by commas.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Only these seeds: a list such as 0,4,7.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Only these of its seeds, separated by commas.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of all studies' runs; this one's lie below its name.")] = Path(
         "runs/studies"
     ),
@@ -82,7 +82,7 @@ def study(
             raise_unless_comparable(chosen := part_of(written, arms))
             execute(
                 chosen,
-                parse_seeds(seeds) if seeds else written.seeds,
+                seeds_of(written, seeds),
                 folder,
                 jobs=jobs,
                 observer=ConsoleObserver(console) if jobs == 1 else None,

@@ -17,12 +17,12 @@ from rich.table import Table
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.folder import COMPARISON, RunFolder
-from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError
+from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.show.console import cells_of, counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import fallbacks
 from envtuning.studies.pace import Pace
-from envtuning.studies.preregistered import ArmSpec, arm_of
+from envtuning.studies.preregistered import on_target
 from envtuning.studies.study import Arms, Job, execute, folder_name, raise_unless_comparable
 from envtuning.worlds.episodes import pooled
 
@@ -118,9 +118,10 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
 
 
 def written_by(spec: RunSpec, engineer: str) -> RunSpec:
-    """The spec with another engineer, or on the target from the first stage on."""
+    """The spec with another engineer, or with the target in every stage."""
     if engineer == TARGET_ONLY:
-        return arm_of(spec, ArmSpec(engineer=EngineerSpec(name="fixed"), start="target"))
+        stages = tuple(on_target(stage, spec.target) for stage in spec.stages)
+        return spec.model_copy(update={"engineer": spec.engineer.replaced_by("fixed"), "stages": stages})
     return spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})
 
 

@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engineers.sentences import in_sentences
-from envtuning.runs.sections import HIGHEST_SEED
+from envtuning.runs.sections import HIGHEST_SEED, Stage
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
 from envtuning.studies.study import Arms
 
@@ -98,12 +98,17 @@ def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
     engineer = arm.engineer.model_copy(update={"options": base.engineer.common_options | arm.engineer.options})
     first = base.stages[0]
     if arm.start == "target":
-        first = first.model_copy(update={"config": base.target})
+        first = on_target(first, base.target)
     elif arm.start == "random":
         first = first.model_copy(update={"redraw": True})
     trainee = base.trainee.model_copy(update={"options": base.trainee.options | arm.trainee})
     changes = {"engineer": engineer, "trainee": trainee, "stages": (first, *base.stages[1:])}
     return base.model_copy(update=changes)
+
+
+def on_target(stage: Stage, target: Any) -> Stage:
+    """The stage with nothing but the target to train on."""
+    return stage.model_copy(update={"config": target, "redraw": False, "fade": None})
 
 
 def load_study(path: str | Path) -> StudySpec:
@@ -124,3 +129,15 @@ def part_of(study: StudySpec, names: str | None) -> Arms:
         if name not in arms:
             raise SpecError(f"{name!r} is not an arm of {study.name}: the arms are {', '.join(arms)}")
     return {name: arms[name] for name in chosen}
+
+
+def seeds_of(study: StudySpec, seeds: str | None) -> list[int]:
+    """These of the study's seeds, separated by commas; all where none is named."""
+    try:
+        chosen = list(study.seeds) if seeds is None else [int(seed) for seed in seeds.split(",") if seed.strip()]
+    except ValueError:
+        raise SpecError(f"seeds {seeds!r:.60}: give a list such as {study.seeds[0]},{study.seeds[-1]}") from None
+    for seed in chosen:
+        if seed not in study.seeds:
+            raise SpecError(f"{seed} is not a seed of {study.name}: its seeds are {', '.join(map(str, study.seeds))}")
+    return chosen

@@ -27,7 +27,7 @@ class TrainingEnv(gym.Env):
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
         self._shares = world.slices(config)
         self._slice = next(iter(self.envs))
-        self._steps: int  # of the episode
+        self._steps = 0  # of the episode
         self.observation_space, self.action_space = spaces_of(self.current)
         super().reset(seed=seed)
 

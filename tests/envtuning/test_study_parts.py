@@ -15,7 +15,7 @@ from envtuning.studies.compare import Comparison, Row, arms_of, written_by
 from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import T_975, Interval, half_width, t_mean
 from envtuning.studies.outcomes import fallbacks, ignition
-from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of
+from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
 from envtuning.studies.readers import merits
 from envtuning.studies.statistics import (
     above_the_best,
@@ -168,12 +168,25 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
     assert written_by(spec, "bandit").engineer.name == "bandit"
 
 
-def test_target_only_trains_on_the_target_from_the_first_stage_on():
-    spec = load_spec("scripted")
-    alone = arms_of(spec, ["rules", "target-only"])["target-only"]
-    assert (alone.stages[0].config, alone.engineer.name) == (spec.target, "fixed")
-    assert spec.stages[0].config != spec.target
-    assert (alone.stages[1:], alone.suites, alone.budget) == (spec.stages[1:], spec.suites, spec.budget)
+@pytest.mark.parametrize("preset", ["scripted", "engineer", "environment-tuning"])
+def test_target_only_trains_on_the_target_in_every_stage_whatever_the_preset_does_there(preset):
+    spec = load_spec(preset)
+    alone = arms_of(spec, ["fixed", "target-only"])["target-only"]
+    assert alone.engineer.name == "fixed"
+    assert [(stage.config, stage.redraw, stage.fade) for stage in alone.stages] == [(spec.target, False, None)] * len(
+        spec.stages
+    )
+    assert [stage.budget for stage in alone.stages] == [stage.budget for stage in spec.stages]
+    assert (alone.suites, alone.trainee) == (spec.suites, spec.trainee)
+    assert alone.stages != spec.stages
+
+
+def test_an_arm_that_starts_on_the_target_does_not_redraw_it():
+    base = load_spec("engineer")
+    assert base.stages[0].redraw
+    started = arm_of(base, ArmSpec(engineer=EngineerSpec(name="rules"), start="target"))
+    assert (started.stages[0].config, started.stages[0].redraw) == (base.target, False)
+    assert started.stages[1:] == base.stages[1:]
 
 
 def share(name, success, earned, changes=1, note=""):
@@ -246,6 +259,18 @@ STUDY = {
 def test_what_is_no_study_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong)) if "arms" not in wrong else "arms|start|remarks"):
         StudySpec.model_validate(STUDY | wrong)
+
+
+def test_of_a_studys_seeds_some_may_be_run_first_and_no_others():
+    """A lone number is a seed here, not a count of seeds."""
+    study = StudySpec.model_validate(STUDY | {"seeds": [4, 7, 9]})
+    assert seeds_of(study, None) == [4, 7, 9]
+    assert seeds_of(study, "7") == [7]
+    assert seeds_of(study, "9, 4,") == [9, 4]
+    with pytest.raises(SpecError, match=r"^3 is not a seed of [\w-]+: its seeds are 4, 7, 9$"):
+        seeds_of(study, "7,3")
+    with pytest.raises(SpecError, match=r"^seeds 'seven': give a list such as 4,9$"):
+        seeds_of(study, "seven")
 
 
 def test_a_study_says_as_little_as_it_must():

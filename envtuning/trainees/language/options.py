@@ -38,8 +38,8 @@ REQUIRED: dict[str, Any] = {
     "remove_unused_columns": False,
     "dataloader_num_workers": 0,
 }
-# Losses whose gradient is a sum of the replies' own; whether they divide it by the number of replies at hand (dapo by one of tokens).
-SKIPPABLE = {"grpo": True, "dr_grpo": True, "dapo": False}
+# Losses whose gradient is a sum of the replies' own, so that some can be left out; whether they divide it by the replies at hand (dapo: by tokens).
+DIVIDED_BY_REPLIES = {"grpo": True, "dr_grpo": True, "dapo": False}
 OWNED = (*REQUIRED, "output_dir", "max_steps", "num_train_epochs", "seed", "data_seed", "sync_ref_model")
 
 
@@ -108,10 +108,10 @@ class LanguageOptions(BaseModel):
                 f"skip_equal_groups: with grpo.beta={self.of_grpo('beta')} every reply is drawn to the reference model, equal groups "
                 "too: set beta to 0, or skip none"
             )
-        if self.of_grpo("loss_type") not in SKIPPABLE:
+        if self.of_grpo("loss_type") not in DIVIDED_BY_REPLIES:
             raise ValueError(
                 f"skip_equal_groups: grpo.loss_type={self.of_grpo('loss_type')!r} has another loss without them: use one of "
-                f"{', '.join(SKIPPABLE)}, or skip none"
+                f"{', '.join(DIVIDED_BY_REPLIES)}, or skip none"
             )
         for name in ("entropy_coef", "top_entropy_quantile"):
             if name in self.grpo:

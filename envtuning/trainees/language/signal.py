@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from trl import GRPOTrainer
 
-from envtuning.trainees.language.options import SKIPPABLE
+from envtuning.trainees.language.options import DIVIDED_BY_REPLIES
 
 
 class SignalTrainer(GRPOTrainer):
@@ -29,4 +29,4 @@ class SignalTrainer(GRPOTrainer):
             for name, value in inputs.items()
         }
         loss = super()._compute_loss(model, left)
-        return loss * (kept.sum() / count) if SKIPPABLE[self.loss_type] else loss
+        return loss * (kept.sum() / count) if DIVIDED_BY_REPLIES[self.loss_type] else loss

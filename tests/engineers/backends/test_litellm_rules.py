@@ -91,6 +91,13 @@ def test_a_provider_that_needs_nothing_but_a_key_is_not_asked_without_one(
     assert len(litellm) == 1
 
 
+def test_a_key_that_no_provider_has_is_refused_before_litellm_is_asked() -> None:
+    from engineers.backends.litellm import LiteLLMChat
+
+    with pytest.raises(AuthFailed, match="has characters that no key has"):
+        LiteLLMChat("some/model", api_key="clé").raise_unless_askable()
+
+
 def test_litellms_errors_are_told_apart_from_those_of_its_providers() -> None:
     openai = pytest.importorskip("openai")
     httpx = pytest.importorskip("httpx")

@@ -337,6 +337,22 @@ def test_a_body_is_read_up_to_its_limit_packed_or_not(encoding: str | None, pack
             read(pack(body), len(body) - 1, encoding, status, pieces)
 
 
+def test_what_follows_the_end_of_a_packed_body_is_not_read() -> None:
+    further = []
+
+    class Endless(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield gzip.compress(b"0123456789")
+            while len(further) < 100:
+                further.append(bytes(65_536))
+                yield further[-1]
+
+    response = httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=Endless())
+    limit_body(100)(response)
+    assert response.read() == b"0123456789"
+    assert not further
+
+
 def test_a_body_packed_otherwise_than_it_says_is_not_read() -> None:
     with pytest.raises(WireBroken, match=r"^the reply is packed as 'br': gzip, deflate or nothing are read$"):
         read(b"anything", 100, "br")
