@@ -161,7 +161,7 @@ class CurriculumEnv(gym.Wrapper):
         apply: Apply = apply_config,
         success_key: str | None = None,
     ) -> None:
-        _raise_unless_wraps(type(self), env, gym.Env)
+        _raise_unless_wraps(type(self), env, isinstance(env, gym.Env))
         super().__init__(env)
         self._success_key = success_key
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
@@ -202,7 +202,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         apply: Apply = apply_config,
         success_key: str | None = None,
     ) -> None:
-        _raise_unless_wraps(type(self), env, gym.vector.VectorEnv)
+        _raise_unless_wraps(type(self), env, isinstance(env, gym.vector.VectorEnv))
         super().__init__(env)
         raise_unless_all_fit(env, curriculum, apply)
         self._curriculum = curriculum
@@ -248,6 +248,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         apply: Apply = apply_config,
         success_key: str | None = None,
     ) -> None:
+        _raise_unless_wraps(type(self), env, hasattr(env, "possible_agents"))
         super().__init__(env)
         self._success_key = success_key
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
@@ -280,8 +281,8 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         return [self.env.observation_space(a) for a in agents], [self.env.action_space(a) for a in agents]
 
 
-def _raise_unless_wraps(wrapper: type, env: Any, kind: type) -> None:
-    if not isinstance(env, kind):
+def _raise_unless_wraps(wrapper: type, env: Any, fits: bool) -> None:
+    if not fits:
         raise TypeError(
             f"{wrapper.__name__} does not wrap a {type(env).__name__}: use CurriculumEnv for a gymnasium.Env, "
             "CurriculumVectorEnv for a gymnasium.vector.VectorEnv, CurriculumParallelEnv for PettingZoo's ParallelEnv, and for "

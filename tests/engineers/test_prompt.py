@@ -195,10 +195,15 @@ def test_failures_are_raw_counts_by_kind(later):
     assert "- 6: 35 of 60 failed: 14 hole, 14 conflict, 5 goal missed, 2 illegal move" in text_of(later, CONTEXTS["V1"])
 
 
-def test_history_shows_the_editable_knobs_only(later):
-    history = text_of(later, CONTEXTS["V3"]).split("## Earlier stages")[1].split("# Guideline")[0]
+@pytest.mark.parametrize("context", ["V3", "V4", "V5", "V6"])
+def test_the_papers_contexts_show_every_earlier_config_whole_with_its_editable_knobs_only(later, context):
+    history = text_of(later, CONTEXTS[context]).split("## Earlier stages")[1].split("# Guideline")[0]
+    shown = [line for line in history.splitlines() if line.startswith("Stage ")]
+    assert shown
+    assert all('): {"slices": {"3": ' in line for line in shown)
     assert '"hole_ratio": 0.31' in history
     assert "collisions" not in history
+    assert "→" not in history
 
 
 def test_cases_go_first_when_the_budget_is_short(later):

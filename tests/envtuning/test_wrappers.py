@@ -384,3 +384,22 @@ def test_a_success_key_that_no_info_has_is_refused(form):
     env.reset(seed=0, options={"instance": BUMPED})
     with pytest.raises(ValueError, match=r"'solved'.*'valid'"):
         env.step(one_move(env, mfl.Action.RIGHT))
+
+
+WRAPPERS = {
+    CurriculumEnv: Counter,
+    CurriculumVectorEnv: lambda: SyncVectorEnv([Counter]),
+    CurriculumParallelEnv: mfl.parallel_env,
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("wrapped_by", WRAPPERS)
+def test_each_form_of_an_environment_has_a_wrapper_of_its_own(wrapper, wrapped_by):
+    env = WRAPPERS[wrapped_by]()
+    if wrapper is wrapped_by:
+        wrapper(env, apply=lambda env, config: None)
+        return
+    said = f"^{wrapper.__name__} does not wrap a {type(env).__name__}: use CurriculumEnv for a gymnasium.Env, "
+    with pytest.raises(TypeError, match=said):
+        wrapper(env, apply=lambda env, config: None)
