@@ -86,13 +86,15 @@ def propose(
     made = make(engineer, **(given | _options(option)))
     if as_json:
         proposal = made.propose(read, current, editable or None)
-        print(proposal.model_dump_json(indent=2))
+        print(proposal.model_dump_json(indent=2, by_alias=True, round_trip=True))
     else:
         with err.status(f"{made.name} is reading the report of stage {read.stage} …"):
             proposal = made.propose(read, current, editable or None)
         _show(proposal, read)
     if save is not None:
-        save.write_text(proposal.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        save.write_text(
+            proposal.config.model_dump_json(indent=2, by_alias=True, round_trip=True) + "\n", encoding="utf-8"
+        )
     if proposal.fallback:
         raise typer.Exit(3)
 

@@ -110,7 +110,7 @@ class AtlasSpec(Frozen):
             guard=Guard(run.world.made.check),
         )
         first = self.first
-        blank = StageReport(stage=len(path), config=first.model_dump(mode="json"))
+        blank = StageReport(stage=len(path), config=dump(first))
         return engineer.propose(blank, current=first, editable=run.editable).config
 
     def paths(self, length: int) -> Iterator[Path_]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from engineers.knobs import validated
 from engineers.report import StageRecord, StageReport
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.runs import atomic
@@ -41,7 +42,7 @@ class Tree:
 
     def config(self, path: Path_) -> Any:
         """What the node was trained on."""
-        return self.spec.run.world.made.config_type.model_validate(self.reports[path].config)
+        return validated(self.spec.run.world.made.config_type, self.reports[path].config)
 
     def entries(self, path: Path_) -> dict[str, Any]:
         """The menu of a node, as its children were trained."""

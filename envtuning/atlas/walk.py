@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.guard import Guard
+from engineers.knobs import dump
 from engineers.plain.base import PlainEngineer
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.registry import TAKES_NOTHING
@@ -121,7 +122,7 @@ def guard_of(tree: Tree) -> Guard:
 def _step(entry: str, proposal: Proposal[Any], distance: float | None = None, spacing: float | None = None) -> Step:
     return Step(
         entry=entry,
-        wanted=proposal.config.model_dump(mode="json"),
+        wanted=dump(proposal.config),
         distance=distance,
         spacing=spacing,
         fallback=proposal.fallback,

@@ -12,7 +12,7 @@ from typing import Any
 
 import engineers
 from engineers.guard import Guard
-from engineers.knobs import KnobError
+from engineers.knobs import KnobError, dump, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.proposal import Proposal
 from engineers.redaction import redact
@@ -80,7 +80,7 @@ def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]
     assert report is not None, "a stage that is done has a report"
     answer = ask_engineer(run, stage, report, trainee)
     checked.note(stage.transcript_file)
-    checked.write_text(stage.proposal_file, answer.model_dump_json(indent=1) + "\n")
+    checked.write_record(stage.proposal_file, answer)
     recorded_before(stage).unlink(missing_ok=True)
     return answer
 
@@ -88,7 +88,7 @@ def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]
 def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, trainee: LoadTrainee) -> Answer[Any]:
     """Ask, check, and fall back to the current config where the engineer fails or is refused."""
     spec, answer = run.spec, Answer[stage.config_type]  # type: ignore[name-defined]
-    current = stage.config_type.model_validate(report.config)
+    current = validated(stage.config_type, report.config)
 
     def incident(kind: Any, message: str) -> Incident:
         return Incident(kind=kind, message=redact(message), stage=stage.number)
@@ -257,7 +257,7 @@ def redraw(spec: RunSpec, config: Any) -> Any:
         engineer = engineers.make(
             "random", seed=derive(spec.seed, "first config", draw), space=spec.engineer.options.get("space")
         )
-        blank = StageReport(stage=0, config=config.model_dump(mode="json"))
+        blank = StageReport(stage=0, config=dump(config))
         drawn = engineer.propose(blank, current=config, editable=spec.editable).config
         refusals = Guard(spec.world.made.check).check(drawn, config, editable=spec.editable)
         if not refusals:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from engineers.knobs import dump
 from envtuning.loop import inside
 from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, read_metrics
 from envtuning.loop.fading import FADE_PARTS, faded
@@ -88,7 +89,7 @@ class Attempt:
         runner, history = self.runner, self.history
         state = inside.Inside(
             attempt=self.number,
-            config=self.config.model_dump(mode="json"),
+            config=dump(self.config),
             stretch=self.stretch,
             lines=len(runner.folder.metrics()),
             metrics_digest=inside.digest_of(runner.folder.metrics()),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engineers.knobs import dump
 from engineers.report import Incident, StageRecord, StageReport
 from envtuning.loop.transitions import History
 from envtuning.runs.folder import RunFolder, StageConfig
@@ -51,8 +52,8 @@ def build_report(run: RunFolder, validation: Any, outcome: StageOutcome) -> Stag
         environment=about.environment,
         objective=about.objective,
         failure_meanings=dict(about.failures),
-        config=outcome.trained_on.model_dump(mode="json"),
-        target=spec.target.model_dump(mode="json"),
+        config=dump(outcome.trained_on),
+        target=dump(spec.target),
         rounds_left=None if spec.total is not None else max(0, len(spec.stages) - outcome.number - 1),
         budget_left=max(0, spec.budget - run.budget_spent - outcome.spent.get(spec.unit, 0)),
         unit=spec.unit,

@@ -163,7 +163,7 @@ class _Loop:
                 self.observer.went_wrong(incident)
             chosen = chosen_by(name=plan.name, config=answer.config, engineer=self.spec.engineer.name)
         atomic.make_folder(folder.path)
-        checked.write_text(folder.config_file, chosen.model_dump_json(indent=1) + "\n")
+        checked.write_record(folder.config_file, chosen)
 
     def train(self, number: int) -> None:
         folder = self.run.stage(number)
@@ -232,4 +232,4 @@ class _Loop:
             except (TraineeFailed, WorkerLost) as error:
                 raise RunStopped(f"the test of {self.run.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)
-        checked.write_text(self.run.test_file, TestRecord(**tables).model_dump_json(indent=1) + "\n")
+        checked.write_record(self.run.test_file, TestRecord(**tables))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from engineers.knobs import validated
 from engineers.report import Incident
 from envtuning.loop import inside
 from envtuning.loop.attempt import Attempt
@@ -52,7 +53,7 @@ class StageRunner:
         faults: list[str] = []
         interrupted = inside.latest(self.folder.path)
         if interrupted is not None:
-            config = type(config).model_validate(interrupted.state.config)
+            config = validated(type(config), interrupted.state.config)
             self.incidents, self.spent = list(interrupted.state.incidents), Counter(interrupted.state.spent)
         for attempt in range(interrupted.state.attempt if interrupted else 0, 1 + self.run.spec.retries):
             if interrupted is None:
@@ -103,7 +104,7 @@ class StageRunner:
             return None
         report = self.run.stage(self.folder.number - 1).report
         assert report is not None, "a stage that is done has a report"
-        return self.run.world.config_type.model_validate(report.config)
+        return validated(self.run.world.config_type, report.config)
 
     def record(self, kind: Any, message: str) -> None:
         incident = Incident(kind=kind, message=message, stage=self.folder.number)
@@ -123,7 +124,7 @@ class StageRunner:
         checked.note(self.folder.metrics_file)
         checked.write_json(self.folder.episodes_file, [episode.to_json() for episode in outcome.episodes])
         report = build_report(self.run, self.suites.validation, outcome)
-        checked.write_text(self.folder.report_file, report.model_dump_json(indent=1) + "\n")
+        checked.write_record(self.folder.report_file, report)
         done = Done(
             reason=outcome.reason,
             spent=dict(self.spent),
@@ -133,5 +134,5 @@ class StageRunner:
             seconds=round(seconds, 3),
             metrics=rates(outcome.episodes),
         )
-        checked.write_text(self.folder.done_file, done.model_dump_json(indent=1) + "\n")
+        checked.write_record(self.folder.done_file, done)
         self.observer.stage_ended(self.folder)

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
@@ -47,6 +49,15 @@ def is_checked(run: Path) -> bool:
 def write_text(path: Path, text: str) -> None:
     with new_file(path) as draft:
         draft.write_text(text, encoding="utf-8")
+
+
+def write_record(path: Path, record: BaseModel) -> None:
+    write_text(path, as_json(record))
+
+
+def as_json(record: BaseModel) -> str:
+    """The text that its class reads back, configs of any class in it included."""
+    return record.model_dump_json(indent=1, by_alias=True, round_trip=True) + "\n"
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -201,10 +201,11 @@ class RunFolder:
             not entry.name.startswith(".") for entry in path.iterdir() if entry.name != checked.NAME
         ):
             raise RunError(f"{path} is not empty and is not a run: choose another --out")
+        record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
+        raise_unless_it_comes_back(record)
         atomic.make_folder(path)
         checked.begin(path)
-        record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
-        checked.write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
+        checked.write_record(path / "run.json", record)
         return cls(path)
 
     @cached_property
@@ -377,6 +378,17 @@ def closing_cost(run: RunFolder, number: int) -> int:
     done = run.stage(number - 1).done
     validations = max(1, sum(line["kind"] == "validation" for line in run.stage(number - 1).metrics()))
     return done.validated.get(run.spec.unit, 0) // validations if done else 0
+
+
+def raise_unless_it_comes_back(record: RunRecord) -> None:
+    """Raise ``RunError`` where a config's class does not read what it writes: later steps would use another config."""
+    try:
+        if RunRecord.model_validate_json(checked.as_json(record)).spec == record.spec:
+            return
+        said = "it is another one then"
+    except ValidationError as error:
+        said = in_sentences(error)
+    raise RunError(f"the config does not come back from its own JSON ({said}): mend its validators and serializers")
 
 
 def _load(model: Any, path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -204,7 +205,7 @@ def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
     if isinstance(given, config_type):
         return given
     try:
-        config = config_type.model_validate(given)
+        config = _read(config_type, given)
     except ValidationError as error:
         faults = [
             InitErrorDetails(
@@ -218,6 +219,17 @@ def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
     if unknown := list(unknown_fields(given, config, place)):
         raise ValidationError.from_exception_data(config_type.__name__, unknown)
     return config
+
+
+def _read(config_type: type[BaseModel], given: Any) -> BaseModel:
+    """The config of a file. A strict class takes a list for a tuple, and text for an enum's member, from JSON alone."""
+    try:
+        return config_type.model_validate(given)
+    except ValidationError as error:
+        try:
+            return config_type.model_validate_json(json.dumps(given))
+        except (ValidationError, TypeError, ValueError):
+            raise error from None
 
 
 def _unshared(data: Any) -> Any:

@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
 from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
@@ -120,7 +121,7 @@ def data_summary(run: RunFolder, stage: StageFolder) -> list[str]:
     report, chosen = stage.report, stage.config
     if chosen is None:
         return []
-    return run.world.summary(report.config if report else chosen.config.model_dump(mode="json"))
+    return run.world.summary(report.config if report else dump(chosen.config))
 
 
 def test_table(run: RunFolder) -> Table | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.table import Table
 
-from engineers.knobs import KnobError, changes, find_knobs, with_values
+from engineers.knobs import KnobError, changes, dump, find_knobs, validated, with_values
 from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunError, RunFolder
@@ -131,7 +131,7 @@ def both(run: RunFolder, number: int) -> tuple[Any, Any]:
     before, chosen = run.stage(number - 1).report, run.stage(number).config
     assert before is not None
     assert chosen is not None
-    keep = run.world.config_type.model_validate(before.config)
+    keep = validated(run.world.config_type, before.config)
     if keep == chosen.config:
         raise RunError(f"stage {number} of {run.path} kept the config as it was: there is no change to give credit to")
     return keep, chosen.config
@@ -187,7 +187,7 @@ class _Bench:
         return value
 
     def _line(self, config: Any, seed: int) -> dict[str, Any]:
-        return {"seed": seed, "config": config.model_dump(mode="json"), "per_slice": self.per_slice}
+        return {"seed": seed, "config": dump(config), "per_slice": self.per_slice}
 
     def close(self) -> None:
         self.trainee.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import engineers
-from engineers.knobs import dump, find_knobs
+from engineers.knobs import dump, find_knobs, validated
 from engineers.report import StageReport
 from engineers.roles import find_slices, natural_key, shares_of
 from envtuning.runs.folder import RunError, RunFolder
@@ -73,7 +73,7 @@ def read(runs: Mapping[str, RunFolder], seeds: Sequence[int] = (0,), **options: 
         for name, run in runs.items():
             report, spec = _last(run).report, run.spec
             assert report is not None, "a stage that is done has a report"
-            current = run.world.config_type.model_validate(report.config)
+            current = validated(run.world.config_type, report.config)
             for seed in seeds:
                 given = spec.engineer.common_options | {"seed": seed, "feasible": run.world.check} | options
                 engineer = engineers.make(made, **given)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engineers.knobs import dump
+from engineers.knobs import dump, validated
 from envtuning.testing.promises import SEED, BrokenPromise, promised
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.gym_world import GymWorld
@@ -48,7 +48,7 @@ def _check_words(world: World[Any], config: Any) -> None:
         f"the config is a {type(config).__name__}, and config_type is {world.config_type.__name__}: give one of those"
     )
     promised(isinstance(config, world.config_type), wrong)
-    again = world.config_type.model_validate(dump(config))
+    again = validated(world.config_type, dump(config))
     promised(again == config, "the config does not come back from its JSON: what engineers read is not what there is")
     promised(
         about.objective in about.rates,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 
 from pydantic import BaseModel
 
-from engineers.knobs import dump, find_knobs
+from engineers.knobs import dump, find_knobs, validated
 from engineers.report import FailureCase
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
@@ -153,7 +153,7 @@ class World(ABC, Generic[C]):
 
     def summary(self, config: Mapping[str, Any]) -> list[str]:
         """A config as JSON, in a line per slice in use, for a narrow table."""
-        return summary_of(self.config_type.model_validate(dict(config)), self.about)
+        return summary_of(validated(self.config_type, dict(config)), self.about)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,12 @@ def test_the_interquartile_mean_leaves_the_odd_runs_out():
     assert interquartile_mean(np.array([1.0, 2.0, 3.0])) == 2.0
 
 
+@pytest.mark.parametrize("estimator", [mean, interquartile_mean])
+def test_an_estimator_takes_the_runs_of_each_row(estimator):
+    """Resamples lie in rows."""
+    assert estimator(np.array([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]])).tolist() == [2.0, 6.0]
+
+
 def test_the_chance_to_beat_is_counted_over_all_pairs():
     ours, theirs = np.array([0.3, 0.5, 0.5]), np.array([0.4, 0.5, 0.2])
     pairs = [(a > b) + 0.5 * (a == b) for a, b in itertools.product(ours, theirs)]

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from engineers.knobs import leaves
+from engineers.knobs import dump, leaves
 from engineers.model.transcript import Exchange
 from engineers.proposal import Usage
 from engineers.report import SliceResult, StageReport, wilson
@@ -125,7 +125,7 @@ class RunView:
 
     def knobs(self) -> list[KnobRow]:
         """Every knob of the configs, one cell a stage; rows that no stage has are absent."""
-        flat = [leaves(stage.chosen.config.model_dump(mode="json")) for stage in self.stages]
+        flat = [leaves(dump(stage.chosen.config)) for stage in self.stages]
         paths = sorted(
             {path for one in flat for path in one}, key=lambda path: [natural_key(part) for part in path.split(".")]
         )

@@ -1,0 +1,119 @@
+"""A run keeps its configs as JSON. Whatever form a config's class has, every later step gets the config that was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
+
+from envtuning import loop
+from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.spec import load_spec
+from tests.envtuning.counting_world import CountWorld
+
+SAID: dict[str, Any] = {"description": "How hard it is.", "ge": 0.0, "le": 1.0}
+
+
+class Aliased(BaseModel):
+    """Its files have other names than its fields."""
+
+    level: float = Field(0.1, alias="theLevel", **SAID)
+
+
+class Computing(BaseModel):
+    """Its JSON would have a key that it does not read."""
+
+    model_config = ConfigDict(extra="forbid")
+    level: float = Field(0.1, **SAID)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def twice(self) -> float:
+        return 2 * self.level
+
+
+class Strict(BaseModel):
+    """Takes a tuple for a tuple, but from JSON, which has none."""
+
+    model_config = ConfigDict(strict=True)
+    level: float = Field(0.1, **SAID)
+    span: tuple[int, int] = Field((1, 2), description="From and to.")
+
+
+class Forgetful(BaseModel):
+    """What it writes is not what it holds."""
+
+    level: float = Field(0.1, **SAID)
+
+    @field_serializer("level")
+    def _rounded(self, level: float) -> float:
+        return round(level, 1)
+
+
+class AliasedWorld(CountWorld):
+    config_type = Aliased
+
+
+class ComputingWorld(CountWorld):
+    config_type = Computing
+
+
+class StrictWorld(CountWorld):
+    config_type = Strict
+
+
+class ForgetfulWorld(CountWorld):
+    config_type = Forgetful
+
+
+for world in (AliasedWorld, ComputingWorld, StrictWorld, ForgetfulWorld):
+    world.validated_as = lambda self, target, config: target  # type: ignore[method-assign]
+
+
+def file_of(folder: Path, world: str, target: dict[str, Any], first: dict[str, Any]) -> Path:
+    file = folder / "mine.yaml"
+    text = {
+        "world": f"{__name__}:{world}",
+        "trainee": {"kind": "tests.envtuning.counting_world:CountTrainee"},
+        "engineer": {"name": "rules"},
+        "target": target,
+        "stages": [{"budget": 1000, "config": first}, {"budget": 1000}],
+        "suites": {"validation_per_slice": 4, "test_per_slice": 2, "probe_per_slice": 2, "validate_every": None},
+    }
+    file.write_text(yaml.safe_dump(text))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("world", "target", "first"),
+    [
+        ("AliasedWorld", {"theLevel": 0.4}, {"theLevel": 0.3}),
+        ("ComputingWorld", {"level": 0.4}, {"level": 0.3}),
+        ("StrictWorld", {"level": 0.4, "span": [3, 4]}, {"level": 0.3, "span": [5, 6]}),
+    ],
+)
+def test_what_a_run_trains_and_tests_on_is_what_its_file_says(tmp_path, world, target, first):
+    spec = load_spec(file_of(tmp_path, world, target, first))
+    CountWorld.played.clear()
+    run = loop.start(spec, tmp_path / "run")
+    made = spec.target
+    assert (made.level, spec.stages[0].config.level) == (0.4, 0.3)
+    assert {config.level for _, config in CountWorld.played if config is not None} <= {0.4, 0.3}
+    again = RunFolder(run.path)
+    assert again.spec == spec
+    assert again.stage(0).config.config == spec.stages[0].config
+    report = again.stage(0).report
+    assert report.target == target
+    assert report.config == first
+    assert again.stage(0).answer.config.model_copy(update={"level": 0.3}) == spec.stages[0].config
+    assert again.stage(1).config.config == again.stage(0).answer.config
+
+
+def test_a_config_that_forgets_what_it_holds_is_refused_before_anything_is_trained(tmp_path):
+    spec = load_spec(file_of(tmp_path, "ForgetfulWorld", {"level": 0.44}, {"level": 0.3}))
+    with pytest.raises(RunError, match=r"^the config does not come back from its own JSON \(it is another one then\)"):
+        loop.start(spec, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
