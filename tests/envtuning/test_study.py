@@ -20,13 +20,13 @@ from engineers.registry import COMMON_OPTIONS
 from envtuning.cli import app
 from envtuning.loop.run import raise_unless_runnable
 from envtuning.loop.validation import draw_test, draw_validation
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies import beyond
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
-from envtuning.studies.study import _ready, execute, plan, run_folders
+from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
 from envtuning.studies.summary import Paired, as_json, difference, markdown, notes, said, summarise
 
 
@@ -166,6 +166,17 @@ def test_arms_that_begin_alike_share_their_first_stage(arms, tmp_path):
     assert [job.arm for job in jobs if job.begun_with == first[0].folder] == ["fixed", "uniform", "rules"]
     assert [job.arm for job in jobs if not job.is_first_stage and job.begun_with is None] == ["target"] * 2
     assert not next(plan({"fixed": arms["fixed"]}, [0], tmp_path)).is_first_stage, "nobody to share it with"
+
+
+def test_a_shared_first_stage_is_done_when_that_stage_is_and_a_run_when_all_of_it_is(arms, tmp_path):
+    first, run, *_ = plan({"fixed": arms["fixed"], "rules": arms["rules"]}, [0], tmp_path)
+    assert not is_done(first)
+    do(first)
+    assert is_done(first)
+    assert RunFolder(first.folder).stage(1).config is None
+    assert next_task(RunFolder(first.folder)) is not None, "as a run it has just begun"
+    do(run)
+    assert is_done(run)
 
 
 def test_nobody_starts_before_the_stage_that_it_begins_with_and_nobody_waits_for_it_idly(arms, tmp_path):
