@@ -20,6 +20,8 @@ from engineers.strict import branches, description, strict_schema
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
+DECIMALS = 4  # of a number that an engineer writes, where its range is not much narrower than 1
+
 
 class KnobError(ValueError):
     """A path that names no knob of this config, or values that do not make a config; the message lists what exists."""
@@ -65,17 +67,34 @@ class Knob:
             return None
         return float(self.schema["minimum"]), float(self.schema["maximum"])
 
-    def fit(self, value: float) -> float | int:
-        """The nearest value that the knob can take, rounded for a reader."""
+    def fit(self, value: float, within: tuple[float, float] | None = None, exact: float | None = None) -> float | int:
+        """The nearest value that the knob can take, rounded for a reader: a few digits of the range that it is turned ``within``.
+
+        That is the knob's bounds unless another is given. A range's ends and the value ``exact`` are not rounded.
+        """
         low, high = self.bounds or (-math.inf, math.inf)
+        within = within or (low, high)
         clipped = min(max(value, low), high)
         if self.multiple_of:
             steps = round(clipped / self.multiple_of)
             steps += (steps * self.multiple_of < low) - (steps * self.multiple_of > high)
-            clipped = steps * self.multiple_of
+            clipped = without_noise(steps * self.multiple_of)
         if "number" not in self.types:
             return round(clipped)
-        return min(max(round(clipped, 4), low), high)
+        if self.multiple_of or clipped in (low, high, *within, exact):
+            return clipped
+        return min(max(round(clipped, _decimals(*within)), low), high)
+
+
+def without_noise(value: float) -> float:
+    """The value without the last bits that arithmetic leaves: 0.3 for 3 · 0.1."""
+    return float(f"{value:.12g}")
+
+
+def _decimals(low: float, high: float) -> int:
+    """How many tell two values of a range apart: four, and more where the range is narrower than a tenth."""
+    width = high - low
+    return max(DECIMALS, DECIMALS - math.ceil(math.log10(width))) if 0 < width < math.inf else DECIMALS
 
 
 def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tuple[Knob, ...]:

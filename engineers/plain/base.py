@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
-from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values
+from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values, without_noise
 from engineers.proposal import Change, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
@@ -115,7 +116,10 @@ class PlainEngineer(ABC):
         values: dict[KnobPath, Any] = {}
         for part in parts.values():
             for halving in range(HALVINGS + 1):
-                step = {knob.path: _part_way(knob, design.values[knob.path], 0.5**halving) for knob in part}
+                step = {
+                    knob.path: _part_way(knob, design.values[knob.path], 0.5**halving, self.range_of(knob))
+                    for knob in part
+                }
                 tried, refused = self._guarded(values | step, report, current, editable)
                 if tried is not None:
                     config, values = tried, values | step
@@ -135,15 +139,45 @@ class PlainEngineer(ABC):
         self, values: dict[KnobPath, Any], report: StageReport, current: ConfigT, editable: Sequence[str] | None
     ) -> tuple[ConfigT | None, list[str]]:
         try:
-            config = with_values(current, values)
+            config = self._taken(values, current)
         except KnobError as error:
             return None, [str(error)]
         refused = self.guard.check(config, current, report.records(), editable=editable, objective=report.objective)
         return (None, refused) if refused else (config, [])
 
+    def _taken(self, values: dict[KnobPath, Any], current: ConfigT) -> ConfigT:
+        """The config with these values; where it does not take them, with shares that sum to what they do now.
 
-def _part_way(knob: Knob, value: Any, part: float) -> Any:
+        Raises ``KnobError`` with what is wrong with the values themselves.
+        """
+        try:
+            return with_values(current, values)
+        except KnobError:
+            shares = [knob for knob in find_knobs(current, ("*",)) if role_of(knob) == "share"]
+            summed = values | with_the_sum_of_now([(knob, values[knob.path]) for knob in shares if knob.path in values])
+            if summed != values:
+                with suppress(KnobError):
+                    return with_values(current, summed)
+            raise
+
+
+def with_the_sum_of_now(asked: Sequence[tuple[Knob, Any]]) -> dict[KnobPath, float | int]:
+    """Shares in the proportions that are asked for, with the sum that they have now; the largest bears what rounding leaves.
+
+    None where they cannot: nothing is there now, or what is asked for is no number above 0.
+    """
+    numbers = [(knob, value) for knob, value in asked if isinstance(value, int | float)]
+    now, total = sum(knob.value or 0 for knob, _ in numbers), sum(value for _, value in numbers)
+    if now <= 0 or total <= 0:
+        return {}
+    fitted = {knob.path: knob.fit(value * now / total) for knob, value in numbers}
+    largest = max(numbers, key=lambda pair: pair[1])[0]
+    rest = without_noise(fitted[largest.path] + now - sum(fitted.values()))
+    return fitted | {largest.path: largest.fit(rest, exact=rest)}
+
+
+def _part_way(knob: Knob, value: Any, part: float, within: tuple[float, float] | None = None) -> Any:
     """The value that far between the knob's present one and the designed one; only numbers go half ways."""
     if part == 1 or knob.bounds is None or knob.value is None or value is None:
         return value
-    return knob.fit(knob.value + part * (value - knob.value))
+    return knob.fit(knob.value + part * (value - knob.value), within)

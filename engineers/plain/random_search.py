@@ -62,7 +62,9 @@ class RandomEngineer(PlainEngineer):
         bounds = self.range_of(knob)
         if bounds is None:
             return None
-        return knob.fit(rng.uniform(*bounds)) if "number" in knob.types else rng.randint(int(bounds[0]), int(bounds[1]))
+        whole = "number" not in knob.types
+        drawn = rng.randint(int(bounds[0]), int(bounds[1])) if whole else rng.uniform(*bounds)
+        return knob.fit(drawn, bounds)
 
 
 def make(

@@ -42,7 +42,7 @@ class UniformEngineer(PlainEngineer):
                 bounds = self.range_of(knob)
                 if bounds is not None:
                     low, high = bounds
-                    value = knob.fit(low + (part + 0.5) / len(alike) * (high - low))
+                    value = knob.fit(low + (part + 0.5) / len(alike) * (high - low), bounds)
                     design.turn(knob, value, f"spread evenly over {low:g} to {high:g}")
         return design
 

@@ -66,7 +66,8 @@ class Way:
                 continue  # the target leaves it open: so do we
             start = bounds[0] if knob.value is None and self.is_known else knob.value
             if start is not None:
-                design.turn(knob, knob.fit(_step(start, end, abs(part), "number" not in knob.types)), why)
+                reached = _step(start, end, abs(part), "number" not in knob.types)
+                design.turn(knob, knob.fit(reached, bounds, exact=end), why)
 
     def _easy_end(self, knob: Knob, aim: float | None, bounds: tuple[float, float]) -> float:
         """A larger value is harder, unless the knob is above the target's value: then the way starts at the top and leads down."""
@@ -150,6 +151,8 @@ def transported(start: Sequence[float], goal: Sequence[float], part: float) -> l
 
 def _step(start: float, end: float, part: float, whole: bool) -> float:
     """Move by that part of the way; an integer moves by at least 1, so that small parts do not leave it unchanged for ever."""
+    if part == 1:
+        return end
     way = part * (end - start)
     if whole and 0 < abs(way) < 1:
         way = math.copysign(1.0, way)

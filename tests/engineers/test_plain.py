@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
@@ -329,3 +329,69 @@ def test_the_bandit_weighs_new_progress_as_much_as_all_that_was_before(results):
     smoothed = [(0.3 * 50 + 1) / 52, (0.6 * 50 + 1) / 52]
     error = sum(rate * (1 - rate) / 50 for rate in smoothed) ** 0.5
     assert learning_progress(few, "soup", "valid_rate") == pytest.approx((0.3 - error) / 2)
+
+
+class Recipe(BaseModel):
+    share: float = Field(1.0, ge=0, le=1)
+    rate: float = Field(1e-5, ge=1e-5, le=1e-4)
+    step: float = Field(0.00025, ge=0, le=0.01, multiple_of=0.00025)
+    batch: int = Field(16, ge=0, le=256, multiple_of=16)
+
+
+class Recipes(BaseModel):
+    menu: dict[str, Recipe]
+
+
+@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "schedule"])
+def test_a_number_of_a_narrow_range_reaches_the_target(name, results):
+    near = Recipes(menu={"soup": Recipe()})
+    far = Recipes(menu={"soup": Recipe(rate=4.00003e-5, step=0.00475, batch=208)})
+    seen = {"results": results(soup=0.9), "training_results": results(soup=1.0), "rounds_left": 1}
+    report = StageReport(stage=0, config=near.model_dump(), target=far.model_dump(), **seen)
+    assert engineers.make(name).propose(report, near).config == far
+
+
+@pytest.mark.parametrize("name", ["uniform", "random"])
+def test_a_drawn_number_keeps_its_digits_and_its_multiples(name):
+    near = Recipes(menu={"soup": Recipe(), "stew": Recipe()})
+    for stage in range(3):
+        proposal = engineers.make(name).propose(StageReport(stage=stage, config=near.model_dump()), near)
+        assert not proposal.refusals
+        assert all(1e-5 < recipe.rate < 1e-4 for recipe in proposal.config.menu.values())
+        assert {change.path.split(".")[-1] for change in proposal.reasons} == {"share", "rate", "step", "batch"}
+
+
+class Part(BaseModel):
+    share: float = Field(ge=0, le=100)
+    heat: float = Field(0.1, ge=0, le=1)
+
+
+class Parts(BaseModel):
+    """Shares that must sum to what ``whole`` says."""
+
+    whole: float
+    menu: dict[str, Part]
+
+    @model_validator(mode="after")
+    def _sum_up(self):
+        if abs(sum(dish.share for dish in self.menu.values()) - self.whole) > 1e-9:
+            raise ValueError("shares must sum to the whole")
+        return self
+
+
+def parts_of(whole, *shares, heat):
+    return Parts(whole=whole, menu={name: Part(share=whole * share, heat=heat) for name, share in zip("abc", shares)})
+
+
+@pytest.mark.parametrize("whole", [1, 100])
+@pytest.mark.parametrize("name", [*PLAIN, "schedule"])
+def test_where_shares_must_have_a_sum_they_keep_it(name, whole, results):
+    config, target = parts_of(whole, 0.5, 0.3, 0.2, heat=0.1), parts_of(whole, 0.1, 0.1, 0.8, heat=0.9)
+    seen = {"results": results(a=0.9, b=0.5, c=0.1), "training_results": results(a=1.0, b=0.7), "rounds_left": 3}
+    report = StageReport(stage=1, config=config.model_dump(), target=target.model_dump(), **seen)
+    proposal = engineers.make(name).propose(report, config, ["menu"])
+    assert not proposal.refusals
+    shares = {name: dish.share for name, dish in proposal.config.menu.items()}
+    assert (shares == {name: dish.share for name, dish in config.menu.items()}) is (name == "fixed")
+    if name == "uniform":
+        assert sorted(shares.values()) == pytest.approx([whole / 3] * 3, rel=1e-3)

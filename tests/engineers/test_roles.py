@@ -76,12 +76,25 @@ def test_shares_are_parts_of_one_and_null_or_nothing_is_none_of_it():
         ({"type": "integer", "minimum": 5, "maximum": 11}, 4, 11, 8),
         ({"type": "integer", "minimum": 4, "maximum": 12}, 4, 99, 12),
         ({"type": "integer", "minimum": 4, "maximum": 12}, 4, 1, 4),
+        (BOUNDED | {"maximum": 0.01}, 0.00025, 0.0047, 0.00475),  # a multiple is not rounded away from itself
+        (BOUNDED, 0.1, 0.31, 0.3),
+        (BOUNDED | {"minimum": 1e-5, "maximum": 1e-4}, None, 4.12345678e-5, 4.123e-5),  # digits follow the range
+        (BOUNDED | {"maximum": 0.9}, None, 0.123456, 0.1235),
+        (BOUNDED | {"maximum": 300}, None, 123.456789, 123.4568),
+        (BOUNDED | {"maximum": 0.99994}, None, 1, 0.99994),  # an end is not rounded
     ],
 )
 def test_the_nearest_value_that_a_knob_can_take(schema, multiple_of, value, fitted):
     found = knob(schema=schema, multiple_of=multiple_of).fit(value)
     assert found == fitted
     assert isinstance(found, int) is (schema["type"] == "integer")
+
+
+def test_digits_follow_the_range_that_a_knob_is_turned_within_and_its_ends_stay():
+    narrow = (1e-5, 1.00004e-4)
+    assert [knob().fit(value, narrow) for value in (2.345678e-5, *narrow)] == [2.346e-5, *narrow]
+    assert knob(schema={"type": "number"}).fit(2.345678e-5, narrow) == 2.346e-5
+    assert [knob().fit(0.33333), knob().fit(0.33333, exact=0.33333)] == [0.3333, 0.33333]
 
 
 def test_the_runs_space_comes_before_the_fields_own_and_that_before_its_bounds():
