@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 WARNINGS = {"collapsed": "collapse", "not_trained": "unrewarded"}  # incidents by a trainee's optional methods
+DRAWN_ANEW = ("diverged", "generation_failed")  # incidents after which the same seeds would fail in the same way
 
 
 class Attempt:
@@ -34,9 +35,8 @@ class Attempt:
         self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
         self.spec, self.world = runner.run.spec, runner.run.world
         self.unit = self.spec.unit
-        # A stage that diverged draws anew; one that lost a worker repeats itself.
-        again = ("worker_lost", "trainee_failed", "policy_failed", "odd_metrics", "not_trained")
-        self.draw = sum(incident.kind not in again for incident in runner.incidents)
+        # Everything else that is recorded leaves the draw alone: an attempt that repeats or continues another needs its seeds.
+        self.draw = sum(incident.kind in DRAWN_ANEW for incident in runner.incidents)
         self.closing_cost = closing_cost(runner.run, runner.folder.number)
         self.history = History(unit=self.unit, objective=self.world.about.objective)
         self.trained: Counter[str] = Counter()

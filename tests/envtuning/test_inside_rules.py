@@ -98,6 +98,19 @@ def test_a_stage_killed_after_such_a_checkpoint_continues_from_it_and_ends_the_s
     assert not left.exists()
 
 
+def test_what_was_noticed_before_a_kill_changes_no_seed_after_it(with_trainee, tmp_path):
+    changes = {"saved": [], "collapse": lambda self, iterations: "entropy fell"}
+    whole = with_trainee(Long, **changes)
+    loop.start(spec_of({"budget": 1000}, validate_every=200), tmp_path / "whole")
+    killed = with_trainee(Long, **changes, dies_at=500)
+    with pytest.raises(Killed):
+        loop.start(spec_of({"budget": 1000}, validate_every=200), tmp_path / "killed")
+    killed.seeds.clear()
+    run = loop.resume(tmp_path / "killed")
+    assert [incident.kind for incident in run.incidents()] == ["collapsed"]
+    assert killed.seeds == whole.seeds[-len(killed.seeds) :]
+
+
 def kept(tmp_path: Path, *stretches: int) -> Path:
     """A stage's folder with these checkpoints inside and two lines of metrics."""
     stage = tmp_path / "stages" / "00"

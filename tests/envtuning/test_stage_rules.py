@@ -189,6 +189,13 @@ def test_how_a_stage_is_tried_again(with_trainee, monkeypatch, tmp_path, fault, 
     assert lines[1:] == [("iteration", None)] * iterations + [("validation", None), ("end", None)]
 
 
+@pytest.mark.parametrize("method", ["collapse", "unrewarded"])
+def test_a_warning_before_a_worker_is_lost_changes_no_seed(with_trainee, tmp_path, method):
+    trainee = with_trainee(**failing(WorkerLost("gone")), **{method: lambda self, iterations: "look at this"})
+    loop.start(spec_of({}, {}), tmp_path / "run")
+    assert trainee.seeds[1] == trainee.seeds[2]
+
+
 def test_the_config_that_cannot_be_drawn_is_not_tried_again_where_it_is_the_last_good_one(with_trainee, tmp_path):
     with_trainee(**failing(InfeasibleConfig("too deep")))
     with pytest.raises(RunStopped, match="stage 1's config cannot be drawn: too deep"):
