@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLo
 from engineers.proposal import Engineer
 
 THOUGHT_END = "</think>"
+ONE_AT_A_TIME = threading.Lock()  # the random state that makes answers repeat is the whole process's
 
 
 @dataclass
@@ -42,7 +44,7 @@ class LiveChat:
 
         seed = _seed(self.seed, messages)
         try:
-            with as_found(self.language_model, seed):
+            with ONE_AT_A_TIME, as_found(self.language_model, seed):
                 return self._reply(messages, schema, max_tokens)
         except ChatError:
             raise

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from engineers.backends.live import LiveChat
+from engineers.backends.live import ONE_AT_A_TIME, LiveChat
 from engineers.backends.making import engineer_on
 from engineers.extras import require
 from engineers.model.chat import Completion, Message, Rejected
@@ -34,11 +34,13 @@ class LocalChat:
 
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
         """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
+        self.load_now()
         return self._live.complete(messages, schema, max_tokens=max_tokens)
 
     def load_now(self) -> None:
         """Load the weights before the first question. Raises ``Rejected`` where that fails."""
-        self._live  # noqa: B018
+        with ONE_AT_A_TIME:  # or two threads would load it twice
+            self._live  # noqa: B018
 
     @cached_property
     def _live(self) -> LiveChat:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -131,6 +132,11 @@ class _Loader(yaml.SafeLoader):
                 )
             seen.add(name)
         return super().construct_mapping(node, deep=deep)
+
+
+_Loader.add_implicit_resolver(  # YAML 1.2's, and everybody else's: 3e-4 is a number with no dot in it, too
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
 
 
 def _yaml(text: str) -> Any:

@@ -161,12 +161,13 @@ def _reply(reply: Any) -> str:
 
 
 def _concurrently(ask: Callable[[Any], Any], wanted: Sequence[Any], max_workers: int) -> Iterator[tuple[Any, Any]]:
-    """(question, answer) in the order in which answers come; after an exception nothing more is asked."""
+    """(question, answer) in the order in which answers come. After an exception nothing more is asked; it is raised after the answers
+    that were on their way, which may have been paid for."""
     if max_workers == 1:
         for question in wanted:
             yield question, ask(question)
         return
-    questions = iter(wanted)
+    questions, failed = iter(wanted), None
     with ThreadPoolExecutor(max_workers) as pool:
         running: dict[Future, Any] = {
             pool.submit(ask, question): question for question in islice(questions, max_workers)
@@ -174,6 +175,12 @@ def _concurrently(ask: Callable[[Any], Any], wanted: Sequence[Any], max_workers:
         while running:
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                yield running.pop(future), future.result()
-                for question in islice(questions, 1):
-                    running[pool.submit(ask, question)] = question
+                question, error = running.pop(future), future.exception()
+                if error is not None:
+                    failed = failed or error
+                    continue
+                yield question, future.result()
+                for following in islice(questions, 1 if failed is None else 0):
+                    running[pool.submit(ask, following)] = following
+    if failed is not None:
+        raise failed

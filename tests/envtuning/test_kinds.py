@@ -40,6 +40,8 @@ class Own:
         Options(depth=depth)
         if depth == 13:
             raise SystemExit("enough")
+        if depth < 0:
+            raise KeyError("no such depth")
         if depth > 10:
             raise ValueError("too deep")
 
@@ -86,6 +88,7 @@ def test_what_a_class_declares_is_what_a_run_knows():
         (lambda: made("Own", unit="env_steps"), f"trainee '{HERE}Own' counts tokens and samples, and the run's budgets are in env_steps: set unit to 'tokens'"),
         (lambda: made("Own", depth="x"), f"trainee '{HERE}Own': options.depth"),
         (lambda: made("Own", depth=11), f"trainee '{HERE}Own' cannot be made with these options: too deep"),
+        (lambda: made("Own", depth=-1), f"trainee '{HERE}Own' cannot be made with these options (KeyError: 'no such depth')"),
         (lambda: made("Own", breadth=1), "cannot be made with these options: "),
         (lambda: made("Own", depth=13), f"trainee '{HERE}Own' cannot be made: its code would end this process (enough)"),
         (lambda: make_trainee(HERE + "Own", room={}, breadth=1), "cannot be made with these options: "),

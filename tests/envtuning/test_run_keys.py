@@ -278,6 +278,18 @@ def test_what_is_no_mapping_of_finite_size_is_told(text, says):
         read_mapping(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3e-4", 3e-4), ("1E5", 1e5), ("-2e+3", -2e3), (".5e1", 5.0), ("1.e2", 100.0), ("3.0e-4", 3e-4), ("12", 12), ("0.5", 0.5),
+        ("e4", "e4"), ("3e", "3e"), ("'3e-4'", "3e-4"), ("3e-4x", "3e-4x"), ("1.2.3e4", "1.2.3e4"),
+    ],
+)  # fmt: skip
+def test_a_number_with_an_exponent_is_one_without_a_dot_too(text, value):
+    for found in (read_value(text), read_mapping(f"a: {text}")["a"]):
+        assert (found, type(found)) == (value, type(value))
+
+
 def test_one_value_is_bounded_too():
     with pytest.raises(NotReadable, match="more than 100,000 values"):
         raise_unless_bounded({"a": set(range(100_000)), "b": "no more " * 100_000})

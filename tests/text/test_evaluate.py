@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -195,6 +196,28 @@ class TestResume:
         again = Recorder()
         assert mfl.evaluate(again, suite, resume=path, max_workers=4).overall.valid == 100
         assert len(again.prompts) <= len(suite) - 8
+
+    def test_answers_on_their_way_when_a_question_fails_are_kept(self, suite, tmp_path):
+        """They may have been paid for."""
+        path, recorder, paid, fails = tmp_path / "answers.jsonl", Recorder(), [], threading.Event()
+
+        def policy(prompt):
+            if prompt == prompts[5]:
+                fails.set()
+                raise ConnectionError
+            if prompt in prompts[6:9]:
+                fails.wait(5)
+                time.sleep(0.02)  # the failure is heard first
+            paid.append(prompt)
+            return recorder(prompt)
+
+        prompts = [mfl.plan_prompt(instance) for instance in suite]
+        with pytest.raises(ConnectionError):
+            mfl.evaluate(policy, suite, form="text", name="recorder", resume=path, max_workers=4)
+        again = Recorder()
+        mfl.evaluate(again, suite, form="text", resume=path)
+        assert 5 < len(paid) < 12
+        assert len(again.prompts) == len(suite) - len(paid)
 
     def test_another_suite_is_refused(self, suite, tmp_path):
         path = tmp_path / "answers.jsonl"

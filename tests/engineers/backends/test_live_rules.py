@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -226,6 +228,22 @@ def test_the_models_modes_and_the_random_state_are_its_own_while_it_answers(byte
     assert (model.training, model.part.training, model.forward) == (True, False, wrapped)
     first, again, other = (asked.chance for asked in model.asked)
     assert first == again != other
+
+
+def test_questions_from_several_threads_are_answered_as_they_are_from_one(byte_tokens: Any) -> None:
+    """The random state is the whole process's."""
+
+    def chances(threads: int) -> list[tuple[str, float]]:
+        model = scripted(byte_tokens, *[EOS] * 6)
+        generate = model.generate
+        model.generate = lambda *given, **more: (time.sleep(0.005), generate(*given, **more))[1]
+        chat = live.LiveChat(model, byte_tokens)
+        with ThreadPoolExecutor(threads) as pool:
+            questions: list[Any] = [[{"role": "user", "content": str(number)}] for number in range(6)]
+            list(pool.map(lambda question: chat.complete(question, None, max_tokens=9), questions))
+        return sorted((asked.said, asked.chance) for asked in model.asked)
+
+    assert chances(3) == chances(1)
 
 
 def test_the_same_question_has_the_same_seed_in_every_version() -> None:
