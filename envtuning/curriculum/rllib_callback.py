@@ -25,8 +25,10 @@ class RLlibCurriculumCallback(RLlibCallback):
 
     ``algorithm_config.callbacks(RLlibCurriculumCallback)``, then ``RLlibCurriculumCallback.swap(algorithm, config)``
     whenever your loop decides; or let it decide from each ``train()`` result:
-    ``.callbacks(RLlibCurriculumCallback.following(curriculum))``. Any environment with ``set_config`` or RLlib's
-    ``set_task`` will do, under any wrappers; for others give ``apply=lambda env, config: …``.
+    ``.callbacks(RLlibCurriculumCallback.following(curriculum))``. RLlib's result averages over its last episodes
+    (``metrics_num_episodes_for_smoothing``), those begun before a swap too: wait for as many before you judge the new config by
+    it. Any environment with ``set_config`` or RLlib's ``set_task`` will do, under any wrappers; for others give
+    ``apply=lambda env, config: …``.
     """
 
     def __init__(self, curriculum: ResultCurriculum | None = None, apply: Apply = apply_config) -> None:

@@ -6,7 +6,9 @@ from envtuning.curriculum.wrappers import (
     Apply,
     Config,
     Curriculum,
+    Stragglers,
     apply_config,
+    config_below,
     first_config,
     raise_unless_all_fit,
     succeeded,
@@ -20,14 +22,15 @@ except ImportError as error:
 
 
 class SB3CurriculumCallback(BaseCallback):
-    """Tells ``curriculum`` of every training episode that ends, and gives the config that it returns to the training env.
+    """Tells ``curriculum`` of the training episodes that end, and gives the config that it returns to the training env.
 
     ``model.learn(steps, callback=SB3CurriculumCallback(Ladder(configs)))``. Each env takes a new config at its next reset;
     weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. Any ``VecEnv`` whose envs have
     ``set_config`` will do, ``mfl.sb3_vec_env`` and SB3's own, under any wrappers; for others give
-    ``apply=lambda vec_env, config: …``. Where a lake has a row for each agent, it is heard of once. An episode counts as a
-    success by what its info says under ``success_key``; without one by ``info["is_success"]``, which is what SB3 shows, or else
-    by having ended, not at a time limit, with a reward above 0. The suites count ``success_key="valid"``.
+    ``apply=lambda vec_env, config: …``. Where a lake has a row for each agent, it is heard of once. Of an episode that began
+    before a swap nothing is heard: it says nothing of the config in force. An episode counts as a success by what its info says
+    under ``success_key``; without one by ``info["is_success"]``, which is what SB3 shows, or else by having ended, not at a time
+    limit, with a reward above 0. The suites count ``success_key="valid"``.
     """
 
     def __init__(self, curriculum: Curriculum, *, apply: Apply = apply_config, success_key: str | None = None) -> None:
@@ -35,21 +38,49 @@ class SB3CurriculumCallback(BaseCallback):
         self.success_key = success_key
         self.curriculum, self.apply = curriculum, apply
         self.config: Config | None = None  # the one last applied
+        self._stragglers = Stragglers(0, reset_later=False)
 
     def _on_training_start(self) -> None:
         """A Ladder's configs must have room, and training goes on with the one that it stands on."""
         raise_unless_all_fit(self.training_env, self.curriculum, self.apply)
-        self._swap(first_config(self.curriculum))
+        copies = self.training_env.num_envs // self._rows
+        if self._stragglers.copies != copies:
+            self._stragglers = Stragglers(copies, reset_later=False)
+            self._stragglers.begun()  # SB3 resets before it says that training starts
+        config = first_config(self.curriculum)
+        if config is not None:
+            self._swap(config, in_force=self._plays(config))
 
     def _on_step(self) -> bool:
         dones, infos, rewards = self.locals["dones"], self.locals["infos"], self.locals["rewards"]
-        for row in range(0, len(dones), getattr(self.training_env, "rows_per_lake", 1)):
-            if dones[row]:
-                arrived = rewards[row] > 0 and not infos[row].get("TimeLimit.truncated", False)
-                self._swap(self.curriculum(succeeded(infos[row], bool(arrived), self.success_key)))
+        rows = self._rows
+
+        def success(copy: int) -> bool:
+            row = copy * rows
+            arrived = rewards[row] > 0 and not infos[row].get("TimeLimit.truncated", False)
+            return succeeded(infos[row], bool(arrived), self.success_key)
+
+        config = self._stragglers.tell(self.curriculum, dones[::rows], success)
+        if config is not None:
+            self._swap(config)
         return True
 
-    def _swap(self, config: Config | None) -> None:
-        if config is not None:
-            self.apply(self.training_env, config)
-            self.config = config
+    @property
+    def _rows(self) -> int:
+        """How many rows of the training env stand for one episode."""
+        return getattr(self.training_env, "rows_per_lake", 1)
+
+    def _plays(self, config: Config) -> bool:
+        """Whether the running episodes began with this config, as far as can be seen."""
+        if self.apply is not apply_config:
+            return False
+        try:
+            return config_below(self.training_env) == config
+        except TypeError:
+            return False
+
+    def _swap(self, config: Config, *, in_force: bool = False) -> None:
+        self.apply(self.training_env, config)
+        self.config = config
+        if not in_force:
+            self._stragglers.swapped()

@@ -23,15 +23,22 @@ class TRLCurriculumCallback(TrainerCallback):
     """Calls ``curriculum`` with the logged ``metric`` after each step, and gives the config that it returns to the prompts.
 
     It works with a ``Ladder``, whose window then counts logged steps. Weights, optimiser and schedule do not change. TRL's
-    data loader is one batch ahead, so the batch after next is the first of the new config.
+    data loader is one batch ahead, so the batch after next is the first of the new config; the first value logged after a
+    swap, which counts the batch between, is not told.
     """
 
     def __init__(
         self, prompts: Prompts, curriculum: Callable[[Any], Any | None], *, metric: str = "valid_rate"
     ) -> None:
         self.prompts, self.curriculum, self.metric = prompts, curriculum, metric
+        self._swapped = False  # since the last logged value
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         value = (logs or {}).get(self.metric)
-        if value is not None and (config := self.curriculum(float(value))) is not None:
+        if value is None:
+            return
+        if self._swapped:
+            self._swapped = False
+        elif (config := self.curriculum(float(value))) is not None:
             self.prompts.set_config(config)
+            self._swapped = True

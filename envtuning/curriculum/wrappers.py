@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
 from pettingzoo.utils import BaseParallelWrapper
 
 Config = Any  # a LakeConfig, or whatever your environment's configs are
@@ -146,6 +149,37 @@ class _Swap:
             self.to(config)
 
 
+class Stragglers:
+    """Which copies still play an episode begun before the last swap: how it ends says nothing of the config in force.
+
+    ``reset_later``: a copy whose episode is over begins its next one after the step, so with a config set in between.
+    """
+
+    def __init__(self, copies: int, *, reset_later: bool) -> None:
+        self.copies = copies
+        self._reset_later = reset_later
+        self._behind = np.zeros(copies, np.bool_)
+        self._between = np.ones(copies, np.bool_)  # whose next episode has not begun
+
+    def begun(self, mask: NDArray[np.bool_] | None = None) -> None:
+        """All copies, or those in ``mask``, were reset."""
+        which = slice(None) if mask is None else np.asarray(mask, np.bool_)
+        self._behind[which] = self._between[which] = False
+
+    def swapped(self) -> None:
+        self._behind = ~self._between
+
+    def tell(self, curriculum: Curriculum, over: NDArray[np.bool_], success: Callable[[int], bool]) -> Config | None:
+        """Tell the curriculum of the episodes that this step ended, stragglers' apart, until it answers with a config."""
+        self._between = over & self._reset_later
+        for copy in np.flatnonzero(over).tolist():
+            if self._behind[copy]:
+                self._behind[copy] = False
+            elif (config := curriculum(success(copy))) is not None:
+                return config
+        return None
+
+
 class CurriculumEnv(gym.Wrapper):
     """Swaps configs at the next reset. ``curriculum`` hears of every finished episode and may ask for a swap itself.
 
@@ -191,6 +225,7 @@ class CurriculumEnv(gym.Wrapper):
 class CurriculumVectorEnv(gym.vector.VectorWrapper):
     """Swaps configs under a vector environment; each copy takes the new config at its own next reset.
 
+    ``curriculum`` hears of the episodes that were begun with the config in force; of those begun before a swap it does not.
     Needs copies whose ``set_config`` waits for the reset, as the lake's do; wrap others in ``CurriculumEnv`` one by one.
     """
 
@@ -210,6 +245,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         self._success_key = success_key
         self._config: Config | None = None
         self._spaces = (env.single_observation_space, env.single_action_space)
+        at_once = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
+        self._stragglers = Stragglers(env.num_envs, reset_later=not at_once)
         if (first := first_config(curriculum)) is not None:
             self.set_config(first)
 
@@ -218,19 +255,30 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         self._apply(self.env, config)
         _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
         self._config = config
+        self._stragglers.swapped()
 
     def get_config(self) -> Config | None:
         """The config last set; None until the first swap."""
         return self._config
 
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        mask = (options or {}).get("reset_mask")  # Gymnasium's own forms take it out of the options
+        result = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]  # as its forms take it
+        self._stragglers.begun(mask)
+        return result
+
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         if self._curriculum is not None:
-            for index in (terminated | truncated).nonzero()[0]:
-                paid = bool(terminated[index] and rewards[index] > 0)
-                won = succeeded(infos, paid, self._success_key, index)
-                if (config := self._curriculum(won)) is not None:
-                    self.set_config(config)
+
+            def success(copy: int) -> bool:
+                return succeeded(infos, bool(terminated[copy] and rewards[copy] > 0), self._success_key, copy)
+
+            config = self._stragglers.tell(self._curriculum, terminated | truncated, success)
+            if config is not None:
+                self.set_config(config)
         return observations, rewards, terminated, truncated, infos
 
 

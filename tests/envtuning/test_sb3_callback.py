@@ -41,7 +41,7 @@ def learn(envs, curriculum, steps=64, **options):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_it_hears_once_of_each_episode_and_swaps_when_told(form):
+def test_it_hears_once_of_each_episode(form):
     envs, heard, ended = FORMS[form](), [], [0]
     step_wait, rows = envs.step_wait, getattr(envs, "rows_per_lake", 1)
 
@@ -52,12 +52,19 @@ def test_it_hears_once_of_each_episode_and_swaps_when_told(form):
 
     envs.step_wait = counted
 
+    learn(envs, heard.append)
+    assert len(heard) == ended[0] > 5
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_it_swaps_when_told(form):
+    envs, heard = FORMS[form](), []
+
     def after_five(success):
         heard.append(success)
         return HARD if len(heard) == 5 else None
 
     callback = learn(envs, after_five)
-    assert len(heard) == ended[0] > 5
     assert callback.config == HARD
     assert envs.env_method("get_config") == [HARD] * envs.num_envs
 
@@ -82,6 +89,26 @@ def test_copies_in_other_processes_take_the_config():
         assert envs.env_method("get_config") == [HARD]
     finally:
         envs.close()
+
+
+SOLVED_BLINDLY = mfl.LakeConfig.single(2, num_agents=1, hole_ratio=0.0, horizon=30)
+UNSOLVABLE = mfl.LakeConfig.single(5, num_agents=1, hole_ratio=0.0, min_distance=6, horizon=1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("begins_on", [EASY, SOLVED_BLINDLY])
+def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(form, begins_on):
+    envs, ladder = FORMS[form](), Ladder([SOLVED_BLINDLY, *[UNSOLVABLE] * 3], threshold=1.0, window=2)
+    apply_config(envs, begins_on)
+    learn(envs, ladder, steps=256)
+    assert ladder.rung == 1
+
+
+def test_episodes_begun_before_the_first_rung_was_applied_say_nothing_of_it():
+    envs = mfl.sb3_vec_env(64, **ROOM | {"config": SOLVED_BLINDLY})
+    ladder = Ladder([UNSOLVABLE, EASY], threshold=1.0, window=2)
+    learn(envs, ladder, steps=64 * 16)
+    assert ladder.rung == 0
 
 
 class Step(gym.Env):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test
@@ -250,6 +250,76 @@ def test_vector_ladder_hears_of_every_copy():
     assert ladder.rung == 1
     assert envs.get_config() == HARD
     assert envs.unwrapped.get_config() == HARD
+
+
+class Rung(gym.Env):
+    """Episodes of 1 to 6 steps, which only those that began on rung 0 win; it waits with a new rung for the reset."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, length):
+        self.length, self.next = length, 0
+
+    def set_config(self, rung):
+        self.next = rung
+
+    def reset(self, *, seed=None, options=None):
+        self.rung, self.left = self.next, self.length
+        return 0, {}
+
+    def step(self, action):
+        self.left -= 1
+        return 0, 0.0, self.left == 0, False, {"success": self.rung == 0} if self.left == 0 else {}
+
+
+def play_rungs(curriculum, mode, steps=40):
+    """30 copies of 6 lengths under this curriculum; which rung the episodes that ended in each step had begun on."""
+    copies = [Rung(1 + copy % 6) for copy in range(30)]
+    envs = SyncVectorEnv([lambda copy=copy: copy for copy in copies], autoreset_mode=mode)
+    envs = CurriculumVectorEnv(envs, curriculum)
+    envs.reset(seed=0)
+    over, ended = np.zeros(30, bool), []
+    for _ in range(steps):
+        if mode == AutoresetMode.DISABLED and over.any():
+            envs.reset(options={"reset_mask": over})
+        began = [copy.rung for copy in copies]  # a same-step reset comes between
+        *_, terminated, truncated, _ = envs.step(np.zeros(30, int))
+        over = terminated | truncated
+        ended.append([began[copy] for copy in np.flatnonzero(over)])
+    return envs, ended
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(mode):
+    ladder = Ladder(range(5), threshold=1.0, window=4)
+    envs, ended = play_rungs(ladder, mode)
+    assert sum(episodes.count(0) for episodes in ended) >= 30  # each copy's first, many more than the rungs need
+    assert (ladder.rung, envs.get_config()) == (1, 1)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_every_episode_begun_with_the_config_in_force_is_heard_of(mode):
+    heard = []
+
+    def after_two(success):
+        heard.append(success)
+        return 1 if len(heard) == 2 else None
+
+    _, ended = play_rungs(after_two, mode)
+    assert heard == [True] * 2 + [False] * sum(episodes.count(1) for episodes in ended)
+
+
+def test_a_copy_that_is_reset_by_hand_has_no_old_episode_to_end():
+    heard = []
+    copies = [Rung(3), Rung(3)]
+    envs = SyncVectorEnv([lambda copy=copy: copy for copy in copies])
+    envs = CurriculumVectorEnv(envs, heard.append)
+    envs.reset()
+    envs.set_config(1)
+    envs.reset()
+    for _ in range(3):
+        envs.step([0, 0])
+    assert heard == [False, False]
 
 
 def test_parallel_form():
