@@ -33,7 +33,8 @@ class SpacesChanged(ValueError):
 class Ladder:
     """A curriculum of given configs: one rung up when ``threshold`` of the last ``window`` episodes succeeded.
 
-    Starts on the first config; the last one stays. Usable wherever a curriculum is asked for.
+    Starts on the first config; the last one stays. Usable wherever a curriculum is asked for. Several ``CurriculumEnv`` (or
+    ``CurriculumParallelEnv``) of one process may share one: each takes the rung that it stands on at its own next reset.
     """
 
     def __init__(self, configs: Sequence[Config], *, threshold: float = 0.8, window: int = 100) -> None:
@@ -131,6 +132,11 @@ class _Swap:
         self.env, self.curriculum, self.apply, self.spaces = env, curriculum, apply, spaces
         self.next: Config | None = first_config(curriculum)
         self.current: Config | None = None  # None until the first swap
+        self._rung = self._rung_now  # of a Ladder, when this environment last looked
+
+    @property
+    def _rung_now(self) -> int | None:
+        return getattr(self.curriculum, "rung", None)
 
     def to(self, config: Config) -> None:
         """Have it applied at the next reset; what cannot be applied then is refused now."""
@@ -139,13 +145,20 @@ class _Swap:
         self.next = config
 
     def at_reset(self, spaces: Callable[[], Any]) -> None:
+        if self._rung != self._rung_now:  # another environment that shares the Ladder climbed it
+            self._rung = self._rung_now
+            self.next = first_config(self.curriculum) if self.next is None else self.next
         if self.next is not None:
             self.apply(self.env, self.next)
             _same_spaces(self.spaces, spaces(), self.next)
             self.current, self.next = self.next, None
 
     def at_end(self, success: Callable[[], bool]) -> None:
-        if self.curriculum is not None and (config := self.curriculum(success())) is not None:
+        if self.curriculum is None or self._rung != self._rung_now:  # the episode began on a rung that is left
+            return
+        config = self.curriculum(success())
+        if config is not None:
+            self._rung = self._rung_now
             self.to(config)
 
 
@@ -283,9 +296,9 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
 
 class CurriculumParallelEnv(BaseParallelWrapper):
-    """``CurriculumEnv`` for PettingZoo's parallel API. A success counts when every agent's info says so.
+    """``CurriculumEnv`` for PettingZoo's parallel API. A success counts when every agent's last info says so.
 
-    Without infos: when all agents terminated with a reward above 0.
+    Without infos: when all agents terminated with a reward above 0. An agent may leave before the others do.
     """
 
     def __init__(
@@ -300,6 +313,7 @@ class CurriculumParallelEnv(BaseParallelWrapper):
         super().__init__(env)
         self._success_key = success_key
         self._swap = _Swap(env, curriculum, apply, self._current_spaces())
+        self._won: dict[Any, bool] = {}  # of this episode's agents that are done
 
     def set_config(self, config: Config) -> None:
         """Goes into force at the next reset; the running episode ends as it began. Refuses now what would not fit then."""
@@ -311,17 +325,18 @@ class CurriculumParallelEnv(BaseParallelWrapper):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
         self._swap.at_reset(self._current_spaces)
+        self._won.clear()
         return self.env.reset(seed=seed, options=options)
 
     def step(self, actions: dict[Any, Any]) -> tuple[dict, dict, dict, dict, dict]:
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        if terminated and not self.env.agents:
-            self._swap.at_end(
-                lambda: all(
-                    succeeded(infos.get(agent, {}), bool(terminated[agent] and rewards[agent] > 0), self._success_key)
-                    for agent in terminated
-                )
-            )
+        if self._swap.curriculum is not None:
+            for agent in terminated:
+                if (terminated[agent] or truncated[agent]) and agent not in self._won:
+                    paid = bool(terminated[agent] and rewards[agent] > 0)
+                    self._won[agent] = succeeded(infos.get(agent, {}), paid, self._success_key)
+            if terminated and not self.env.agents:
+                self._swap.at_end(lambda: all(self._won.values()))
         return observations, rewards, terminated, truncated, infos
 
     def _current_spaces(self) -> tuple[list, list]:

@@ -425,6 +425,72 @@ def test_a_parallel_episode_is_a_success_when_every_agents_is(infos, success):
     assert told == [success]
 
 
+class Leavers:
+    """Agents that leave one by one, each in its step, with its reward."""
+
+    possible_agents = ("a", "b", "c")
+    render_mode = None
+    metadata = {}  # noqa: RUF012
+
+    def __init__(self, rewards):
+        self.paid = rewards
+
+    def observation_space(self, agent):
+        return gym.spaces.Discrete(2)
+
+    action_space = observation_space
+
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.possible_agents)
+        return {}, {}
+
+    def step(self, actions):
+        leaving, staying = self.agents[0], self.agents[1:]
+        over = {agent: agent == leaving for agent in self.agents}
+        rewards = {agent: self.paid[agent] if agent == leaving else 0.0 for agent in self.agents}
+        self.agents = staying
+        return {}, rewards, over, dict.fromkeys(over, False), {agent: {} for agent in over}
+
+
+def test_agents_that_left_early_count_as_those_that_stayed_to_the_end():
+    told = []
+    inner = Leavers({})
+    env = CurriculumParallelEnv(inner, told.append)
+    for fails in ("a", "b", "c", None, "a"):
+        inner.paid = {agent: float(agent != fails) for agent in inner.possible_agents}
+        env.reset()
+        for _ in inner.possible_agents:
+            env.step({})
+    assert told == [False, False, False, True, False]
+
+
+def test_environments_that_share_a_ladder_climb_together():
+    ladder = Ladder([2, 3, 4], threshold=1.0, window=2)
+    envs = [CurriculumEnv(Counter(), curriculum=ladder, apply=set_length) for _ in range(4)]
+    lengths = []
+    for _ in range(3):
+        for env in envs:
+            env.reset()
+        lengths.append([env.unwrapped.length for env in envs])
+        for env in envs:  # of four episodes on a rung two are heard of: the others began before it was left
+            while not env.step(1)[2]:
+                pass
+    assert (lengths, ladder.rung) == ([[2] * 4, [3] * 4, [4] * 4], 2)
+
+
+def test_a_config_that_is_set_by_hand_comes_before_a_shared_ladders():
+    ladder = Ladder([2, 3, 4], threshold=1.0, window=1)
+    climbs, by_hand = (CurriculumEnv(Counter(), curriculum=ladder, apply=set_length) for _ in range(2))
+    by_hand.reset()
+    climbs.reset()
+    by_hand.set_config(9)
+    while not climbs.step(1)[2]:
+        pass
+    for _ in range(2):
+        by_hand.reset()
+        assert by_hand.unwrapped.length == 9
+
+
 BUMPED = mfl.Instance(holes=np.zeros((2, 2), bool), starts=[[0, 0]], goals=[[0, 1]])
 NATIVE = ("gymnasium", "vector", "parallel")
 
