@@ -192,6 +192,8 @@ class RunFolder:
     def create(cls, path: str | Path, spec: RunSpec) -> RunFolder:
         """Make the folder, or open it when it already holds the very same spec."""
         path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file: choose another --out")
         if (path / "run.json").exists():
             existing = cls(path)
             if existing.spec != spec:
@@ -235,7 +237,7 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        return self.path.absolute().name  # of "." too
 
     validation_file = property(lambda self: self.path / "validation.cases")
     test_suite_file = property(lambda self: self.path / "test.cases")

@@ -21,9 +21,9 @@ def save_animation(path: str | Path, frames: Sequence[Snapshot], *, seconds_per_
     path = Path(path)
     if not frames:
         raise LakeError("0 frames to show: reset the environment before saving its animation")
-    if path.suffix == ".svg":
+    if (form := path.suffix.lower()) == ".svg":
         path.write_text(animated_svg(frames, seconds_per_step), encoding="utf-8")
-    elif path.suffix == ".gif":
+    elif form == ".gif":
         pictures = [image(frame) for frame in frames]
         milliseconds = round(1000 * seconds_per_step)
         durations = [milliseconds] * (len(pictures) - 1) + [3 * milliseconds]

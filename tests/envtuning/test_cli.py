@@ -194,6 +194,24 @@ def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
     code, output = envtuning("replay", run, "--stage", 0, "--case", failed.case, "--out", tmp_path / "film.svg")
     assert code == 0
     assert (tmp_path / "film.svg").read_text().startswith("<svg")
+    code, output = envtuning("replay", run, "--stage", 0, "--case", failed.case, "--out", tmp_path / "film.SVG")
+    assert code == 0
+    code, output = envtuning("replay", run, "--stage", 0, "--out", tmp_path / "film.mp4")
+    assert code == 1
+    assert "film.mp4: an animation is saved as .gif or .svg" in " ".join(output.split())
+
+
+def test_a_run_is_named_after_its_folder_from_inside_too(run, monkeypatch):
+    monkeypatch.chdir(run)
+    assert envtuning("show", ".")[1].splitlines()[0].startswith(f"{run.name}: ")
+    assert RunFolder(".").name == run.name
+
+
+def test_a_run_does_not_take_a_files_place(file):
+    code, output = envtuning("run", file, "--out", file)
+    assert code == 1
+    assert output.startswith("error: ")
+    assert output.endswith("is a file: choose another --out\n")
 
 
 def test_several_seeds_make_a_folder_each_and_stages_can_be_more_or_fewer(file, tmp_path):
