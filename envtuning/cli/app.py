@@ -21,7 +21,6 @@ from envtuning.show.console import make_console, print_error
 from envtuning.trainees import UnknownTrainee
 from envtuning.worlds.registry import UnknownWorld
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
-from mapf_frozenlake.errors import LakeError
 
 app = typer.Typer(
     name="envtuning",
@@ -65,7 +64,7 @@ def errors_in_one_sentence() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
     expected = (
         SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
-        InfeasibleConfig, TooFewCases, LakeError, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
+        InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
     )  # fmt: skip
     try:
         yield

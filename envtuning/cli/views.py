@@ -94,14 +94,26 @@ def replay(
         one = RunFolder(folder)
         film = find_film(one, stage, case)
         if out is not None:
-            with atomic.storage_errors(out):
-                film.save(out, seconds)
+            save_film(film, out, seconds)
             console.print(f"{out}: {film.title}")
             return
         show_film(film.frames, seconds)
         console.print(f"stage {stage}, {film.title}")
         if film.reply:
             console.print(f"the reply: {film.reply}")
+
+
+def save_film(film: Film, out: Path, seconds: float) -> None:
+    with atomic.storage_errors(out):
+        if film.save is not None:
+            try:
+                film.save(out, seconds)
+            except ValueError as error:  # an ending that no film has
+                raise RunError(str(error)) from error
+        elif out.suffix.lower() == ".svg":
+            out.write_text(film.svg, encoding="utf-8")
+        else:
+            raise RunError(f"{out.name}: a film of this world is saved as .svg")
 
 
 def watch_table(one: RunFolder) -> None:

@@ -27,9 +27,10 @@ from envtuning.cli import app, parse_seeds, run_name, views
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.folder import RunError, RunFolder
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
 from envtuning.show.console import ConsoleObserver
+from envtuning.worlds.world import Film
 
 SMALL = """
 extends: scripted
@@ -199,6 +200,13 @@ def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
     code, output = envtuning("replay", run, "--stage", 0, "--out", tmp_path / "film.mp4")
     assert code == 1
     assert "film.mp4: an animation is saved as .gif or .svg" in " ".join(output.split())
+
+
+def test_a_film_of_a_world_that_saves_none_itself_is_its_picture(tmp_path):
+    views.save_film(Film("won", "<svg/>"), tmp_path / "film.SVG", 0.5)
+    assert (tmp_path / "film.SVG").read_text() == "<svg/>"
+    with pytest.raises(RunError, match=r"^film\.gif: a film of this world is saved as \.svg$"):
+        views.save_film(Film("won", "<svg/>"), tmp_path / "film.gif", 0.5)
 
 
 def test_a_run_is_named_after_its_folder_from_inside_too(run, monkeypatch):
