@@ -61,7 +61,9 @@ class StageRunner:
                 for incident in self.incidents:
                     self.note("incident", message=incident.message)
             self.observer.stage_began(self.folder, self.allowance)
-            before = self.spent.copy()
+            before = self.spent.copy()  # by earlier attempts
+            if interrupted is not None:
+                before -= Counter(interrupted.state.trained) + Counter(interrupted.state.validated)
             try:
                 tried = Attempt(self, config, self.load_trainee(renew), attempt)
                 if interrupted is not None:

@@ -11,7 +11,7 @@ from envtuning.loop import inside
 from envtuning.loop import run as loop
 from envtuning.runs import checked
 from envtuning.runs.checked import RunError
-from envtuning.trainees.base import TrainingDiverged
+from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig
 from tests.envtuning.written_down import Asked
@@ -109,6 +109,32 @@ def test_what_was_noticed_before_a_kill_changes_no_seed_after_it(with_trainee, t
     run = loop.resume(tmp_path / "killed")
     assert [incident.kind for incident in run.incidents()] == ["collapsed"]
     assert killed.seeds == whole.seeds[-len(killed.seeds) :]
+
+
+@pytest.mark.parametrize("diverges", [False, True])
+def test_what_a_lost_worker_had_trained_is_not_charged_after_a_kill_either(with_trainee, tmp_path, diverges):
+    """Killed after 500 steps, resumed at 400, lost after 600: as if it had been lost after 600."""
+    spec = spec_of({"budget": 1600}, validate_every=200)
+
+    def train(self: Any, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
+        found = Long.train(self, config, budget, seed=seed, on_iteration=on_iteration)
+        if type(self).diverges:
+            type(self).diverges = False
+            raise TrainingDiverged("nan")
+        if type(self).loses and self.steps >= 600:
+            type(self).loses = False
+            raise WorkerLost("gone")
+        return found
+
+    changes = {"saved": [], "train": train, "diverges": diverges, "loses": True}
+    with_trainee(Long, **changes)
+    whole = loop.start(spec, tmp_path / "whole").stage(0).done
+    with_trainee(Long, **changes, dies_at=500)
+    with pytest.raises(Killed):
+        loop.start(spec, tmp_path / "killed")
+    done = loop.resume(tmp_path / "killed").stage(0).done
+    assert done.attempts == 2 + diverges
+    assert (done.spent, done.trained) == (whole.spent, whole.trained)
 
 
 def kept(tmp_path: Path, *stretches: int) -> Path:
