@@ -127,9 +127,11 @@ class Attempt:
                 f"{said} what came before spent {-allowance:,} {unit} more than it had; give larger budgets, or a trainee whose "
                 "iterations cost less"
             )
+        lost = self.runner.spent[self.unit]
+        gone = f", of which earlier attempts spent {lost:,}" if lost else ""
         return (
-            f"{said} its validation and probe cost {self.closing_cost:,} {unit}, and it has {allowance:,}; give a larger budget, or "
-            "fewer cases (suites.validation_per_slice, suites.probe_per_slice)"
+            f"{said} its validation and probe cost {self.closing_cost:,} {unit}, and it has {allowance:,}{gone}; give a larger "
+            "budget, or fewer cases (suites.validation_per_slice, suites.probe_per_slice)"
         )
 
     def _seed(self, *purpose: str | int) -> int:

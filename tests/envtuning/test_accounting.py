@@ -106,10 +106,10 @@ def faulty(*faults: BaseException) -> type:
 
 @pytest.fixture
 def with_faults(monkeypatch, tmp_path):
-    def run(*faults: BaseException) -> RunFolder:
+    def run(*faults: BaseException, budget: int = 1000) -> RunFolder:
         made = faulty(*faults)
         monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
-        return loop.start(spec_of({}, {}, {}), tmp_path / "run")
+        return loop.start(spec_of({}, {"budget": budget}, {}), tmp_path / "run")
 
     return run
 
@@ -182,3 +182,9 @@ def test_a_stage_that_cannot_train_says_why(tmp_path):
     assert told.keys() == {1, 2}
     assert told[1].startswith("stage 1 trains nothing: its validation and probe cost 91 env steps, and it has 59;")
     assert told[2].startswith("stage 2 trains nothing: what came before spent 22 env steps more than it had;")
+
+
+def test_a_stage_that_diverged_too_late_to_train_again_says_what_that_cost(with_faults):
+    run = with_faults(*[TrainingDiverged("nan")] * 2, budget=901)
+    (told,) = (one.message for one in run.incidents() if one.kind == "not_trained")
+    assert "cost 91 env steps, and it has 810, of which earlier attempts spent 800; give" in told
