@@ -183,14 +183,14 @@ class _Loop:
 
     def slim(self, kept: int) -> None:
         """Let the trainee take out of older checkpoints what only training on from them needs: moments of gigabytes, say."""
+        slim = getattr(self.trainee, "slim", None)
+        if slim is None:
+            return
         for earlier in range(kept):
             checkpoint = self.run.stage(earlier).checkpoint
-            if (slim := getattr(self.trainee, "slim", None)) is not None and checkpoint.is_dir():
-                before = checked.digest_of(checkpoint)
-                with held_to("slim"):
+            if checkpoint.is_dir():
+                with checked.changing(checkpoint), held_to("slim"):
                     slim(checkpoint)
-                if checked.digest_of(checkpoint) != before:
-                    checked.note(checkpoint)
 
     def trainee_before(self, number: int, renew: bool = False) -> Trainee:
         """The trainee as the stage before left it, always from the disk: a resumed stage begins exactly like this."""

@@ -2,6 +2,7 @@
 
 ``RUN/checksums.json`` has the SHA-256 of every file that is whole, and of every checkpoint's folder as one. A checksum is noted
 before its file takes its name, so a process that dies between the two leaves at most a file that is still to be written.
+A folder that is changed in its place has none meanwhile.
 A run without ``checksums.json`` (from an earlier version) is read unchecked. This does not protect against an attacker, who
 can change a file and its checksum.
 """
@@ -90,6 +91,15 @@ def note(path: Path) -> None:
         _note(path, [_digest_of_file(path)])
 
 
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """For a change of a whole folder in its place. One whose process died in the middle is taken as it is found."""
+    raise_unless_as_written(path)
+    _note(path, [])
+    yield
+    note(path)
+
+
 def note_copies(copies: Mapping[Path, Path]) -> None:
     """For files and folders that are being copied from another run: what they are copied from is checked first."""
     for original, copy in copies.items():
@@ -167,7 +177,7 @@ def _compare(path: Path, digests: list[str]) -> None:
     expected = _listed(run).get(str(path.relative_to(run)))
     if expected is None:
         raise RunError(f"{path} is not in {run / NAME}, so it cannot be checked: {REMEDY}")
-    if not set(digests) & set(expected):
+    if expected and not set(digests) & set(expected):
         raise RunError(
             f"{path} is not what was written there: it differs from its checksum in {run / NAME}. Restore it from a copy, "
             "or remove this run and start again"

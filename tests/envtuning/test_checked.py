@@ -284,6 +284,28 @@ def test_a_checkpoint_is_hashed_again_once_it_was_touched(run, monkeypatch):
     assert hashed == [1]
 
 
+def test_a_folder_that_is_changed_in_its_place_is_checked_before_and_after_and_taken_as_it_is_meanwhile(run):
+    with checked.new_folder(run / "c") as draft:
+        (draft / "weights").write_text("1")
+
+    def change(to: str, dies: bool) -> None:
+        with checked.changing(run / "c"):
+            (run / "c" / "weights").write_text(to)
+            if dies:
+                raise KeyboardInterrupt
+
+    for said in ("2", "3"):  # the second process finds what the first one left
+        with pytest.raises(KeyboardInterrupt):
+            change(said, dies=True)
+        checked.raise_unless_as_written(run / "c")
+    change("4", dies=False)
+    checked.raise_unless_as_written(run / "c")
+    (run / "c" / "weights").write_text("damaged")
+    with pytest.raises(RunError, match="c is not what was written there"):
+        change("5", dies=False)
+    assert (run / "c" / "weights").read_text() == "damaged"
+
+
 def test_a_line_is_added_after_what_is_whole(run):
     path = run / "incidents.jsonl"
     checked.append_line(path, 1)

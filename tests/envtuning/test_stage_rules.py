@@ -334,27 +334,56 @@ def test_what_an_engineer_did_wrong_is_heard(tmp_path, monkeypatch):
     assert "no idea" in message
 
 
+class Heavy(Asked):
+    """Its checkpoints hold what only training on from them needs."""
+
+    slimmed: list[tuple[str, str]]
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        (folder / "moments").write_text("heavy")
+
+    def slim(self, folder: Path) -> None:
+        self.slimmed.append((folder.parent.name, "heavy" if (folder / "moments").exists() else "slim"))
+        (folder / "moments").unlink(missing_ok=True)
+
+
 def test_older_checkpoints_are_slimmed_when_nothing_trains_on_from_them_and_stay_whole(with_trainee, tmp_path):
     """The last one stays as it is while the next stage trains from it, and for whoever takes the trainee further."""
-    slimmed: list[tuple[str, str]] = []
-
-    class Heavy(Asked):
-        now = "first"
-
-        def save(self, folder: Path) -> None:
-            super().save(folder)
-            (folder / "moments").write_text("heavy")
-
-        def slim(self, folder: Path) -> None:
-            slimmed.append((folder.parent.name, "heavy" if (folder / "moments").exists() else "slim"))
-            (folder / "moments").unlink(missing_ok=True)
-
-    with_trainee(Heavy)
+    trainee = with_trainee(Heavy, slimmed=[])
     run = loop.start(spec_of({}, {}, {}), tmp_path / "run")
-    assert slimmed == [("00", "heavy"), ("00", "slim"), ("01", "heavy")]  # before stage 2, and before the test
+    assert trainee.slimmed == [("00", "heavy"), ("00", "slim"), ("01", "heavy")]  # before stage 2, and before the test
     assert [(stage.checkpoint / "moments").exists() for stage in run.stages] == [False, False, True]
     for stage in run.stages:
         checked.raise_unless_as_written(stage.checkpoint)
+        (stage.checkpoint / "steps.json").write_text("999")
+        with pytest.raises(RunError, match="is not what was written there"):
+            checked.raise_unless_as_written(stage.checkpoint)
+
+
+@pytest.mark.parametrize("stages", [2, 3])  # killed before the test, and before the last stage
+@pytest.mark.parametrize("place", ["Heavy.slim", "checked.note"])
+def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkeypatch, tmp_path, place, stages):
+    """In the middle of it, and before its new checksum is written."""
+    spec = spec_of(*[{}] * stages)
+    whole = loop.start(spec, tmp_path / "whole")
+    owner, name = {"Heavy.slim": (Heavy, "slim"), "checked.note": (checked, "note")}[place]
+    real = getattr(owner, name)
+
+    def dies(*arguments: Any) -> None:
+        of_a_checkpoint = arguments[-1].name == "checkpoint"
+        if owner is Heavy or not of_a_checkpoint:
+            real(*arguments)
+        if of_a_checkpoint:
+            raise KeyboardInterrupt
+
+    with_trainee(Heavy, slimmed=[])
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, dies)
+        with pytest.raises(KeyboardInterrupt):
+            loop.start(spec, tmp_path / "run")
+    assert not (tmp_path / "run" / "stages" / "00" / "checkpoint" / "moments").exists()
+    assert loop.resume(tmp_path / "run").test == whole.test
 
 
 # What is refused before anything is trained
