@@ -147,6 +147,42 @@ def test_a_greedy_reply_draws_nothing_and_a_sampled_one_from_all_tokens():
     assert one.model.drawn[1] == (False, None, None)
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_the_model_s_own_generation_config_says_of_drawing_touches_no_reply(wrapped):
+    """transformers fills from it whatever a call leaves open."""
+    from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.tokenizer import small_tokenizer
+
+    tokenizer = small_tokenizer()
+    model = small_model(tokenizer, width=8, layers=1, heads=1)
+    if wrapped:
+        model = pytest.importorskip("peft").get_peft_model(
+            model, pytest.importorskip("peft").LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
+        )
+    habits = model.generation_config
+    plain = [
+        ReplyPolicy(model, tokenizer, max_tokens=6, temperature=temperature).reply(talks(*["a"] * 8))
+        for temperature in (0.0, 1.0)
+    ]
+    for name, value in {"repetition_penalty": 9.0, "top_p": 0.01, "min_p": 0.9, "suppress_tokens": [5, 6]}.items():
+        setattr(habits, name, value)
+    for temperature, expected in zip((0.0, 1.0), plain, strict=True):
+        one = ReplyPolicy(model, tokenizer, max_tokens=6, temperature=temperature)
+        assert one.reply(talks(*["a"] * 8)) == expected
+    assert len({reply.text for reply in plain[1]}) > 1
+    assert model.generation_config is habits
+
+
+def test_samples_for_training_are_drawn_as_their_settings_say():
+    from transformers import GenerationConfig
+
+    drawn = GenerationConfig(max_new_tokens=2, do_sample=True, temperature=0.5, top_k=7)
+    one = policy(sampling=drawn, max_tokens=5)
+    assert len(one.sample([[A]])[0]) <= 2
+    one.reply(talks("a"))
+    assert one.model.drawn == [(True, 0.5, 7), (False, None, None)]
+
+
 def test_everything_is_computed_where_the_model_is(monkeypatch):
     made, tensor = [], torch.tensor
     one = policy()

@@ -51,6 +51,8 @@ class Learner:
 
     def __init__(self, options: LanguageOptions, seed: int, tasks: Tasks | None = None, unit: str = "samples") -> None:
         self.options, self.tasks, self.unit = options, tasks, unit
+        if tasks is not None and tasks.turns:
+            options.raise_unless_turns_are_played_here()
         self._base: Any = None
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with self._threads(), quiet():
@@ -80,8 +82,8 @@ class Learner:
         """The model under training, without what accelerate wrapped around it."""
         return self.trainer.accelerator.unwrap_model(self.trainer.model)
 
-    def policy(self, temperature: float | None = None) -> ReplyPolicy:
-        """The model as it is at each reply, answering without learning."""
+    def policy(self, temperature: float | None = None, sampling: Any = None) -> ReplyPolicy:
+        """The model as it is at each reply, answering without learning; what it samples for training is drawn by ``sampling``."""
         options = self.options
         return ReplyPolicy(
             self.model,
@@ -90,6 +92,7 @@ class Learner:
             temperature=options.reply_temperature if temperature is None else temperature,
             batch=options.reply_batch,
             template=options.of_grpo("chat_template_kwargs"),
+            sampling=sampling,
         )
 
     def base_model(self) -> Any:
@@ -107,9 +110,9 @@ class Learner:
         return max(1, math.ceil(replies / self.options.batch)) * (self.options.batch // self.options.group)
 
     def _play(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        """TRL's ``rollout_func``: turns, by the shared player."""
+        """TRL's ``rollout_func``: turns, by the shared player; drawn by the settings that TRL would itself draw with."""
         assert self.tasks is not None
-        policy = self.policy(temperature=self.options.of_grpo("temperature"))
+        policy = self.policy(sampling=trainer.generation_config)
         return rollout(policy, prompts, self.tasks.begin, self.tasks.judge)
 
     def train(

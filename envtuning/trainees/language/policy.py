@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +39,10 @@ class ReplyPolicy:
         temperature: float = 0.0,
         batch: int = 256,
         template: Mapping[str, Any] | None = None,
+        sampling: Any = None,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
+        self.sampling = sampling  # transformers' GenerationConfig for what training draws; None: as replies are
         self.template = dict(template or {})  # switches of the chat template
         self.max_tokens, self.temperature, self.batch = max_tokens, temperature, batch
 
@@ -99,34 +102,37 @@ class ReplyPolicy:
         written: list[list[int]] = []
         with modes_kept(self.model):
             for begin in range(0, len(prompts), self.batch):
-                written += self._continue(prompts[begin : begin + self.batch])
+                written += self._continue(prompts[begin : begin + self.batch], settings=self.sampling)
         return written
 
-    def _continue(self, prompts: Sequence[list[int]], *, greedy: bool = False) -> list[list[int]]:
+    def _continue(self, prompts: Sequence[list[int]], *, greedy: bool = False, settings: Any = None) -> list[list[int]]:
         """One call of generation; each row up to and with the token that ends it."""
         import torch
-        from transformers import GenerationConfig
 
-        temperature = 0.0 if greedy else self.temperature
+        settings = settings or self._settings(0.0 if greedy else self.temperature)
         longest = max(map(len, prompts))
         pad, ends = self.tokenizer.pad_token_id, self.eos
         device = self.model.device
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in prompts], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=device)
-        rows = self.model.generate(
-            input_ids=ids,
-            attention_mask=mask,
-            generation_config=GenerationConfig(
-                max_new_tokens=self.max_tokens,
-                do_sample=temperature > 0,
-                temperature=temperature or None,
-                top_k=0 if temperature > 0 else None,
-                eos_token_id=ends,
-                pad_token_id=pad,
-            ),
-        )[:, longest:].tolist()
+        with _own_habits_aside(self.model):
+            rows = self.model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+        rows = rows[:, longest:].tolist()
         end_of = [next((at + 1 for at, token in enumerate(row) if token in ends), len(row)) for row in rows]
         return [row[:end] for row, end in zip(rows, end_of, strict=True)]
+
+    def _settings(self, temperature: float) -> Any:
+        """How a reply is drawn: greedily, or from the whole distribution at this temperature."""
+        from transformers import GenerationConfig
+
+        return GenerationConfig(
+            max_new_tokens=self.max_tokens,
+            do_sample=temperature > 0,
+            temperature=temperature or None,
+            top_k=0 if temperature > 0 else None,
+            eos_token_id=self.eos,
+            pad_token_id=self.tokenizer.pad_token_id,
+        )
 
     @property
     def eos(self) -> list[int]:
@@ -134,3 +140,19 @@ class ReplyPolicy:
         named = getattr(self.model.generation_config, "eos_token_id", None)
         ids = [self.tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]
         return list(dict.fromkeys(index for index in ids if index is not None))
+
+
+@contextmanager
+def _own_habits_aside(model: Any) -> Iterator[None]:
+    """Generation as its caller says, and no more: transformers would fill what that leaves open from the model's own
+    ``generation_config``, such as the top_p or the repetition_penalty of a model from the hub.
+    """
+    from transformers import GenerationConfig
+
+    owner = model.get_base_model() if hasattr(model, "peft_config") else model
+    habits = owner.generation_config
+    owner.generation_config = GenerationConfig()
+    try:
+        yield
+    finally:
+        owner.generation_config = habits
