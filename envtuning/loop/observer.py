@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,21 +62,33 @@ class UnknownObserver(ValueError):
 
 
 class Observers(Observer):
-    """Several as one."""
+    """Several as one, none of which can stop the others or the run: what one raises is a warning, once for each."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = list(observers)
+        self.raised: list[Observer] = []
 
     def __getattribute__(self, name: str) -> Any:
         if name not in _HEARD:
             return super().__getattribute__(name)
-        each = [getattr(observer, name) for observer in self.observers]
 
         def tell(*arguments: Any) -> None:
-            for hear in each:
-                hear(*arguments)
+            for observer in self.observers:
+                try:
+                    getattr(observer, name)(*arguments)
+                except Exception as error:
+                    self._warn(observer, f"{name} raised {type(error).__name__}: {error}")
 
         return tell
+
+    def _warn(self, observer: Observer, said: str) -> None:
+        if not any(observer is one for one in self.raised):
+            self.raised.append(observer)
+            warnings.warn(
+                f"observer {type(observer).__name__}: {said}; the run goes on, and nothing more is said of this observer",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
 
 _HEARD = frozenset(name for name in vars(Observer) if not name.startswith("_"))
@@ -86,9 +99,13 @@ def observer_at(place: str) -> Observer:
     if ":" not in place:
         raise UnknownObserver(f"observer {place!r}: name it as 'package.module:factory'")
     try:
-        made = object_at(place)()
-    except (ImportError, TypeError) as error:
+        factory = object_at(place)
+    except ImportError as error:
         raise UnknownObserver(f"observer {place!r} cannot be made: {error}") from error
+    try:
+        made = factory()
+    except Exception as error:
+        raise UnknownObserver(f"observer {place!r} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Observer):
         raise UnknownObserver(
             f"observer {place!r} made a {type(made).__name__}: derive it from envtuning.loop.observer.Observer"

@@ -15,7 +15,7 @@ from envtuning.loop import contract
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
 from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
 from envtuning.loop.fading import raise_unless_fades
-from envtuning.loop.observer import Observer
+from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic, checked
@@ -91,7 +91,7 @@ def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: in
     with atomic.locked(run.path):
         raise_unless_whole(run)
         raise_unless_askable(run.spec)
-        observer = observer or Observer()
+        observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
         if not checked.is_checked(run.path):
             unchecked = (
@@ -105,8 +105,10 @@ def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: in
                     return
                 loop.do(task)
         finally:
-            observer.run_left()
-            loop.close()
+            try:
+                loop.close()
+            finally:
+                observer.run_left()
 
 
 class _Loop:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from envtuning import loop
 from envtuning.loop.observer import Observer, Observers, UnknownObserver, observer_at
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from tests.envtuning.counting_runs import spec_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,9 +56,58 @@ def test_several_hear_the_same_and_change_nothing(spec, tmp_path):
     assert [stage.report.results for stage in run.stages] == [stage.report.results for stage in alone.stages]
 
 
+class Offline(Observer):
+    """Whatever it hears, it raises."""
+
+    def __getattribute__(self, name):
+        if name in vars(Observer):
+            raise ConnectionError("wandb.ai is not reachable")
+        return object.__getattribute__(self, name)
+
+
+def offline() -> Observer:
+    raise ConnectionError("no network")
+
+
+def test_what_an_observer_raises_is_told_once_and_changes_nothing(tmp_path):
+    spec = spec_of({}, {}, validate_every=500)
+    diary = Diary()
+    with pytest.warns(RuntimeWarning) as told:
+        run = loop.start(spec, tmp_path / "run", Observers([Offline(), diary]))
+    (said,) = (str(one.message) for one in told)
+    assert said.startswith(
+        "observer Offline: run_began raised ConnectionError: wandb.ai is not reachable; the run goes on"
+    )
+    with pytest.warns(RuntimeWarning, match="observer Offline"):
+        alone = loop.start(spec, tmp_path / "alone", Offline())
+    quiet = loop.start(spec, tmp_path / "quiet")
+    assert run.incidents() == alone.incidents() == quiet.incidents() == []
+    assert run.test == alone.test == quiet.test
+    heard = Diary()
+    loop.start(spec, tmp_path / "heard", heard)
+    assert diary.heard == heard.heard
+
+
+@pytest.mark.parametrize("fault", [ConnectionError, KeyboardInterrupt])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_trainee_is_closed_whatever_an_observer_does_at_the_end(with_trainee, tmp_path, fault):
+    closed = []
+
+    class Leaves(Observer):
+        def run_left(self) -> None:
+            assert closed == [1]
+            raise fault("upload failed")
+
+    with_trainee(close=lambda self: closed.append(1))
+    with pytest.raises(KeyboardInterrupt) if fault is KeyboardInterrupt else nullcontext():
+        loop.start(spec_of({}), tmp_path / "run", Leaves())
+    assert closed == [1]
+
+
 @pytest.mark.parametrize(
     ("place", "says"),
     [
+        (f"{__name__}:offline", "cannot be made: ConnectionError: no network"),
         ("wandb", "name it as 'package.module:factory'"),
         ("no.such:Thing", "cannot be made: 'no.such' cannot be imported"),
         ("envtuning.loop.observer:Nobody", "cannot be made"),
