@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_shared_memory
 
 from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augment, turn_event
 from mapf_frozenlake.config import LakeConfig
@@ -32,14 +34,20 @@ from mapf_frozenlake.world.rewards import team_means
 
 Mode = Literal["plan", "turns"]
 MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read all the same
-CHARACTERS = " \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:,.[](){}\"'-_"
+CHARACTERS = "\n" + "".join(map(chr, range(ord(" "), ord("~") + 1)))  # all that the lake's own words are made of
 
 
 class AnyText(spaces.Text):
-    """Every string up to ``max_length``; what it samples is made of a few usual characters."""
+    """Every string up to ``max_length``; what it samples is made of ``CHARACTERS``."""
 
     def contains(self, x: Any) -> bool:
         return isinstance(x, str) and len(x) <= self.max_length
+
+
+@create_shared_memory.register
+def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
+    """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
+    raise CustomSpaceError("words do not go through shared memory: give shared_memory=False")
 
 
 class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
@@ -50,7 +58,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     reward 0, and all agents wait. With the config's ``feedback`` the next observation explains what went wrong, in the words
     of ``augmenter``; without it, it only describes the state. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
     the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
-    is False, too, once a reply could not be read.
+    is False, too, once a reply could not be read. ``AsyncVectorEnv`` needs ``shared_memory=False`` for words.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
@@ -78,6 +86,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
         self.action_space = AnyText(MAX_ACTION, min_length=0, charset=CHARACTERS)
         self.instance: Instance | None = None  # of the running episode
+        self._rules = options.config  # likewise
         self._over = True
         self._unread = 0  # replies of this episode that could not be read
 
@@ -91,6 +100,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             self.set_config(config)
         self.batch.reset(instances=instance)
         self.instance = self.batch.instance(0)
+        self._rules = self.batch.get_config()
         self._over, self._unread = False, 0
         if self.mode == "plan":
             return plan_prompt(self.instance, self.style), {}
@@ -126,7 +136,6 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     def _judge_plan(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
         plan = parse_plan(reply, instance.num_agents)
         verdict = judge(instance, plan)
-        config = self.batch.get_config()
         self._over = True
         read = not isinstance(plan, ParseError)
         info = {
@@ -141,7 +150,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         result = "The plan is valid." if verdict.valid else "The plan is not valid."
         hint = self._hint(PlanEvent(reply, result, not verdict.valid, instance, plan, verdict))
         # The hint says all that the bare result does, and stands in its place.
-        return hint or result, plan_reward(config.reward, instance, plan, verdict), True, False, info
+        return hint or result, plan_reward(self._rules.reward, instance, plan, verdict), True, False, info
 
     def _take_turn(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:
         read = parse_moves(reply, instance.num_agents)
@@ -170,7 +179,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         return observation, 0.0 if unread else float(team[0]), terminated, truncated, info
 
     def _hint(self, event: LakeEvent) -> str | None:
-        return self.augmenter(event) if self.batch.get_config().feedback else None
+        return self.augmenter(event) if self._rules.feedback else None
 
 
 def _refuse_slippery(config: LakeConfig) -> None:

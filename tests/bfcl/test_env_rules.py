@@ -55,6 +55,11 @@ def test_any_text_up_to_the_bound_is_in_the_spaces_and_samples_are_of_usual_char
         assert space.character_set == frozenset(CHARACTERS)
 
 
+def test_shared_memory_is_refused_because_gymnasium_would_read_no_words_there(env):
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        gym.vector.AsyncVectorEnv([lambda: env])
+
+
 def test_a_step_wants_a_running_conversation_and_a_text(env):
     with pytest.raises(RuntimeError, match="call reset first"):
         env.step(DONE)

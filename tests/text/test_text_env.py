@@ -168,6 +168,74 @@ def test_configs_can_be_swapped():
         env.set_config(mfl.LakeConfig.single(6, 2))
 
 
+@pytest.mark.parametrize("mode", ["plan", "turns"])
+def test_the_running_episode_keeps_its_rules(mode):
+    """A config that is set in its midst changes neither what it pays nor what it says."""
+    bump = "Agent 0: UP\nAgent 1: LEFT"
+    old = mfl.LakeConfig.single(2, 2, reward="sparse", feedback=False)
+    new = mfl.LakeConfig.single(2, 2, reward="progress", feedback=True)
+
+    def first_step(*configs):
+        env = gym.make(ID, mode=mode, config=configs[0]).unwrapped
+        env.reset(options={"instance": SQUARE}, seed=0)
+        for config in configs[1:]:
+            env.set_config(config)
+        said, reward, *_ = env.step(bump)
+        env.reset(options={"instance": SQUARE})
+        return (said, reward), env.step(bump)[:2]
+
+    as_before, afterwards = first_step(old, new)
+    assert as_before == first_step(old)[0] != first_step(new)[0]
+    assert afterwards == first_step(new)[0]
+
+
+@pytest.mark.parametrize("mode", ["plan", "turns"])
+@pytest.mark.parametrize("style", ["paper", "coordinates", "short"])
+def test_all_that_it_says_of_its_own_is_made_of_its_spaces_characters(mode, style):
+    replies = [
+        "no answer",
+        "",
+        "LEFT " * 30,
+        "Agent 0: UP UP UP DOWN LEFT",
+        "Agent 0: (0, 0)",
+        "Agent 7: LEFT",
+        '{"0": ["LEFT"], "1": [}',
+        "[[",
+    ]
+    said = []
+    for config in (
+        {"size": 2},
+        {"size": 5, "num_agents": 4, "hole_ratio": 0.2},
+        {"collisions": "end", "num_agents": 3},
+    ):
+        env = gym.make(ID, mode=mode, style=style, **config).unwrapped
+        env.reset(seed=0)
+        rng = np.random.default_rng(0)
+        plans = [lines(rng.integers(0, 5, env.instance.num_agents)) for _ in range(20)]
+        for reply in replies + plans:
+            if env._over:
+                said.append(env.reset()[0])
+            said.append(env.step(reply)[0])
+    assert set("".join(said)) <= env.observation_space.character_set
+
+
+def test_shared_memory_is_refused_because_gymnasium_would_read_no_words_there():
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        gym.vector.AsyncVectorEnv([lambda: gym.make(ID)])
+
+
+@pytest.mark.slow
+def test_in_other_processes_it_says_the_same():
+    make = lambda: gym.make(ID, mode="turns")  # noqa: E731
+    ours, theirs = gym.vector.SyncVectorEnv([make] * 2), gym.vector.AsyncVectorEnv([make] * 2, shared_memory=False)
+    try:
+        assert ours.reset(seed=0)[0] == theirs.reset(seed=0)[0]
+        replies = ("Agent 0: UP\nAgent 1: UP", "; no")
+        assert ours.step(replies)[0] == theirs.step(replies)[0]
+    finally:
+        theirs.close(terminate=True)
+
+
 def test_render():
     env = gym.make(ID, render_mode="ansi")
     env.reset(seed=0)

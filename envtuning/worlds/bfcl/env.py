@@ -8,6 +8,8 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium import spaces
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_shared_memory
 
 from envtuning.worlds.bfcl.calls import MAX_CHARACTERS
 from envtuning.worlds.bfcl.episode import Conversation, Unlisted
@@ -27,6 +29,12 @@ class AnyText(spaces.Text):
 
     def contains(self, x: Any) -> bool:
         return isinstance(x, str) and len(x) <= self.max_length
+
+
+@create_shared_memory.register
+def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
+    """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
+    raise CustomSpaceError("words do not go through shared memory: give shared_memory=False")
 
 
 class BFCLMultiTurnEnv(gym.Env[str, str]):
