@@ -30,9 +30,12 @@ def compare(
         str | None, typer.Option(help="The same as an option; one of the two. Default: engineer.")
     ] = None,
     stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of all runs; interrupted comparisons go on there.")] = Path(
-        "runs/compare"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of all runs; interrupted comparisons go on there. Default: runs/compare/ and the preset's name."
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
     settings: Settings = None,
     trust: Trusted = None,
@@ -43,21 +46,22 @@ def compare(
             raise SpecError(f"compare {file} --preset {preset}: name one of them")
         what = file or preset or "engineer"
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
+        folder = out or Path("runs/compare") / spec.name
         said = console.print
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         result = comparing.compare(
             spec,
             names,
             parse_seeds(seeds),
-            out,
+            folder,
             ConsoleObserver(console) if jobs == 1 else None,
             jobs,
             began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
             ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
         )
         console.print(comparing.table(result))
-        console.print(f"figures: {comparing.write(result, out)}")
-        console.print(f"`envtuning report {out}` puts all runs on one page")
+        console.print(f"figures: {comparing.write(result, folder)}")
+        console.print(f"`envtuning report {folder}` puts all runs on one page")
 
 
 @app.command()

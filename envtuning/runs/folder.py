@@ -196,8 +196,7 @@ class RunFolder:
             raise RunError(f"{path} is a file: choose another --out")
         if (path / "run.json").exists():
             existing = cls(path)
-            if existing.spec != spec:
-                raise RunError(f"{path} already holds another run: choose another --out, or remove that folder")
+            existing.raise_unless_of(spec)
             return existing
         if path.exists() and any(
             not entry.name.startswith(".") for entry in path.iterdir() if entry.name != checked.NAME
@@ -223,6 +222,14 @@ class RunFolder:
     @property
     def spec(self) -> RunSpec:
         return self.record.spec
+
+    def raise_unless_of(self, spec: RunSpec) -> None:
+        """Raise ``RunError`` where this is a run of another spec; one that is only described in other words is the same."""
+        if self.spec != spec.model_copy(update={"description": self.spec.description}):
+            raise self.holds_another()
+
+    def holds_another(self) -> RunError:
+        return RunError(f"{self.path} already holds another run: choose another --out, or remove that folder")
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"

@@ -13,7 +13,7 @@ from envtuning.runs import atomic
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
-from envtuning.studies.study import Arms, folder_name
+from envtuning.studies.study import Arms, Job, begun
 from envtuning.trainees import make_trainee
 from envtuning.worlds.episodes import pooled
 
@@ -70,13 +70,13 @@ def ignition(run: RunFolder, objective: str) -> int | None:
 
 
 def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int], RunFolder]:
-    """The runs of a study whose test is open, by arm and seed."""
+    """The runs of a study whose test is open, by arm and seed. Raises ``RunError`` where a folder holds a run of another spec."""
     found = {}
-    for arm in arms:
+    for arm, spec in arms.items():
         for seed in seeds:
-            folder = out / folder_name(arm) / f"seed{seed}"
-            if (folder / "test.json").exists():
-                found[arm, seed] = RunFolder(folder)
+            run = begun(Job(arm, spec.model_copy(update={"seed": seed}), out))
+            if run is not None and run.test_file.exists():
+                found[arm, seed] = run
     return found
 
 

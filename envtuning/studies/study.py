@@ -153,15 +153,30 @@ def beginning(spec: RunSpec) -> str:
 
 
 def is_done(job: Job) -> bool:
-    if not (job.folder / "run.json").exists():
+    run = begun(job)
+    if run is None:
         return False
-    run = RunFolder(job.folder)
     return run.stage(0).is_done if job.is_first_stage else next_task(run) is None
+
+
+def begun(job: Job) -> RunFolder | None:
+    """The job's run as it is on the disk, None where there is none; raises ``RunError`` where its folder holds another run.
+
+    A shared first stage lies in the run of whichever arm began it: what counts is that it is the same work.
+    """
+    if not (job.folder / "run.json").exists():
+        return None
+    run = RunFolder(job.folder)
+    if not job.is_first_stage:
+        run.raise_unless_of(job.spec)
+    elif (beginning(run.spec), run.spec.seed) != (beginning(job.spec), job.spec.seed):
+        raise run.holds_another()
+    return run
 
 
 def do(job: Job, observer: Observer | None = None) -> None:
     """Bring one job to its end, in this process."""
-    run = RunFolder.create(job.folder, job.spec)
+    run = begun(job) or RunFolder.create(job.folder, job.spec)
     if job.is_first_stage:
         loop.continue_run(run, observer, stages=1)
         return

@@ -147,11 +147,12 @@ def test_what_a_run_is_asked_for_is_what_is_run(made):
 
 
 @pytest.mark.parametrize(
-    ("words", "jobs", "preset"),
-    [([], 1, "engineer"), (["scripted"], 1, "scripted"), (["--preset", "scripted"], 2, "scripted")],
+    ("words", "jobs", "preset", "given"),
+    [([], 1, "engineer", True), (["scripted"], 1, "scripted", False), (["--preset", "scripted"], 2, "scripted", True)],
 )
-def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset):
+def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     asked: list[Any] = []
+    place = tmp_path if given else Path("runs/compare") / preset
 
     def compare(*given: Any, began: Any, ended: Any) -> str:
         asked.append(given)
@@ -166,8 +167,7 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset):
         *words,
         "--engineers",
         "fixed, rules,",
-        "--out",
-        tmp_path,
+        *(["--out", tmp_path] if given else []),
         "--jobs",
         jobs,
         "--stages",
@@ -178,11 +178,11 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset):
     assert code == 0
     ((spec, names, seeds, out, observer, at_a_time),) = asked
     assert spec == load_spec(preset, changes={"retries": 0}).with_rounds(2)
-    assert (names, seeds, out, at_a_time) == (["fixed", "rules"], [0, 1, 2], tmp_path, jobs)
+    assert (names, seeds, out, at_a_time) == (["fixed", "rules"], [0, 1, 2], place, jobs)
     assert (observer is None) == (jobs > 1)  # several at a time cannot be shown
     started = ["started FOLDER"] if jobs > 1 else []
-    ended = ["finished FOLDER (1 of 6)", "the result", f"figures: {tmp_path / 'figures.json'}"]
-    assert output.splitlines() == [*started, *ended, f"`envtuning report {tmp_path}` puts all runs on one page"]
+    ended = ["finished FOLDER (1 of 6)", "the result", f"figures: {place / 'figures.json'}"]
+    assert output.splitlines() == [*started, *ended, f"`envtuning report {place}` puts all runs on one page"]
 
 
 def test_a_comparison_is_of_a_file_or_of_a_preset():

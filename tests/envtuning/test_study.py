@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -20,14 +22,16 @@ from engineers.registry import COMMON_OPTIONS
 from envtuning.cli import app
 from envtuning.loop.run import raise_unless_runnable
 from envtuning.loop.validation import draw_test, draw_validation
+from envtuning.runs.checked import RunError
 from envtuning.runs.folder import RunFolder, next_task
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.studies import beyond
 from envtuning.studies.intervals import Interval
-from envtuning.studies.outcomes import played_on
+from envtuning.studies.outcomes import finished, played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
 from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
 from envtuning.studies.summary import Paired, as_json, difference, markdown, notes, said, summarise
+from tests.envtuning.counting_runs import spec_of
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +181,34 @@ def test_a_shared_first_stage_is_done_when_that_stage_is_and_a_run_when_all_of_i
     assert next_task(RunFolder(first.folder)) is not None, "as a run it has just begun"
     do(run)
     assert is_done(run)
+
+
+def test_a_finished_run_of_another_spec_is_not_taken_as_this_studys(tmp_path):
+    spec = spec_of({}, {})
+    execute({"fixed": spec}, [0], tmp_path)
+    reworded, changed = (
+        spec.model_copy(update={"description": "in other words"}),
+        spec.model_copy(update={"retries": 1}),
+    )
+    assert list(finished({"fixed": reworded}, [0, 1], tmp_path)) == [("fixed", 0)]
+    assert is_done(next(plan({"fixed": reworded}, [0], tmp_path)))
+    for use in (execute, finished):
+        with pytest.raises(RunError, match="fixed/seed0 already holds another run: choose another --out"):
+            use({"fixed": changed}, [0], tmp_path)
+
+
+def test_a_shared_first_stage_is_anybodys_who_begins_with_the_same_work(tmp_path):
+    """The run that holds it is of the arm that began it; another arm may be the first one next time."""
+    spec = spec_of({}, {})
+    slow = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"timeout": 7.0})})
+    first = next(plan({"fixed": spec, "slow": slow}, [0], tmp_path))
+    RunFolder.create(first.folder, first.spec)  # interrupted before anything was trained
+    execute({"slow": slow, "fixed": spec}, [0], tmp_path)
+    assert is_done(first)
+    shutil.copytree(first.folder, first.folder.with_name("seed1"))
+    for change in ({"retries": 1}, {"seed": 1}):
+        with pytest.raises(RunError, match="already holds another run"):
+            is_done(replace(first, spec=spec.model_copy(update=change)))
 
 
 def test_nobody_starts_before_the_stage_that_it_begins_with_and_nobody_waits_for_it_idly(arms, tmp_path):
