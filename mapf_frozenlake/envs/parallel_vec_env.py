@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.controller import CONTROLLER
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS
@@ -21,7 +22,8 @@ from mapf_frozenlake.world.layout import space_of
 def parallel_vec_env(
     num_lakes: int | None = None, *, num_envs: int | None = None, **kwargs: Any
 ) -> MAPFFrozenLakeAgentsVectorEnv:
-    """The agents of ``num_lakes`` lakes as one Gymnasium vector env; arguments are those of ``gym.make_vec``.
+    """The agents of ``num_lakes`` lakes as one Gymnasium vector env; arguments are those of ``gym.make_vec``,
+    except ``flat`` and ``discrete``.
 
     ``num_envs`` is ``make_vec``'s name for the number of lakes; what comes back has a row for every agent of each.
     """
@@ -43,6 +45,12 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     metadata = MAPFFrozenLakeVectorEnv.metadata
 
     def __init__(self, num_lakes: int = 1, *, copy: bool = True, **kwargs: Any) -> None:
+        for name in CONTROLLER:
+            if kwargs.get(name):
+                raise LakeError(
+                    f"{name}=True is for one controller of all agents (gym.make, gym.make_vec, sb3_vec_env without "
+                    f"per_agent): leave it out here, where every agent is a row of its own with Discrete({NUM_ACTIONS})"
+                )
         self._lakes = MAPFFrozenLakeVectorEnv(num_lakes, copy=copy, **kwargs)
         self.batch = self._lakes.batch
         self.metadata, self.render_mode = dict(self._lakes.metadata), self._lakes.render_mode

@@ -13,8 +13,10 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.parallel_vec_env import MAPFFrozenLakeAgentsVectorEnv
 from mapf_frozenlake.envs.vector_env import MAPFFrozenLakeVectorEnv
+from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.world.given import raise_unless_one_of
 
 SUCCESS_KEYS = ("success", "valid", "optimal")
@@ -53,14 +55,31 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         self._actions: NDArray | None = None
 
     def reset(self) -> NDArray:
-        """Begin an episode in every lake; the seeds given by ``seed``, if any, count once."""
+        """Begin an episode in every lake. Seeds given by ``seed`` and options by ``set_options``, if any, count once.
+
+        Options: ``instance``, the same or another for each lake, and ``config``, which the lakes share.
+        """
         seeds = self._seeds[:: self.rows_per_lake]
-        observation, _ = self.lakes.reset(seed=None if all(seed is None for seed in seeds) else seeds)
+        given = None if all(seed is None for seed in seeds) else seeds
+        observation, _ = self.lakes.reset(seed=given, options=self._options_of_lakes())
         self._reset_seeds()
         self._reset_options()
         self._returns[:], self._lengths[:] = 0.0, 0
         self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         return observation
+
+    def _options_of_lakes(self) -> dict[str, Any]:
+        """One reset's options of all lakes, from those that SB3 keeps for each row."""
+        by_lake = self._options[:: self.rows_per_lake]
+        if any(options != by_lake[row // self.rows_per_lake] for row, options in enumerate(self._options)):
+            raise LakeError("options that differ between the rows of a lake: give all rows of a lake the same")
+        instances, configs = zip(*(understand_reset(options) for options in by_lake))
+        if any(config != configs[0] for config in configs):
+            raise LakeError("options with different configs: the lakes share one, give it to all of them")
+        given = [instance for instance in instances if instance is not None]
+        if len(given) not in (0, len(instances)):
+            raise LakeError(f"options with an instance for {len(given)} of {len(instances)} lakes: give each lake one")
+        return {"instance": given or None, "config": configs[0]}
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Lake i gets seed + i at the next reset; returns every row's."""

@@ -85,6 +85,13 @@ def solved(env: gym.Env) -> dict:
     return info
 
 
+@pytest.mark.parametrize("option", ["flat", "discrete"])
+def test_where_every_agent_is_a_row_there_is_nothing_to_join(option) -> None:
+    mfl.parallel_vec_env(2, num_agents=1, **{option: False})
+    with pytest.raises(LakeError, match=f"^{option}=True is for one controller of all agents"):
+        mfl.parallel_vec_env(2, num_agents=1, **{option: True})
+
+
 def test_success_has_the_name_that_stable_baselines_looks_for() -> None:
     env = gym.make(ID, size=4, num_agents=2)
     env.reset(seed=1)

@@ -46,6 +46,50 @@ def test_it_plays_what_a_dummy_vec_env_plays() -> None:
     assert ended > 20
 
 
+BOARDS = list(mfl.generate(mfl.LakeConfig.single(3, 2), n=3, seed=5))
+OTHER = mfl.LakeConfig.single(3, 2, hole_ratio=0.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"instance": BOARDS[0]},
+        {"config": OTHER},
+        {"config": OTHER, "instance": BOARDS[1]},
+        [{"instance": board} for board in BOARDS],
+    ],
+)
+def test_options_count_for_the_next_reset_as_in_a_dummy_vec_env(options) -> None:
+    ours = mfl.sb3_vec_env(3, **KWARGS)
+    theirs = DummyVecEnv([lambda: gym.make(ID, **KWARGS) for _ in range(3)])
+    agents = mfl.sb3_vec_env(3, per_agent=True, **KWARGS)
+    for envs in (ours, theirs, agents):
+        envs.seed(3)
+        envs.set_options(
+            [one for one in options for _ in range(envs.num_envs // 3)] if type(options) is list else options
+        )
+    for _ in range(2):  # the second without options
+        seen = ours.reset()
+        np.testing.assert_array_equal(seen, theirs.reset())
+        np.testing.assert_array_equal(seen.reshape(6, -1), agents.reset())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"instances": BOARDS}, "unknown reset option 'instances'"),
+        ([{"config": OTHER}] * 2 + [{}] * 2, "the lakes share one"),
+        ([{"instance": BOARDS[0]}] * 2 + [{}] * 2, "an instance for 1 of 2 lakes"),
+        ([{"instance": BOARDS[0]}, {}] * 2, "between the rows of a lake"),
+    ],
+)
+def test_options_that_the_lakes_cannot_follow_are_refused(options, said) -> None:
+    envs = mfl.sb3_vec_env(2, per_agent=True, **KWARGS)
+    envs.set_options(options)
+    with pytest.raises(mfl.LakeError, match=said):
+        envs.reset()
+
+
 def test_per_agent_rows_act_by_one_number_and_are_masked_by_env_method() -> None:
     envs = mfl.sb3_vec_env(3, per_agent=True, size=4, num_agents=2)
     assert envs.num_envs == 6
