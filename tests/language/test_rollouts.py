@@ -67,6 +67,25 @@ def test_the_tokens_are_those_of_the_conversation_and_the_mask_says_whose(feedba
     assert played["failure"] == ["parse_error", "parse_error"]
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_what_sampling_raises_ends_the_rollout_and_nobody_is_asked_again(at):
+    class OutOfMemory(Scripted):
+        asked = 0
+
+        def sample(self, prompts):
+            self.asked += 1
+            if self.asked >= at:
+                raise MemoryError("no room for 2 conversations")
+            return super().sample(prompts)
+
+    tasks = LakeTurns("short", [])
+    prompts = [row["prompt"] for row in tasks.rows(CONFIG, 2, seed=0)]
+    policy = OutOfMemory(small_tokenizer(), ["Agent 0: WAIT\nAgent 1: WAIT"])
+    with pytest.raises(MemoryError, match="no room for 2 conversations"):
+        rollout(policy, prompts, tasks.begin, tasks.judge)
+    assert policy.asked == at
+
+
 class Letters:
     """A tokenizer of letters without a chat template, which begins every text with a mark unless it is told not to."""
 

@@ -33,9 +33,21 @@ class Recorder:
     def __init__(self, policy: ReplyPolicy) -> None:
         self.policy = policy
         self.tapes: dict[int, Tape] = {}
+        self.error: Exception | None = (
+            None  # what sampling raised; the player would ask again, and go on without an answer
+        )
         self.between = turn_markup(policy.tokenizer, **policy.template)
 
     def reply(self, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
+        if self.error is not None:
+            raise self.error
+        try:
+            return self._reply(conversations)
+        except Exception as error:
+            self.error = error
+            raise
+
+    def _reply(self, conversations: Sequence[Messages]) -> list[Reply]:
         for messages in conversations:
             self._hear(messages)
         tapes = [self.tapes[id(messages)] for messages in conversations]
@@ -84,6 +96,8 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
     envs, seeds, options = zip(*(begin(case) for case in cases), strict=True)
     recorder = Recorder(policy)
     talks = converse(envs, recorder, seeds=seeds, options=options)
+    if recorder.error is not None:
+        raise recorder.error  # nothing is learnt from conversations that the model was cut out of
     tapes = [recorder.tapes[id(talk.messages)] for talk in talks]
     judged = [judge(case, talk) for case, talk in zip(cases, talks, strict=True)]
     return {
