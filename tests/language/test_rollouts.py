@@ -124,9 +124,30 @@ def test_training_reads_a_conversation_up_to_the_models_last_token(mine, last):
 
 
 def test_the_markup_between_turns_is_the_templates():
-    assert turn_markup(small_tokenizer()) == ("<|user|>", "<|assistant|>")
+    assert turn_markup(small_tokenizer()) == ("<|end|><|user|>", "<|assistant|>")
     plain = SimpleNamespace(chat_template=None)
     assert turn_markup(plain) == ("\n\n", "\n\n")
+
+
+@pytest.mark.parametrize("eos", ["<|end|>", "<|system|>"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_every_answer_ends_once_as_the_template_ends_it_whatever_the_tokenizers_end_is(eos, cut):
+    tokenizer = small_tokenizer()
+    tokenizer.eos_token, end = eos, tokenizer.convert_tokens_to_ids("<|end|>")
+    policy = Scripted(tokenizer, [])
+    policy.eos = [tokenizer.eos_token_id, end]
+    policy.sample = lambda prompts: [
+        tokenizer("UP", add_special_tokens=False).input_ids + [end] * (not cut) for _ in prompts
+    ]
+    recorder, talk = Recorder(policy), [{"role": "user", "content": "Lake"}]
+    recorder.reply([talk], seed=0)
+    talk += [{"role": "assistant", "content": "UP"}, {"role": "user", "content": "Step"}]
+    recorder.reply([talk], seed=0)
+    tape = recorder.tapes[id(talk)]
+    assert tokenizer.decode(tape.prompt + tape.written[: -2 if not cut else -1]) == tokenizer.apply_chat_template(
+        talk, tokenize=False, add_generation_prompt=True
+    )
+    assert tape.mine[: 3 - cut] == [1] * (2 - cut) + [0]
 
 
 class PaidByLength(LakeTurns):

@@ -66,14 +66,17 @@ class Recorder:
         if tape is None:
             self.tapes[id(messages)] = Tape(self.policy.prompt(messages))
             return
-        before, after = self.between
+        behind, after = self.between
+        last = tape.written[-1:]
+        ended = self.policy.tokenizer.decode(last) if last and last[0] in self.policy.eos else ""
+        before = behind.removeprefix(ended)  # a reply that was cut gets the end that it lacks
         said = self.policy.tokenizer(before + messages[-1]["content"] + after, add_special_tokens=False).input_ids
         tape.written += said
         tape.mine += [0] * len(said)
 
 
 def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
-    """What the chat template writes between a finished answer and the user's words, and behind these."""
+    """What the chat template writes between an answer and the user's words, the answer's end first, and behind these."""
     if tokenizer.chat_template is None:
         return "\n\n", "\n\n"
     talk = [
@@ -84,7 +87,7 @@ def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
     text = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True, **template)
     behind = text.rpartition("answer")[2]
     before, _, after = behind.partition("second")
-    return before.removeprefix(tokenizer.eos_token), after
+    return before, after
 
 
 def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judge: Judge) -> dict[str, list[Any]]:
