@@ -25,6 +25,7 @@ class Reply:
 
     text: str
     tokens: int = 0  # of prompt and reply together
+    prompt: int = 0  # of these, those of the prompt, where the policy tells them apart
     truncated: bool = False  # whether it was cut off at the limit of its length
     error: str | None = None  # what the policy raised instead
 
@@ -56,7 +57,10 @@ class Conversation:
 
     @property
     def tokens(self) -> int:
-        return sum(reply.tokens for reply in self.replies)
+        """Of the first prompt and of all that the policy wrote; later prompts are these again and what the environment said."""
+        return sum(reply.tokens - reply.prompt for reply in self.replies) + sum(
+            each.prompt for each in self.replies[:1]
+        )
 
     @property
     def truncated_reply(self) -> bool:

@@ -10,9 +10,12 @@ import pytest
 import mapf_frozenlake as mfl
 from envtuning.trainees.language import rollouts
 from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.rollouts import Recorder, rollout, turn_markup
 from envtuning.trainees.language.tasks import EnvTurns, LakeTurns
 from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
+from envtuning.worlds.lakes.play import play_lakes
+from mapf_frozenlake.instance_set import InstanceSet
 from tests.language.conftest import QUICK
 from tests.lazily import Lazy, needed
 
@@ -65,6 +68,26 @@ def test_the_tokens_are_those_of_the_conversation_and_the_mask_says_whose(feedba
         others = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if not mine])
         assert ("No moves could be read" in others) == feedback
     assert played["failure"] == ["parse_error", "parse_error"]
+
+
+def test_a_conversation_costs_in_validation_what_it_costs_in_training():
+    said = ["Agent 0: UP\nAgent 1: UP", "no idea", "Agent 0: WAIT\nAgent 1: WAIT"]
+    tokenizer, tasks = small_tokenizer(), LakeTurns("short", [])
+    prompts = [row["prompt"] for row in tasks.rows(CONFIG, 1, seed=0)]
+    trained = rollout(Scripted(tokenizer, said), prompts, tasks.begin, tasks.judge)
+
+    class Validated(ReplyPolicy):
+        def reply(self, conversations, *, seed=0):
+            prompts = [self.prompt(talk) for talk in conversations]
+            return [self._told(*told) for told in zip(prompts, written.sample(prompts), strict=True)]
+
+    written = Scripted(tokenizer, said)
+    policy = Validated(SimpleNamespace(generation_config=None), tokenizer)
+    boards = InstanceSet.from_instances(tasks.boards)
+    [episode] = play_lakes(policy, boards, CONFIG, seed=0, mode="turns", style="short")
+    # TRL counts a prompt and the tokens of the model's own
+    assert episode.cost["tokens"] == len(trained["prompt_ids"][0]) + sum(trained["env_mask"][0])
+    assert episode.cost["samples"] == 1
 
 
 @pytest.mark.parametrize("at", [1, 2])

@@ -9,7 +9,9 @@ import pytest
 
 import mapf_frozenlake as mfl
 from envtuning.trainees.language.tasks import EnvTurns, LakePlans, LakeTurns, tasks_of
-from envtuning.worlds.text_player import Conversation, Reply
+from envtuning.worlds.lakes.play import play_lakes
+from envtuning.worlds.text_player import Conversation, Reply, converse
+from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text.trl import prompt_row
 from mapf_frozenlake.types import Action
 
@@ -62,32 +64,57 @@ def test_boards_come_back_with_their_seed_and_none_is_held_out(kind):
     assert not {board.key() for board in kept} & {board.key() for board in held_out}
 
 
-def test_a_walk_over_a_lake_is_worth_the_sum_of_its_rewards_and_fails_as_the_judge_says():
+def test_a_walk_over_a_lake_is_worth_its_configs_reward_by_the_judges_verdict_and_fails_as_in_validation():
+    """What each step paid does not matter: a walk with a violation, or with a reply that was not read, is no success."""
     tasks = LakeTurns("short", ())
     tasks.boards = list(mfl.generate(mfl.LakeConfig.single(3, num_agents=2, hole_ratio=0.0), n=1, seed=0))
     plan = mfl.solve(tasks.boards[0]).plan
     steps = [{"actions": list(actions)} for actions in zip_longest(*plan, fillvalue=int(Action.WAIT))]
 
-    def judged(infos, cut=False, **last):
+    def judged(infos, reward="sparse", cut=False, **last):
+        tasks.config = mfl.LakeConfig(reward=reward)
         talk = Conversation(
             rewards=[0.5, 0.25], infos=[*infos[:-1], infos[-1] | last], replies=[Reply("x", truncated=cut)]
         )
         return tasks.judge(0, talk)
 
     still = [{"actions": [int(Action.WAIT)] * 2}] * 2
-    assert judged(steps, valid=True) == (0.75, None)
-    assert judged(still, valid=False) == (0.75, "goal_missed")
-    assert judged(still, parse_error="no moves") == (0.75, "parse_error")
-    assert judged(still, parse_error="no moves", cut=True) == (0.75, "truncated")
-    assert judged(still, cut=True) == (0.75, "goal_missed")  # cut, but its moves could be read
-    assert judged(steps, valid=False) == (0.75, "goal_missed")  # the environment has the last word on its own goals
     off = [{"actions": [int(Action.UP)] * 2}] * 3
-    assert (
-        judged(off)
-        == (0.75, str(mfl.judge(tasks.boards[0], [[int(Action.UP)] * 3] * 2).failure))
-        != (0.75, "goal_missed")
-    )
-    assert tasks.judge(0, Conversation()) == (0, "goal_missed")
+    violation = str(mfl.judge(tasks.boards[0], [[int(Action.UP)] * 3] * 2).failure)
+    assert violation != "goal_missed"
+    assert judged(steps) == judged(steps, cut=True) == judged(steps, "progress") == (1.0, None)
+    assert judged(steps, "shaped")[0] > 1.0
+    assert judged([*off, *steps]) == (0.0, violation)
+    assert judged(steps, parse_error="no moves", success=True) == (0.0, "parse_error")
+    assert judged(steps, "legal", parse_error="no moves", cut=True) == (0.0, "truncated")
+    assert judged(still) == judged(still, cut=True) == (0.0, "goal_missed")
+    assert judged(still, "legal") == (1.0, "goal_missed")
+
+
+def test_training_and_validation_agree_on_every_walk():
+    """The same walks, played in both: paid 1 where valid and 0 elsewhere, with the same kinds of failure."""
+    config = CONFIG.model_copy(update={"reward": "sparse"})
+    tasks = LakeTurns("short", ())
+    tasks.rows(config, 40, seed=2)
+    boards = InstanceSet.from_instances(tasks.boards)
+
+    def reply(conversations, *, seed):
+        """The optimal moves; some boards' second reply cannot be read."""
+        said = []
+        for messages in conversations:
+            board, turn = mfl.from_text(messages[0]["content"]), len(messages) // 2
+            lines = [line[turn] if turn < len(line) else int(Action.WAIT) for line in mfl.solve(board).plan]
+            words = "\n".join(f"Agent {agent}: {Action(move).name}" for agent, move in enumerate(lines))
+            said.append("hm" if turn == 1 and board.holes.sum() % 2 else words)
+        return said
+
+    policy = SimpleNamespace(reply=reply)
+    validated = play_lakes(policy, boards, config, seed=0, mode="turns", style="short")
+    envs, seeds, options = zip(*map(tasks.begin, range(40)), strict=True)
+    talks = converse(envs, policy, seeds=seeds, options=options)
+    trained = [tasks.judge(case, talk) for case, talk in enumerate(talks)]
+    assert trained == [(one.metrics["valid_rate"], one.failure) for one in validated]
+    assert {failure for _, failure in trained} >= {None, "parse_error"}
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ class Turner:
 def test_move_by_move_is_judged_as_the_plan_that_it_comes_to(boards):
     episodes = LakeWorld(mode="turns").play(Turner(), boards, TARGET, seed=0)
     assert all(one.metrics["optimal_rate"] == 1.0 for one in episodes)
-    assert [one.cost["samples"] for one in episodes] == [board.makespan for board in boards]
+    assert [one.cost["env_steps"] for one in episodes] == [board.makespan for board in boards]
+    assert {one.cost["samples"] for one in episodes} == {1}  # as in training, where a conversation is one sample
 
 
 def test_a_reply_that_was_cut_off_is_another_failure_than_one_that_is_nonsense(boards):
@@ -251,7 +252,7 @@ def test_what_a_policy_writes_stays_with_its_episode_the_end_of_it_if_it_is_long
 
     world, boards = LakeWorld(mode=mode), boards[:1]
     episode = world.play(brief, boards, TARGET, seed=0)[0]
-    whole = "\n".join([plan] * episode.cost["samples"])
+    whole = "\n".join([plan] * episode.cost["env_steps"])
     assert episode.trace["reply"] == (whole if len(whole) <= 2_000 else f"…{whole[-1_999:]}")
     assert world.film(boards, episode).reply == episode.trace["reply"]
     reply = world.play(wordy, boards, TARGET, seed=0)[0].trace["reply"]

@@ -45,6 +45,19 @@ def test_all_are_asked_at_once_and_those_that_are_over_no_more():
     assert talks[3].rewards == [1.0] * 5
 
 
+def test_a_conversation_s_tokens_are_its_first_prompt_and_what_was_written():
+    class Telling(Counter):
+        """Reads 10 tokens more at each turn, and writes 2."""
+
+        def reply(self, conversations, *, seed):
+            said = super().reply(conversations, seed=seed)
+            read = [5 * (1 + len(messages)) for messages in conversations]
+            return [Reply(one.text, tokens=at + 2, prompt=at) for one, at in zip(said, read, strict=True)]
+
+    talks = converse([Countdown() for _ in range(2)], Telling(), seeds=[1, 3])
+    assert [talk.tokens for talk in talks] == [10 + 2, 10 + 3 * 2]
+
+
 def test_the_system_message_and_the_options_of_each_reach_it():
     talks = converse(
         [Countdown(), Countdown()], Counter(), seeds=[9, 9], options=[{"from": 1}, {"from": 2}], system="Count."

@@ -61,7 +61,8 @@ class ReplyPolicy:
     def _told(self, prompt: Sequence[int], written: Sequence[int]) -> Reply:
         """What was written, as a reply; one without a token that ends it was cut off."""
         text = self.tokenizer.decode(written, skip_special_tokens=True)
-        return Reply(text, tokens=len(prompt) + len(written), truncated=written[-1] not in self.eos)
+        cut = written[-1] not in self.eos
+        return Reply(text, tokens=len(prompt) + len(written), prompt=len(prompt), truncated=cut)
 
     def prompt(self, conversation: Conversation) -> list[int]:
         """The conversation's tokens, up to where the model answers."""

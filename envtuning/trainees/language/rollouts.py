@@ -55,7 +55,8 @@ class Recorder:
         for tape, ids in zip(tapes, self.policy.sample([tape.prompt + tape.written for tape in tapes]), strict=True):
             cut = ids[-1] not in self.policy.eos
             text = self.policy.tokenizer.decode(ids, skip_special_tokens=True)
-            replies.append(Reply(text, tokens=len(tape.prompt) + len(tape.written) + len(ids), truncated=cut))
+            read = len(tape.prompt) + len(tape.written)
+            replies.append(Reply(text, tokens=read + len(ids), prompt=read, truncated=cut))
             tape.written += ids
             tape.mine += [1] * len(ids)
         return replies

@@ -11,10 +11,12 @@ from typing import Any, Protocol
 
 from envtuning.runs.seeds import derive
 from envtuning.trainees.language.rows import rows_of
+from envtuning.worlds.lakes.play import alone, moves_of
 from envtuning.worlds.text_player import Conversation
 from mapf_frozenlake import LakeConfig, LakeError, judge
 from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
 from mapf_frozenlake.generator.generate import excluded_keys
+from mapf_frozenlake.text.rewards import plan_reward
 from mapf_frozenlake.types import Instance
 
 Rows = list[dict[str, Any]]
@@ -85,20 +87,17 @@ class LakeTurns:
 
     def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
         board = self.boards[case]
-        shape = {"slices": {max(board.height, board.width): {}}, "num_agents": board.num_agents}
-        config = LakeConfig.model_validate(self.config.model_dump() | shape)
+        config = alone(self.config, board)
         return MAPFFrozenLakeTextEnv(mode="turns", style=self.style, config=config), case, {"instance": board}
 
     def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
-        paid = sum(talk.rewards)
-        if talk.infos and talk.infos[-1].get("valid"):
-            return paid, None
-        if any(info.get("parse_error") for info in talk.infos):
-            return paid, "truncated" if talk.truncated_reply else "parse_error"
-        steps = [info["actions"] for info in talk.infos]
+        """As in validation, the moves are judged as the plan that they come to; with an unread reply they are none, and pay 0."""
+        plan = moves_of(talk).outcome
+        if isinstance(plan, str):
+            return 0.0, plan.partition(":")[0]
         board = self.boards[case]
-        verdict = judge(board, [[step[agent] for step in steps] for agent in range(board.num_agents)])
-        return paid, str(verdict.failure or "goal_missed")
+        verdict = judge(board, plan)
+        return plan_reward(self.config.reward, board, plan, verdict), verdict.failure and str(verdict.failure)
 
 
 class EnvTurns:

@@ -111,20 +111,21 @@ def _read(reply: Reply, board: Instance) -> Found:
 
 def _turns(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
     """All boards in step, a move of every agent in each reply; a reply that cannot be read is a turn of waiting."""
-    envs = [MAPFFrozenLakeTextEnv(mode="turns", style=style, config=_alone(config, board)) for board in boards]
+    envs = [MAPFFrozenLakeTextEnv(mode="turns", style=style, config=alone(config, board)) for board in boards]
     begun = [{"instance": board} for board in boards]
     talks = converse(envs, policy, seeds=[seed + case for case in range(len(envs))], options=begun)
-    return [_moves_of(talk) for talk in talks]
+    return [moves_of(talk) for talk in talks]
 
 
-def _alone(config: LakeConfig, board: Instance) -> LakeConfig:
+def alone(config: LakeConfig, board: Instance) -> LakeConfig:
     """The config's rules with room for this board."""
     shape = {"slices": {max(board.height, board.width): {}}, "num_agents": board.num_agents}
     return LakeConfig.model_validate(config.model_dump() | shape)
 
 
-def _moves_of(talk: Conversation) -> Found:
-    cost = {"samples": talk.turns, "tokens": talk.tokens}
+def moves_of(talk: Conversation) -> Found:
+    """What a conversation of turns comes to: the moves of every agent, or how it failed."""
+    cost = {"samples": 1, "tokens": talk.tokens}
     said = "\n".join(reply.text for reply in talk.replies)
     if talk.error is not None:
         return Found(f"policy_error: {talk.error}", cost, said)
