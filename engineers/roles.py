@@ -1,19 +1,20 @@
 """Roles: which knobs of a config are shares of its slices and which make a slice harder.
 
 A field may say so itself, ``Field(…, json_schema_extra={"role": "share"})`` or ``"difficulty"`` or ``"none"``. Otherwise
-the field called ``share`` is the share, and every other number with two bounds in the same slice is a difficulty, harder
-upwards. A slice is a group of knobs that has a share; its name is its key in the config, as in the report's results. A
-config without any share is one slice, called ``WHOLE``, which holds all its difficulties.
+the field called ``share`` is the share, and every other number with two bounds is a difficulty, harder upwards. A slice is a
+group of knobs that has a share, with all that is below it; its name is its key in the config, as in the report's results. A
+difficulty beside the slices holds for all of them. A config without any share is one slice, called ``WHOLE``, which holds all
+its difficulties.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engineers.knobs import Knob, get
+from engineers.knobs import Knob, KnobError, get
 
 WHOLE = "all"  # the name of the one slice of a config without shares
 
@@ -30,22 +31,47 @@ class SliceKnobs:
 def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
     """The slices in natural order of their names ("9" before "10"); one slice, ``WHOLE``, where the config has no shares.
 
-    Empty only where there is neither a share nor a difficulty.
+    Empty only where there is neither a share nor a difficulty. Raises ``KnobError`` where two slices have one name.
     """
+    shares: dict[tuple[str, ...], Knob] = {}
+    difficulties: dict[tuple[str, ...], list[Knob]] = {}
     knobs = tuple(knobs)
-    groups: dict[tuple[str, ...], list[Knob]] = {}
     for knob in knobs:
-        groups.setdefault(knob.group, []).append(knob)
-    slices = []
-    for group, members in groups.items():
-        share = next((knob for knob in members if role_of(knob) == "share"), None)
-        if share is not None and group:
-            difficulties = tuple(knob for knob in members if role_of(knob) == "difficulty")
-            slices.append(SliceKnobs(group[-1], share, difficulties))
-    if not slices:
-        difficulties = tuple(knob for knob in knobs if role_of(knob) == "difficulty")
-        return (SliceKnobs(WHOLE, None, difficulties),) if difficulties else ()
+        if role_of(knob) == "share" and knob.group:
+            shares.setdefault(knob.group, knob)
+    for knob in knobs:
+        if role_of(knob) == "difficulty":
+            difficulties.setdefault(_slice_around(knob, shares), []).append(knob)
+    if not shares:
+        return tuple(SliceKnobs(WHOLE, None, tuple(all_there_are)) for all_there_are in difficulties.values())
+    _raise_unless_told_apart(shares)
+    slices = [SliceKnobs(group[-1], share, tuple(difficulties.get(group, ()))) for group, share in shares.items()]
     return tuple(sorted(slices, key=lambda piece: natural_key(piece.name)))
+
+
+def with_beside(slices: Sequence[SliceKnobs], knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
+    """The slices, and in one more piece without a share the difficulties that are in none of them."""
+    inside = {knob.path for piece in slices for knob in piece.difficulties}
+    beside = tuple(knob for knob in knobs if role_of(knob) == "difficulty" and knob.path not in inside)
+    return (*slices, SliceKnobs(WHOLE, None, beside)) if beside else tuple(slices)
+
+
+def _slice_around(knob: Knob, groups: Container[tuple[str, ...]]) -> tuple[str, ...]:
+    """The innermost of these groups that holds the knob, at any depth; () where none does."""
+    depths = range(len(knob.group), 0, -1)
+    return next((knob.group[:depth] for depth in depths if knob.group[:depth] in groups), ())
+
+
+def _raise_unless_told_apart(groups: Iterable[tuple[str, ...]]) -> None:
+    named: dict[str, list[str]] = {}
+    for group in groups:
+        named.setdefault(group[-1], []).append(".".join(group))
+    for name, places in named.items():
+        if len(places) > 1:
+            raise KnobError(
+                f"{' and '.join(places[:3])} are slices of one name, {name!r}, by which results and data are told apart: "
+                "give every slice a key of its own in the config"
+            )
 
 
 def role_of(knob: Knob) -> str:

@@ -21,7 +21,7 @@ from engineers.plain.rules import even_pace
 from engineers.plain.signals import signals
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageRecord, StageReport
-from engineers.roles import find_slices
+from engineers.roles import find_slices, with_beside
 from engineers.space import Space
 
 UNIFORM_PART = 0.3  # exploration
@@ -50,7 +50,7 @@ class BanditEngineer(Walker):
             design, shares, shares_ahead(part, seen.there()), f"learning progress over {len(records)} stages: {told}"
         )
         if way.is_known:
-            for piece in slices:
+            for piece in with_beside(slices, knobs):
                 way.turn_dials(design, piece, part, f"evenly towards the target, {part:.0%} of the way")
         return design
 

@@ -15,7 +15,7 @@ from engineers.plain.base import Design
 from engineers.plain.signals import learnability, signals
 from engineers.plain.way import Walker, Way, part_with, shares_ahead
 from engineers.report import StageReport
-from engineers.roles import find_slices
+from engineers.roles import find_slices, with_beside
 from engineers.space import Space
 
 UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so that none is never seen again
@@ -44,7 +44,7 @@ class LearnabilityEngineer(Walker):
             f"success {seen.here.pooled:.2f} in training, {seen.there():.2f} on the target: {part:.0%} of the way to it"
         )
         way.turn_shares(design, shares, shares_ahead(part, seen.there()), why)
-        for piece in slices:
+        for piece in with_beside(slices, knobs):
             part = part_with(COIN, seen.here[piece.name], seen.there(piece.name))
             way.turn_dials(design, piece, part, f"half succeed after {part:.0%} of the way")
         return design

@@ -24,7 +24,7 @@ from engineers.plain.base import Design
 from engineers.plain.signals import Rates, Signals, learnability, signals
 from engineers.plain.way import ALIVE, Walker, Way, part_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
-from engineers.roles import SliceKnobs, find_slices
+from engineers.roles import SliceKnobs, find_slices, with_beside
 from engineers.space import Space
 
 
@@ -61,7 +61,7 @@ class RulesEngineer(Walker):
             return design
         better = better_stage(report, slices, self.thresholds)
         if better is not None:
-            self._take_back(design, slices, current, *better)
+            self._take_back(design, knobs, current, *better)
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
         wanted = self._wanted_shares(way, slices, seen)
@@ -72,7 +72,7 @@ class RulesEngineer(Walker):
         else:
             ahead = shares_ahead(part, seen.there()) if way.is_known else max(part, 0.5)
             way.turn_shares(design, wanted, ahead, why)
-        for piece in slices:
+        for piece in with_beside(slices, knobs):
             way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
         return design
 
@@ -106,14 +106,15 @@ class RulesEngineer(Walker):
         }
 
     def _take_back(
-        self, design: Design, slices: Sequence[SliceKnobs], current: BaseModel, record: StageRecord, why: str
+        self, design: Design, knobs: Sequence[Knob], current: BaseModel, record: StageRecord, why: str
     ) -> None:
         """Half of the way back to the config of a stage that did better."""
+        slices = find_slices(knobs)
         back = Way(slices, dump(current), record.config, self.range_of)
         if back.wanted is None:
             return
         back.turn_shares(design, back.wanted, 0.5, why)
-        for piece in slices:
+        for piece in with_beside(slices, knobs):
             back.turn_dials(design, piece, 0.5, why)
 
 

@@ -12,7 +12,7 @@ from engineers.knobs import Knob, dump, find_knobs
 from engineers.plain.base import Design
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageReport
-from engineers.roles import find_slices
+from engineers.roles import find_slices, with_beside
 from engineers.space import Space
 
 
@@ -33,14 +33,15 @@ class ScheduleEngineer(Walker):
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         design, turned = Design(), {knob.path for knob in knobs}
         first = type(current).model_validate(report.records()[0].config)
-        slices = find_slices(knob for knob in find_knobs(first, ("*",)) if knob.path in turned)
+        of_first = [knob for knob in find_knobs(first, ("*",)) if knob.path in turned]
+        slices = find_slices(of_first)
         way = Way(slices, dump(first), report.target, self.range_of)
         if way.wanted is None:
             return design
         part = self.parts[report.stage] if report.stage < len(self.parts) else 1.0
         why = f"{part:.0%} of the way, as written"
         way.turn_shares(design, way.wanted, shares_ahead(part, 0.0), why)
-        for piece in slices:
+        for piece in with_beside(slices, of_first):
             way.turn_dials(design, piece, part, why)
         return design
 

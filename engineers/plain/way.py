@@ -14,7 +14,7 @@ from typing import Any
 
 from engineers.knobs import Knob, get
 from engineers.plain.base import Design, PlainEngineer
-from engineers.roles import SliceKnobs, find_slices, shares_of
+from engineers.roles import SliceKnobs, find_slices, shares_of, with_beside
 
 Range = Callable[[Knob], tuple[float, float] | None]
 
@@ -78,8 +78,12 @@ class Way:
         """Where the target has this knob: in the slice itself, else in the nearest slice that the target has."""
         if self.wanted is None:
             return bounds[1]
-        nearest = self._nearest_in_target(piece)
-        value = _get(self.target, (*nearest.share.path[:-1], knob.field) if nearest.share else knob.path)
+        path = knob.path
+        if piece.share is not None:
+            there = self._nearest_in_target(piece).share
+            assert there is not None, "slices beside a slice have shares"
+            path = (*there.group, *path[len(piece.share.group) :])
+        value = _get(self.target, path)
         return None if value is None else min(max(float(value), bounds[0]), bounds[1])
 
     def _nearest_in_target(self, piece: SliceKnobs) -> SliceKnobs:
@@ -98,7 +102,12 @@ class Walker(PlainEngineer):
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         slices = find_slices(knobs)
-        dials = [knob for piece in slices for knob in piece.difficulties if self.range_of(knob) is not None]
+        dials = [
+            knob
+            for piece in with_beside(slices, knobs)
+            for knob in piece.difficulties
+            if self.range_of(knob) is not None
+        ]
         return len(slices) > 1 or bool(dials)
 
 

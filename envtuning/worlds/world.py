@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 
 from pydantic import BaseModel
 
-from engineers.knobs import dump, find_knobs, validated
+from engineers.knobs import KnobError, dump, find_knobs, validated
 from engineers.report import FailureCase
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
@@ -145,8 +145,14 @@ class World(ABC, Generic[C]):
         raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
 
     def slices(self, config: C) -> dict[str, float]:
-        """The slices in use, in natural order, and their part of the data; a config without slices is one."""
-        found = find_slices(find_knobs(config, ("*",)))
+        """The slices in use, in natural order, and their part of the data; a config without slices is one.
+
+        Raises ``InfeasibleConfig`` where two slices have one name.
+        """
+        try:
+            found = find_slices(find_knobs(config, ("*",)))
+        except KnobError as error:
+            raise InfeasibleConfig(str(error)) from error
         if not found:
             return {ONE_SLICE: 1.0}
         return {name: share for name, share in shares_of(dump(config), found).items() if share > 0}

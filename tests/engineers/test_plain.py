@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, model_validator
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
-from engineers.knobs import dump, find_knobs
+from engineers.knobs import KnobError, dump, find_knobs
 from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
@@ -395,3 +395,44 @@ def test_where_shares_must_have_a_sum_they_keep_it(name, whole, results):
     assert (shares == {name: dish.share for name, dish in config.menu.items()}) is (name == "fixed")
     if name == "uniform":
         assert sorted(shares.values()) == pytest.approx([whole / 3] * 3, rel=1e-3)
+
+
+class Burner(BaseModel):
+    flame: float = Field(0.1, ge=0, le=1)
+
+
+class Pot(BaseModel):
+    share: float = Field(0.5, ge=0, le=1)
+    burner: Burner = Burner()
+
+
+class Stoves(BaseModel):
+    draught: float = Field(0.0, ge=0, le=1)
+    pots: dict[str, Pot] = {"a": Pot(), "b": Pot()}
+
+
+@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "schedule"])
+def test_numbers_below_and_beside_slices_go_to_the_target_too(name, results):
+    """Pot b is where the target has its nearest one."""
+    near = Stoves()
+    far = Stoves(draught=0.8, pots={"a": Pot(share=1, burner=Burner(flame=0.9)), "b": Pot(share=0)})
+    seen = {"results": results(a=0.9), "training_results": results(a=1.0), "rounds_left": 1}
+    report = StageReport(stage=0, config=near.model_dump(), target=far.model_dump(), **seen)
+    reached = engineers.make(name).propose(report, near).config
+    assert (reached.draught, [pot.burner.flame for pot in reached.pots.values()]) == (0.8, [0.9, 0.9])
+
+
+def test_numbers_below_and_beside_slices_are_taken_back_too(results):
+    before, now = Stoves(), Stoves(draught=0.8, pots={"a": Pot(burner=Burner(flame=0.9)), "b": Pot()})
+    alive = StageRecord(stage=0, config=before.model_dump(), results=[], training_results=results(a=0.9, b=0.9))
+    dead = {"training_results": results(a=0.0, b=0.0), "history": [alive]}
+    report = StageReport(stage=1, config=now.model_dump(), target=now.model_dump(), **dead)
+    config = engineers.make("rules").propose(report, now).config
+    assert (config.draught, config.pots["a"].burner.flame) == (0.4, 0.5)
+
+
+@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "schedule"])
+def test_a_number_beside_slices_is_something_to_turn(name):
+    engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share", "draught"])
+    with pytest.raises(KnobError):
+        engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, Field
 
+import engineers
 from engineers.knobs import Knob, KnobError, find_knobs
-from engineers.roles import WHOLE, SliceKnobs, find_slices, role_of, shares_of, split_by_role
+from engineers.roles import WHOLE, SliceKnobs, find_slices, role_of, shares_of, split_by_role, with_beside
 from engineers.space import checked_space, raise_unless_knobs, range_of
 from engineers.strict import branches, description, strict_schema
 
@@ -48,6 +49,50 @@ def test_a_share_of_the_whole_config_makes_no_slice():
     (piece,) = find_slices(find_knobs(Flat()))
     assert (piece.name, piece.share, [one.field for one in piece.difficulties]) == (WHOLE, None, ["wind"])
     assert find_slices([knob("style", {"type": "string"})]) == ()
+
+
+class Oven(BaseModel):
+    heat: float = Field(0.5, ge=0, le=1)
+
+
+class Cooked(BaseModel):
+    share: float = Field(0.5, ge=0, le=1)
+    salt: float = Field(0.2, ge=0, le=1)
+    oven: Oven = Oven()
+
+
+class Canteen(BaseModel):
+    noise: float = Field(0.1, ge=0, le=1)
+    cold: dict[str, Cooked] = {"1": Cooked(), "10": Cooked()}
+    hot: dict[str, Cooked] = {"9": Cooked()}
+
+
+def test_all_that_is_below_a_slice_is_in_it_and_what_is_beside_them_holds_for_all():
+    knobs = find_knobs(Canteen())
+    slices = find_slices(knobs)
+    assert [(piece.name, piece.share.name) for piece in slices] == [
+        ("1", "cold.1.share"),
+        ("9", "hot.9.share"),
+        ("10", "cold.10.share"),
+    ]
+    assert [one.name for one in slices[1].difficulties] == ["hot.9.salt", "hot.9.oven.heat"]
+    *same, beside = with_beside(slices, knobs)
+    assert tuple(same) == slices
+    assert (beside.name, beside.share, [one.name for one in beside.difficulties]) == (WHOLE, None, ["noise"])
+    for alone in (Flat(), Canteen().cold["1"]):
+        assert with_beside(find_slices(find_knobs(alone)), find_knobs(alone)) == find_slices(find_knobs(alone))
+
+
+def test_slices_of_one_name_are_refused():
+    twice = Canteen(hot={"1": Cooked()})
+    with pytest.raises(KnobError) as said:
+        find_slices(find_knobs(twice))
+    assert str(said.value) == (
+        "cold.1 and hot.1 are slices of one name, '1', by which results and data are told apart: give every slice a key of "
+        "its own in the config"
+    )
+    with pytest.raises(KnobError, match="slices of one name"):
+        engineers.make("rules").raise_unless_able(twice)
 
 
 def test_shares_are_parts_of_one_and_null_or_nothing_is_none_of_it():

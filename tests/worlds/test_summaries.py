@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from envtuning.worlds import make_world
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.lakes.world import even_shares
-from envtuning.worlds.world import About, World, summary_of
+from envtuning.worlds.world import About, InfeasibleConfig, World, summary_of
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.types import Instance
@@ -36,6 +36,11 @@ class Whole(BaseModel):
     wind_speed: float = Field(0.12345, ge=0, le=1)
     free: float = 3.0
     depth: int = Field(7, ge=1, le=9)
+
+
+class TwoMaps(BaseModel):
+    calm: dict[int, Piece] = {1: Piece(), 2: Piece(share=0)}
+    windy: dict[int, Piece] = {1: Piece(share=0), 2: Piece()}
 
 
 ABOUT = About(name="seas", environment="Water.", slice_label="the {0}", objective="b", rates={"a": "A", "b": "B"})
@@ -68,6 +73,8 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
     world = Seas()
     assert world.slices(Sliced()) == pytest.approx({"lake": 0.2, "sea": 0.8})
     assert world.slices(Whole()) == {"all": 1.0}
+    with pytest.raises(InfeasibleConfig, match=r"calm\.1 and windy\.1 are slices of one name, '1'"):
+        world.slices(TwoMaps())
     assert world.summary(Sliced().model_dump()) == summary_of(Sliced(), ABOUT)
     assert world.validated_as("target", "config") == "target"
     assert (world.room([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
