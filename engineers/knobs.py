@@ -57,8 +57,15 @@ class Knob:
         return frozenset([named] if isinstance(named, str) else named)
 
     @property
+    def options(self) -> list[Any]:
+        """The values of a choice, without null; none where the knob may have other values, too."""
+        branches = [one for one in self.schema.get("anyOf", [self.schema]) if one.get("type") != "null"]
+        listed = [value for one in branches for value in one.get("enum", []) if value is not None]
+        return listed if all("enum" in one for one in branches) else []
+
+    @property
     def nullable(self) -> bool:
-        return "null" in self.types
+        return "null" in self.types or {"type": "null"} in self.schema.get("anyOf", [])
 
     @property
     def bounds(self) -> tuple[float, float] | None:

@@ -25,7 +25,8 @@ def branches(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any
 
 def strict_schema(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
     """The value's schema in the strict subset, nulls as a type union; None for what only a nested object could say."""
-    options = [strict for branch in branches(root, schema) if (strict := _strict_option(root, branch)) is not None]
+    typed = [one for branch in branches(root, schema) for one in _of_one_type_each(branch)]
+    options = [strict for branch in typed if (strict := _strict_option(root, branch)) is not None]
     null = {"type": "null"}
     others = [option for option in options if option != null]
     if not others:
@@ -40,10 +41,6 @@ def strict_schema(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any
 
 
 def _strict_option(root: dict[str, Any], branch: dict[str, Any]) -> dict[str, Any] | None:
-    if "const" in branch:
-        branch = {**branch, "enum": [branch["const"]]}
-    if "enum" in branch and "type" not in branch:
-        branch = {**branch, "type": _json_type(branch["enum"][0])}
     if branch.get("type") not in ("number", "integer", "string", "boolean", "null", "array"):
         return None
     strict = {key: branch[key] for key in STRICT_KEYWORDS if key in branch}
@@ -51,12 +48,31 @@ def _strict_option(root: dict[str, Any], branch: dict[str, Any]) -> dict[str, An
         if exclusive in branch:
             strict[bound] = branch[exclusive]
     if strict["type"] == "array":
-        items = branch.get("items") or next(iter(branch.get("prefixItems", [])), None)
+        items = branch.get("items") or _any_of(branch.get("prefixItems", []))
         inner = strict_schema(root, items) if isinstance(items, dict) else None
         if inner is None:
             return None
         strict["items"] = inner
     return strict
+
+
+def _of_one_type_each(branch: dict[str, Any]) -> list[dict[str, Any]]:
+    """A choice without a type as one choice for each JSON type among its values, null by itself; whatever else as it is."""
+    if "const" in branch:
+        branch = {**branch, "enum": [branch["const"]]}
+    if "enum" not in branch or "type" in branch:
+        return [branch]
+    by_type: dict[str, list[Any]] = {}
+    for value in branch["enum"]:
+        by_type.setdefault(_json_type(value), []).append(value)
+    null = {"type": "null"}
+    return [null if name == "null" else {**branch, "type": name, "enum": values} for name, values in by_type.items()]
+
+
+def _any_of(places: list[dict[str, Any]]) -> dict[str, Any]:
+    """What may stand in some place of a tuple: providers know no schema by place, and the config's own check follows."""
+    different = [place for number, place in enumerate(places) if place not in places[:number]]
+    return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 def _json_type(value: Any) -> str:

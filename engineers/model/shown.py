@@ -40,9 +40,8 @@ def _key(knob: Knob) -> str:
 
 def _bounds(knob: Knob) -> str:
     schema = knob.schema
-    options = [compact(value) for value in schema.get("enum", []) if value is not None]
-    if options:
-        said = f"One of {', '.join(options)}"
+    if knob.options:
+        said = f"One of {', '.join(map(compact, knob.options))}"
     elif knob.bounds:
         said = f"{'A number' if 'number' in knob.types else 'An integer'} from {schema['minimum']:g} to {schema['maximum']:g}"
     else:

@@ -50,13 +50,11 @@ class RandomEngineer(PlainEngineer):
         return design
 
     def _can_draw(self, knob: Knob) -> bool:
-        options = [option for option in knob.schema.get("enum", []) if option is not None]
-        return len(options) > 1 or "boolean" in knob.types or self.range_of(knob) is not None
+        return len(knob.options) > 1 or "boolean" in knob.types or self.range_of(knob) is not None
 
     def _draw(self, knob: Knob, rng: random.Random) -> Any:
-        options = [option for option in knob.schema.get("enum", []) if option is not None]
-        if options:
-            return rng.choice(options)
+        if knob.options:
+            return rng.choice(knob.options)
         if "boolean" in knob.types:
             return rng.random() < 0.5
         bounds = self.range_of(knob)

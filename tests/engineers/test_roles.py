@@ -193,6 +193,24 @@ SIZE = {"$ref": "#/$defs/Size"}
         ({"type": "array", "items": {"type": "object"}}, None),
         ({"type": "array", "items": SIZE}, {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 9}}),
         ({"type": "array", "prefixItems": [{"type": "string"}]}, {"type": "array", "items": {"type": "string"}}),
+        # several types: a branch for each
+        ({"enum": ["a", None]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        ({"const": None}, None),
+        (
+            {"enum": ["a", 1, "b"]},
+            {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "integer", "enum": [1]}]},
+        ),
+        ({"enum": [False, 0]}, {"anyOf": [{"type": "boolean", "enum": [False]}, {"type": "integer", "enum": [0]}]}),
+        # providers know no schema by place
+        (
+            {"type": "array", "prefixItems": [SIZE, {"type": "string"}, SIZE], "minItems": 3, "maxItems": 3},
+            {
+                "type": "array",
+                "minItems": 3,
+                "maxItems": 3,
+                "items": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 9}, {"type": "string"}]},
+            },
+        ),
         (SIZE | {"maximum": 5}, {"type": "integer", "minimum": 1, "maximum": 5}),
     ],
 )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from enum import Enum
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
+import engineers
 from engineers import ReplyError, WireForm
 from engineers.knobs import KnobError, find_knobs
 from engineers.model.wire import _has_type
@@ -230,3 +234,47 @@ def test_an_answer_without_a_config_of_its_own_is_the_config(kitchen):
             },
         },
     }  # fmt: skip
+
+
+class Mixed(Enum):
+    ONE = 1
+    TWO = "two"
+
+
+class Mixture(BaseModel):
+    """Choices and tuples of several JSON types, each at a value whose type is not the first."""
+
+    open: Literal["a", None] = None
+    mode: Literal["auto", 1] = 1
+    side: Literal[False, "left"] = "left"
+    kind: Mixed = Mixed.TWO
+    pair: tuple[int, str] = (1, "a")
+
+
+def test_choices_and_tuples_of_several_types_come_back_as_they_are():
+    jsonschema = pytest.importorskip("jsonschema")
+    form = WireForm(Mixture())
+    body = json.loads(json.dumps(form.example()))
+    jsonschema.validate(body, form.schema)
+    assert form.merge(body) == Mixture()
+    body["config"] |= {"open": "a", "mode": "auto", "side": False, "kind": 1, "pair": [2, "b"]}
+    jsonschema.validate(body, form.schema)
+    assert form.merge(body) == Mixture(open="a", mode="auto", side=False, kind=Mixed.ONE, pair=(2, "b"))
+
+
+@pytest.mark.parametrize(("field", "value"), [("mode", "left"), ("side", True), ("kind", 2), ("pair", ["a", 1])])
+def test_what_no_type_of_a_choice_has_is_refused(field, value):
+    form = WireForm(Mixture())
+    body = form.example()
+    body["config"][field] = value
+    with pytest.raises(ReplyError, match=field):
+        form.merge(body)
+
+
+def test_a_choice_of_several_types_is_drawn():
+    drawn = [
+        engineers.make("random", seed=seed).propose(engineers.StageReport(stage=0, config={}), Mixture()).config
+        for seed in range(20)
+    ]
+    assert {config.mode for config in drawn} == {"auto", 1}
+    assert {config.side for config in drawn} == {False, "left"}
