@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -21,11 +22,11 @@ class TrainingEnv(gym.Env):
     """
 
     def __init__(self, world: GymWorld[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
-        self.world, self.config = world, config
+        self.world, self.config = world, deepcopy(config)  # a caller may go on changing its own
         self.held_out = frozenset().union(*(cases.fingerprints() for cases in exclude))
-        self.envs = make_envs(world, config)
+        self.envs = make_envs(world, self.config)
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
-        self._shares = world.slices(config)
+        self._shares = world.slices(self.config)
         self._slice = next(iter(self.envs))
         self._steps = 0  # of the episode
         self.observation_space, self.action_space = spaces_of(self.current)
@@ -41,13 +42,18 @@ class TrainingEnv(gym.Env):
         return self.current.render_mode
 
     def get_config(self) -> Any:
-        """The config in force, or on its way."""
+        """A copy of the config in force, or on its way."""
+        return deepcopy(self._latest)
+
+    @property
+    def _latest(self) -> Any:
         return self.config if self._next is None else self._next[0]
 
     def set_config(self, config: Any) -> None:
         """Use this config from the next reset on. Raises ``InfeasibleConfig`` if its spaces differ."""
-        if config == self.get_config():
+        if config == self._latest:
             return
+        config = deepcopy(config)
         envs = make_envs(self.world, config)
         try:
             raise_unless_same_spaces(envs, (self.observation_space, self.action_space))

@@ -101,6 +101,30 @@ def test_what_was_opened_is_closed_when_it_is_replaced_or_refused_and_at_the_end
     env.close()
 
 
+def test_a_config_that_was_changed_in_place_is_another_one():
+    config = config_of(a=1)
+    env = training(config)
+    env.reset()
+    config.slices["b"] = config.slices.pop("a")
+    assert env.reset()[1]["slice"] == "a"  # it was not yet told
+    env.set_config(config)
+    assert env.reset()[1]["slice"] == "b"
+    config = env.get_config()
+    config.slices["c"] = config.slices.pop("b")
+    env.set_config(config)
+    assert env.reset()[1]["slice"] == "c"
+    env.close()
+
+
+def test_a_config_counts_as_it_was_when_it_was_set():
+    env = training(config_of(a=1))
+    config = config_of(b=1)
+    env.set_config(config)
+    config.slices["c"] = config.slices.pop("b")
+    assert env.reset()[1]["slice"] == "b"
+    env.close()
+
+
 def test_drawing_and_checking_leave_nothing_open():
     WORLD.check(config_of(a=1, b=1))
     with pytest.raises(InfeasibleConfig, match="slice b: its environment cannot be made"):
