@@ -370,6 +370,26 @@ SMALL_MODEL = [
     Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),
 ]
 
+
+def known(figures: Figures, own: bool) -> str:
+    """The mean area under the curve by a model's own uncertainty, or by that of another."""
+    areas = [row["unsure"] for row in figures["auc"] if (row["asked"] == row["fails"]) == own]
+    return f"{sum(areas) / len(areas):.3f}".removeprefix("0")
+
+
+INTROSPECTION = [
+    Claim(
+        LANGUAGE,
+        "introspection",
+        lambda f: f"under the ROC curve of {known(f, True)}; … tells them with {known(f, False)}.",
+    ),
+    Claim(
+        LANGUAGE,
+        "introspection",
+        lambda f: f"({100 * min(f['valid_rates']):.0f} to {100 * max(f['valid_rates']):.0f} % valid)",
+    ),
+]
+
 TOOL_USE = [
     *(Claim(TOOLS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
     *(Claim(PAPERS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
@@ -400,7 +420,7 @@ TOOL_USE = [
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
-CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *TOOL_USE]
+CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *TOOL_USE]
 
 
 @cache
