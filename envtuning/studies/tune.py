@@ -32,7 +32,7 @@ def trainable(config: dict[str, Any]) -> None:
     """
     folder = run_folder(config, tune.get_context().get_trial_id())
     run = loop.start(spec_of(config), folder, _Reporter())
-    tune.report(_results(run, run.stage(len(run.spec.stages) - 1)))  # a restored trial may have nothing left to do
+    tune.report(_results(run, run.done_stages[-1]))  # a restored trial may have nothing left to do
 
 
 def spec_of(config: dict[str, Any]) -> RunSpec:

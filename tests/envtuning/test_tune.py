@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 
@@ -34,6 +36,21 @@ def test_an_engineer_of_the_search_space_gets_the_options_that_concern_everybody
 def test_unknown_key_is_refused():
     with pytest.raises(SpecError, match="'seeds'"):
         search.spec_of({"preset": "scripted", "seeds": 3, "runs": "x"})
+
+
+def test_the_last_report_is_of_the_stage_that_the_run_ended_with(tmp_path, monkeypatch):
+    """Ray takes it as the trial's result; with a ``total`` there are more stages than the file lists."""
+    few = {f"suites.{name}_per_slice": 2 for name in ("validation", "test", "probe")}
+    spec = load_spec("scripted", changes=few).with_rounds(2)
+    stages = [stage.model_copy(update={"budget": 4000, "advance_when": None}) for stage in spec.stages]
+    spec = spec.model_copy(update={"stages": tuple(stages), "total": 13_000})
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(spec.model_dump(mode="json")))
+    told = []
+    monkeypatch.setattr(search.tune, "get_context", lambda: SimpleNamespace(get_trial_id=lambda: "trial"))
+    monkeypatch.setattr(search.tune, "report", lambda results: told.append(results["stage"]))
+    search.trainable({"preset": str(tmp_path / "small.yaml"), "runs": str(tmp_path)})
+    assert told == [*range(told[-1] + 1), told[-1]]
+    assert told[-1] > 1
 
 
 @pytest.mark.slow
