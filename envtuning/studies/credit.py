@@ -144,7 +144,9 @@ class _Bench:
         spec, self.run, self.number, self.per_slice = run.spec, run, number, per_slice
         done = run.stage(number).done
         assert done is not None
-        self.amount = done.trained[spec.unit]
+        self.amount = done.trained.get(spec.unit, 0)
+        if not self.amount:
+            raise RunError(f"stage {number} of {run.path} trained nothing: there is no gain to give credit for")
         held_out = draw_suites(spec).held_out
         self.cases = run.world.draw(
             spec.target, per_slice, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out

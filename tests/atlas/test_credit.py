@@ -16,6 +16,8 @@ from envtuning.runs.spec import Stage, load_spec
 from envtuning.studies.credit import MOST_GROUPS, credit, groups_of
 from envtuning.trainees import make_trainee
 from mapf_frozenlake import LakeConfig
+from tests.envtuning.counting_runs import spec_of
+from tests.envtuning.counting_world import CountConfig
 
 KEPT = {3: {"share": 1.0, "hole_ratio": 0.1, "wait_ratio": 0.0}, 4: {"share": 0.0}, 5: {"share": 0.0}}
 GOOD = {3: {"share": 0.2, "hole_ratio": 0.1}, 4: {"share": 1.0}, 5: {"share": 1.0}}  # data for the target's other sizes
@@ -100,6 +102,13 @@ def test_a_stage_without_a_proposal_is_told(run):
         credit(run, 2)
     with pytest.raises(RunError, match="at least 5"):
         credit(run, 1, seeds=2)
+
+
+def test_a_stage_that_trained_nothing_is_told(tmp_path):
+    run = loop.start(spec_of({}, {"budget": 1, "config": CountConfig(level=0.25)}), tmp_path / "run")
+    assert not run.stage(1).done.trained.get("env_steps")
+    with pytest.raises(RunError, match=r"stage 1 of .* trained nothing: there is no gain to give credit for"):
+        credit(run, 1)
 
 
 def test_there_are_at_most_eight_groups_and_they_hold_every_change():
