@@ -191,6 +191,10 @@ def test_a_comparison_has_its_table_on_the_page_of_its_runs(runs, tmp_path):
     assert "<h2>a &lt;b&gt;</h2>" in page
     assert '<td class="text">rules</td><td>+1.0 ± 2.0</td>' in page
     assert "+1.0" not in write_page(arms[:1], tmp_path / "page.html").read_text(encoding="utf-8")
+    of_one_engineer = [shutil.copytree(arms[0], arms[0].with_name(f"seed{seed}")) for seed in (1, 2)]
+    assert "+1.0" in write_page(of_one_engineer, tmp_path / "page.html").read_text(encoding="utf-8")
+    elsewhere = shutil.copytree(arms[0], tmp_path / "others" / "rules" / "seed0")
+    assert "+1.0" not in write_page([*arms, elsewhere], tmp_path / "page.html").read_text(encoding="utf-8")
     for older in ("{}", '{"table": 1}'):
         beside.write_text(older, encoding="utf-8")
         assert 'id="comparison"' not in write_page(arms, tmp_path / "page.html").read_text(encoding="utf-8")

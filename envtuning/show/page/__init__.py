@@ -45,8 +45,9 @@ def common_folder(paths: Sequence[Path]) -> Path:
 
 def _comparison(paths: Sequence[Path]) -> dict[str, Any] | None:
     """The table that `envtuning compare` left beside these runs; None where none did. Raises ``RunError`` for a damaged one."""
-    file = common_folder(paths) / COMPARISON
-    if len(paths) < 2 or not file.is_file():
+    folders = {path.absolute().parents[1] for path in paths}  # a comparison's runs are ARM/seedN
+    file = folders.pop() / COMPARISON
+    if len(paths) < 2 or folders or not file.is_file():
         return None
     try:
         table = atomic.read_json(file).get("table")
