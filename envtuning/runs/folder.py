@@ -85,7 +85,9 @@ class Answer(_Record, Generic[C]):
 
     proposal: Proposal[C] | None = Field(description="The engineer's proposal; None when the engineer failed.")
     config: C = Field(description="The config of the next stage: the proposed one, or the current one.")
-    incidents: list[Incident] = Field(default_factory=list)
+    incidents: list[Incident] = Field(
+        default_factory=list, description="Why the current config goes on; none where the proposed one does."
+    )
 
 
 class Done(_Record):

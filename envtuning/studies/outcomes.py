@@ -52,9 +52,9 @@ def outcome_of(run: RunFolder, arm: str) -> Outcome:
 
 
 def fallbacks(run: RunFolder) -> int:
-    """How many of the engineer's answers were of no use, so that the current config went on."""
+    """How many of the engineer's answers failed, fell back or were refused, so that the current config went on."""
     answers = [stage.answer for stage in run.done_stages]
-    return sum(answer is not None and (answer.proposal is None or answer.proposal.fallback) for answer in answers)
+    return sum(answer is not None and bool(answer.incidents) for answer in answers)
 
 
 def ignition(run: RunFolder, objective: str) -> int | None:
