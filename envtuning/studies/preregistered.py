@@ -6,7 +6,7 @@ The file is committed before the final runs begin, so that what is claimed was c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from engineers.sentences import in_sentences
 from envtuning.runs.sections import HIGHEST_SEED, Stage
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
-from envtuning.studies.study import Arms
+from envtuning.studies.study import FIRST_STAGE, Arms
 
 
 class ArmSpec(BaseModel):
@@ -40,8 +40,8 @@ class StudySpec(BaseModel):
     name: str = Field(pattern=r"^[\w.+-]+$")
     question: str = Field(description="The question that the study answers.")
     preset: str = Field(description="The preset or file that says target, budget, trainee, suites and first stage.")
-    metric: str = "valid_rate"
-    seeds: tuple[int, ...] = Field(min_length=1)
+    metric: str = Field("valid_rate", description="What is compared: the objective of the preset's world.")
+    seeds: tuple[Annotated[int, Field(ge=0, le=HIGHEST_SEED)], ...] = Field(min_length=1)
     test_seed: int | None = Field(
         None,
         ge=0,
@@ -69,6 +69,9 @@ class StudySpec(BaseModel):
 
     @model_validator(mode="after")
     def _names_its_arms(self) -> StudySpec:
+        for name in self.arms:
+            if name.startswith(FIRST_STAGE):
+                raise ValueError(f"arms.{name}: folders named {FIRST_STAGE}… hold what arms share, choose another name")
         for name in (*self.trivial, *self.searched):
             if name not in self.arms:
                 raise ValueError(f"{name!r} is not an arm: the arms are {', '.join(self.arms)}")
@@ -83,9 +86,12 @@ class StudySpec(BaseModel):
     def base(self) -> RunSpec:
         """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
         spec = load_spec(self.preset).with_test_seed(self.test_seed)
-        metrics = spec.world.made.about.headings
-        if self.metric not in metrics:
-            raise SpecError(f"metric={self.metric!r}: the world of {self.preset} has {', '.join(metrics)}")
+        objective = spec.world.made.about.objective
+        if self.metric != objective:
+            raise SpecError(
+                f"metric={self.metric!r}: a study compares the objective of its world, {objective} for {self.preset}; "
+                "the table of `envtuning compare` has the other rates"
+            )
         return spec
 
     def specs(self) -> Arms:

@@ -145,11 +145,16 @@ def plan(arms: Arms, seeds: Sequence[int], out: Path) -> Iterator[Job]:
 
 
 def beginning(spec: RunSpec) -> str:
-    """Equal for specs whose first stages are the same work: all but the engineer, the later stages and the names counts."""
+    """Equal for specs whose first stages are the same work: all but the engineer, the later stages and the names counts.
+
+    Of the engineer counts the ``space`` that a redrawn first config is drawn from.
+    """
     alike = spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
     first, count = spec.stages[0].model_dump(mode="json"), len(spec.stages)
     room = spec.world.made.room(spec.written_configs)
-    return hashlib.sha256(repr((alike, first, count, room)).encode()).hexdigest()[:8]
+    options = spec.engineer.model_dump(mode="json")["options"]
+    drawn_from = [options["space"]] if spec.stages[0].redraw and "space" in options else []
+    return hashlib.sha256(repr((alike, first, count, room, *drawn_from)).encode()).hexdigest()[:8]
 
 
 def is_done(job: Job) -> bool:

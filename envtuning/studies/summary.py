@@ -118,7 +118,7 @@ def column(success: Mapping[str, Mapping[int, float]], arm: str, seeds: Sequence
 
 
 def _headroom(study: StudySpec, success: Mapping[str, Mapping[int, float]]) -> Interval | None:
-    if not all(arm in success for arm in (*study.trivial, *study.searched)):
+    if not study.trivial or not study.searched or not all(arm in success for arm in (*study.trivial, *study.searched)):
         return None
     seeds = common(success, *study.trivial, *study.searched)
     columns = {arm: column(success, arm, seeds) for arm in (*study.trivial, *study.searched)}
