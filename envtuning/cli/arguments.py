@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from envtuning.runs.reading import NotReadable, read_value
+from envtuning.runs.sections import HIGHEST_SEED
 from envtuning.runs.spec import RunSpec, SpecError
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
@@ -81,13 +82,12 @@ def parse_seeds(text: str) -> list[int]:
     if count > MOST_SEEDS:
         raise SpecError(f"seeds {text!r:.60}: at most {MOST_SEEDS:,} runs at a time")
     chosen = numbers if "," in text else list(range(count))
-    if not chosen or min(chosen) < 0 or len(set(chosen)) != len(chosen):
-        raise SpecError(f"seeds {text!r}: give at least one seed, none below 0, none twice")
+    if not chosen or min(chosen) < 0 or max(chosen) > HIGHEST_SEED or len(set(chosen)) != len(chosen):
+        raise SpecError(f"seeds {text!r}: give at least one seed, none below 0 or above {HIGHEST_SEED:,}, none twice")
     return chosen
 
 
 def run_name(spec: RunSpec) -> str:
     """The preset's name, and the engineer's where it is not the preset's own."""
-    writes = any(stage.config == "engineer" for stage in spec.stages)
     named_after = spec.engineer.name.replace("/", "_").replace(":", "_").replace("#", "_")
-    return f"{spec.name}-{named_after}" if writes and named_after != spec.name else spec.name
+    return f"{spec.name}-{named_after}" if spec.asks_an_engineer and named_after != spec.name else spec.name

@@ -55,6 +55,8 @@ def run(
     with errors_in_one_sentence(), trusting(trust, engineer, *settings or (), *observer or ()):
         spec = load_spec(what, changes=parse_settings(settings))
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
+        if engineer is not None and not spec.asks_an_engineer:
+            console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
             one = spec.model_copy(update={"seed": seed})

@@ -39,7 +39,7 @@ class EngineerUnavailable(RuntimeError):
 
 def raise_unless_askable(spec: RunSpec) -> None:
     """Find out before the first stage is trained, not after it. Asks nothing."""
-    if not any(stage.config == "engineer" for stage in spec.stages):
+    if not spec.asks_an_engineer:
         return
     if spec.engineer.name in NEED_THE_TRAINEE:
         try:

@@ -126,6 +126,10 @@ class RunSpec(Frozen):
         return [self.target, *(stage.config for stage in self.stages if stage.config != "engineer")]
 
     @property
+    def asks_an_engineer(self) -> bool:
+        return any(stage.config == "engineer" for stage in self.stages)
+
+    @property
     def stage_budget(self) -> int:
         """Of the stages as they are listed, none repeated."""
         return sum(stage.budget for stage in self.stages)

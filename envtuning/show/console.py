@@ -198,7 +198,7 @@ def summary(run: RunFolder) -> Group:
     parts: list[RenderableType] = [run_table(run)]
     if (test := test_table(run)) is not None:
         parts += [test, gain_line(run)]
-    if any(stage.config == "engineer" for stage in run.spec.stages):
+    if run.spec.asks_an_engineer:
         parts.append(usage_line(run))
     incidents = run.incidents()
     if incidents:

@@ -112,6 +112,10 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
     """One arm per engineer. What would stop one of them is found out before the first run."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
+    if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", TARGET_ONLY)]):
+        raise SpecError(
+            f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with {TARGET_ONLY}"
+        )
     arms = {name: written_by(spec, name) for name in engineers}
     raise_unless_comparable(arms)
     return arms

@@ -52,7 +52,7 @@ def test_seeds_are_counted_or_listed(text, seeds):
     ("text", "says"),
     [
         ("0", "at least one seed"), ("", "at least one seed"), (",", "at least one seed"), ("-1,", "none below 0"),
-        ("4,4", "none twice"), ("10001", "at most 10,000 runs at a time"), ("x", "give a number of seeds"),
+        ("4,4", "none twice"), (f"{2**63},", "above 9,223,372,036,854,775,807"), ("10001", "at most 10,000 runs at a time"), ("x", "give a number of seeds"),
     ],
 )  # fmt: skip
 def test_what_is_no_choice_of_seeds_is_told(text, says):
@@ -144,6 +144,13 @@ def test_what_a_run_is_asked_for_is_what_is_run(made):
     ((_, spec, observers),) = made
     assert (len(spec.stages), spec.retries, observers) == (2, 0, ["a.b:C"])
     assert spec.engineer.options == {"context": "V2", "max_cost": 1.5}
+
+
+def test_an_engineer_that_no_stage_asks_is_told(made):
+    said = "--engineer rules has no effect: no stage of"
+    assert f"{said} ladder has config: engineer" in called("run", "ladder", "--engineer", "rules")[1]
+    assert said not in called("run", "scripted", "--engineer", "rules")[1]
+    assert said not in called("run", "ladder")[1]
 
 
 @pytest.mark.parametrize(

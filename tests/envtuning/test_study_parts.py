@@ -99,14 +99,16 @@ def test_five_seeds_that_agree_can_be_drawn_in_one_way_only_and_four_are_too_few
 
 def stage(answer="none", lines=(), spent=None):
     proposal = {"none": None, "failed": SimpleNamespace(proposal=None)}
-    said = proposal.get(answer, SimpleNamespace(proposal=SimpleNamespace(fallback=answer == "fallback")))
+    said = proposal.get(answer, SimpleNamespace(proposal=answer))
+    if said is not None:
+        said.incidents = [] if answer == "good" else [answer]
     done = None if spent is None else SimpleNamespace(spent={"env_steps": spent, "episodes": 1})
     return SimpleNamespace(answer=said, metrics=lambda: lines, done=done)
 
 
-def test_answers_of_no_use_are_those_that_failed_or_fell_back():
-    run = SimpleNamespace(done_stages=[stage(answer) for answer in ("none", "failed", "fallback", "good", "failed")])
-    assert fallbacks(run) == 3
+def test_answers_of_no_use_are_those_that_failed_or_fell_back_or_were_refused():
+    answers = ("none", "failed", "fallback", "good", "refused", "failed")
+    assert fallbacks(SimpleNamespace(done_stages=[stage(answer) for answer in answers])) == 4
 
 
 def test_a_run_ignites_at_the_first_validation_of_a_tenth_and_counts_what_was_spent_before():
@@ -166,6 +168,12 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
         arms_of(blind, ["rules"])
     arms_of(spec, ["rules", "fixed"])
     assert written_by(spec, "bandit").engineer.name == "bandit"
+
+
+def test_engineers_that_no_stage_asks_are_not_compared():
+    ladder = load_spec("ladder")
+    with pytest.raises(SpecError, match="rules would write nothing: no stage of ladder has config: engineer"):
+        arms_of(ladder, ["fixed", "rules"])
 
 
 @pytest.mark.parametrize("preset", ["scripted", "engineer", "environment-tuning"])
@@ -250,7 +258,7 @@ STUDY = {
     "wrong",
     [
         {"seeds": []}, {"arms": {}}, {"name": "a b"}, {"name": ""}, {"beyond_per_slice": 0}, {"test_seed": -1},
-        {"test_seed": 2**63}, {"remarks": ""}, {"trivial": ["fixed"]}, {"searched": ["fixed"]}, {"added_later": {"fixed": ""}},
+        {"test_seed": 2**63}, {"seeds": [-1]}, {"seeds": [2**63]}, {"arms": {"first-stage-only": {"engineer": {"name": "rules"}}}}, {"remarks": ""}, {"trivial": ["fixed"]}, {"searched": ["fixed"]}, {"added_later": {"fixed": ""}},
         {"arms": {"rules": {"engineer": {"name": "rules"}, "start": "anywhere"}}},
         {"arms": {"rules": {"engineer": {"name": "rules"}, "remarks": ""}}},
     ],
@@ -289,6 +297,16 @@ def test_a_study_says_as_little_as_it_must():
     assert StudySpec.model_validate(STUDY | {"beyond_per_slice": 1, "test_seed": 0}).test_seed == 0
 
 
+def test_a_study_compares_the_objective_of_its_world():
+    assert StudySpec.model_validate(STUDY | {"preset": "scripted"}).base
+    for other in ("optimal_rate", "luck"):
+        study = StudySpec.model_validate(STUDY | {"preset": "scripted", "metric": other})
+        with pytest.raises(
+            SpecError, match=f"metric='{other}': a study compares the objective of its world, valid_rate"
+        ):
+            _ = study.base
+
+
 def test_an_arm_starts_where_it_says_and_changes_its_own_options_alone():
     base = load_spec("scripted")
     arm = arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), trainee={"speed": 0.9}, start="target"))
@@ -310,6 +328,11 @@ def test_beginnings_are_alike_where_the_first_stages_work_is(tmp_path):
     first = base.stages[0].model_copy(update={"budget": 7})
     others = [{"trainee": faster}, {"stages": (first, *base.stages[1:])}, {"stages": base.stages[:-1]}]
     assert len({beginning(base), *(beginning(base.model_copy(update=other)) for other in others)}) == 4
+    spaces = [{}, {"space": {"slices.*.hole_ratio": [0.0, 0.05]}}, {"space": {"slices.*.hole_ratio": [0.3, 0.4]}}]
+    engineers = [EngineerSpec(name="uniform", options=options) for options in spaces]
+    drawn = (base.stages[0].model_copy(update={"redraw": True}), *base.stages[1:])
+    assert len({beginning(base.model_copy(update={"engineer": one, "stages": drawn})) for one in engineers}) == 3
+    assert {beginning(base.model_copy(update={"engineer": one})) for one in engineers} == {beginning(base)}
     job = Job("server/http://a:1/v1#m", base.model_copy(update={"seed": 3}), tmp_path, f"{FIRST_STAGE}-ab")
     assert job.folder == tmp_path / "server_http___a_1_v1_m" / "seed3"
     assert (job.begun_with, job.is_first_stage) == (tmp_path / "first-stage-ab" / "seed3", False)
@@ -408,6 +431,7 @@ def test_arms_are_compared_on_the_seeds_that_all_of_them_have():
     assert summary._headroom(study, success).mean == pytest.approx(0.45 - 0.25)
     assert summary._headroom(SimpleNamespace(trivial=("a",), searched=("d",)), success) is None
     assert summary._headroom(study, {"a": {1: 0.1}, "b": {2: 0.2}}) is None
+    assert summary._headroom(SimpleNamespace(trivial=(), searched=()), success) is None
 
 
 @pytest.mark.parametrize(
