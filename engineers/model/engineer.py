@@ -73,7 +73,7 @@ class ModelEngineer:
         self.guard, self.space = guard, checked_space(space)
 
     def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
-        """Raise ``KnobError`` where the config has no knob that an answer could change, or not those of ``space``."""
+        """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
         form_of(current, editable, self.space)
 
     def propose(

@@ -7,6 +7,7 @@ first so that a model that writes from left to right argues before it decides.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -40,6 +41,7 @@ class WireForm(Generic[ConfigT]):
         self.knobs = find_knobs(current, editable)
         if not self.knobs:
             raise KnobError(f"{type(current).__name__} has no editable knobs: name some in editable=")
+        _raise_unless_json(self.knobs)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -104,8 +106,20 @@ class WireForm(Generic[ConfigT]):
         ]
 
 
+def _raise_unless_json(knobs: Sequence[Knob]) -> None:
+    """Raise ``KnobError`` where a value cannot be written in an answer: even the one that changes nothing would be refused."""
+    for knob in knobs:
+        try:
+            json.dumps(knob.value, allow_nan=False)
+        except ValueError:
+            raise KnobError(
+                f"{knob.name} is {knob.value!r:.60}, which JSON has no word for, so no answer could keep it: give it a finite "
+                "value, or null for none, or leave it out of editable"
+            ) from None
+
+
 def form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
-    """The form of a question; raises ``KnobError`` for a config without knobs to change, or without those of ``space``."""
+    """The form of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
     raise_unless_knobs(space, current)
     return WireForm(current, editable)
 
@@ -171,7 +185,17 @@ def _collect(
 
 def _as_it_was(now: Any, answered: Any) -> Any:
     """The answered value; a text that the prompt showed with blanks (a path, a key) and that came back so stays."""
+    if isinstance(now, list) and isinstance(answered, list):
+        shown = [scrub(entry) if isinstance(entry, str) else None for entry in now]
+        return [_entry_as_it_was(now, shown, place, entry) for place, entry in enumerate(answered)]
     return now if isinstance(now, str) and answered == scrub(now) else answered
+
+
+def _entry_as_it_was(now: list[Any], shown: list[str | None], place: int, answered: Any) -> Any:
+    """The same for an entry of a list. One that moved, or before which others were left out, is the first that was shown so."""
+    if not isinstance(answered, str) or answered not in shown:
+        return answered
+    return now[place if shown[place : place + 1] == [answered] else shown.index(answered)]
 
 
 def _has_type(value: Any, schema: dict[str, Any]) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from enum import Enum
 from typing import Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import engineers
 from engineers import ReplyError, WireForm
@@ -278,3 +279,39 @@ def test_a_choice_of_several_types_is_drawn():
     ]
     assert {config.mode for config in drawn} == {"auto", 1}
     assert {config.side for config in drawn} == {False, "left"}
+
+
+class Files(BaseModel):
+    one: str = "/home/me/a.txt"
+    maps: list[str] = ["/home/me/a.txt", "plain", "/home/me/b.txt"]
+    rows: list[list[str]] = [["/home/me/a.txt", "x"]]
+
+
+@pytest.mark.parametrize(
+    ("answered", "maps"),
+    [
+        (["<path>", "plain", "<path>"], ["/home/me/a.txt", "plain", "/home/me/b.txt"]),
+        (["<path>", "other", "<path>", "more"], ["/home/me/a.txt", "other", "/home/me/b.txt", "more"]),
+        (["plain", "<path>"], ["plain", "/home/me/a.txt"]),
+        (["/data/c.txt"], ["/data/c.txt"]),
+        ([], []),
+    ],
+)
+def test_texts_that_were_shown_with_blanks_and_came_back_so_stay_in_lists_too(answered, maps):
+    body = {"config": {"one": "<path>", "maps": answered, "rows": {"0": ["<path>", "y"]}}}
+    assert WireForm(Files()).merge(body) == Files(maps=maps, rows=[["/home/me/a.txt", "y"]])
+
+
+class Unbounded(BaseModel):
+    clip: float = math.inf
+    limits: list[float] = [0.5, 1.0]
+    wind: float = Field(0.1, ge=0, le=1)
+
+
+def test_a_value_that_json_cannot_say_is_told_at_the_start():
+    """No answer could keep it; where it is not editable, it stays."""
+    with pytest.raises(KnobError, match=r"clip is inf, which JSON has no word for, .* leave it out of editable"):
+        engineers.make("human").raise_unless_able(Unbounded())
+    with pytest.raises(KnobError, match=r"limits is \[0\.5, nan\], which JSON has no word for"):
+        WireForm(Unbounded(clip=1.0, limits=[0.5, math.nan]))
+    assert WireForm(Unbounded(), ["wind"]).merge({"config": {"wind": 0.3}}) == Unbounded(wind=0.3)
