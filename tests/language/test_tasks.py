@@ -105,7 +105,7 @@ def test_training_and_validation_agree_on_every_walk():
             board, turn = mfl.from_text(messages[0]["content"]), len(messages) // 2
             lines = [line[turn] if turn < len(line) else int(Action.WAIT) for line in mfl.solve(board).plan]
             words = "\n".join(f"Agent {agent}: {Action(move).name}" for agent, move in enumerate(lines))
-            said.append("hm" if turn == 1 and board.holes.sum() % 2 else words)
+            said.append("hm" if turn == 1 and int(board.starts.sum()) % 2 else words)
         return said
 
     policy = SimpleNamespace(reply=reply)
