@@ -56,6 +56,14 @@ def test_lakes_are_taught_on_the_target_in_the_runs_style_without_what_is_held_o
     assert taught[-1][3].style == "paper"
 
 
+def test_a_run_in_turns_gets_no_model_that_writes_whole_plans(lakes, taught, tmp_path):
+    options = lakes.world.options | {"mode": "turns"}
+    turns = lakes.model_copy(update={"world": lakes.world.model_copy(update={"options": options})})
+    with pytest.raises(SpecError, match=r"asks for a move per reply .* pretraining teaches whole plans"):
+        pretrain_for(turns, tmp_path / "model")
+    assert taught == []
+
+
 def test_what_cannot_be_taught_is_refused_before_anything_is_drawn(lakes, taught, tmp_path):
     def in_world(name):
         return lakes.model_copy(update={"world": SimpleNamespace(name=name, options={})})

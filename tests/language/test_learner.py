@@ -197,9 +197,11 @@ def test_one_batch_of_boards_is_one_call_of_generation(learner, monkeypatch):
     assert all(reply.tokens > 0 for reply in together)
 
 
-def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path):
+@pytest.mark.parametrize("whole", [None, ["lm_head"]])
+def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path, whole):
+    """With it the modules that are trained whole."""
     pytest.importorskip("peft")
-    given = LanguageOptions(**options, lora={"r": 4, "target_modules": ["q_proj", "v_proj"]})
+    given = LanguageOptions(**options, lora={"r": 4, "target_modules": ["q_proj", "v_proj"], "modules_to_save": whole})
     one = learning.Learner(given, seed=0)
     assert one.trainer.ref_model is None  # the adapter is switched off instead
     assert not any(part.training for part in one.trainer.model.modules())

@@ -52,6 +52,11 @@ def pretrain_for(
 
 
 def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, seed: int, told: Told) -> Path:
+    if spec.world.options.get("mode") == "turns":
+        raise SpecError(
+            f"{spec.name} asks for a move per reply (world.options.mode: turns), and pretraining teaches whole plans, which no "
+            "turn can be read from: set the mode to plan, or train a model that is brought along"
+        )
     style = spec.world.options.get("style", "paper")
     options = Pretraining(samples=samples, seed=seed, style=style)
     assert isinstance(spec.target, LakeConfig), "a lake's target is a LakeConfig"

@@ -24,7 +24,7 @@ from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.signal import SignalTrainer
-from envtuning.trainees.language.state import load_state, save_state
+from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
 
 Metrics = dict[str, float]
@@ -76,6 +76,7 @@ class Learner:
         self.trainer.remove_callback(PrinterCallback)  # the loop's console speaks for the run
         self.outcomes.eos = frozenset(self.policy().eos)
         self.trainer.model.eval()
+        base_digest(self.trainer, self.model)  # kept from here on: what peft copies to train is still the first model's
 
     @property
     def model(self) -> Any:

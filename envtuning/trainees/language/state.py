@@ -61,7 +61,10 @@ def optimiser_of(trainer: Any) -> Any:
 
 
 def base_digest(trainer: Any, model: Any) -> str:
-    """16 hex digits of the model that the run began with: the reference's weights, or those below the adapter."""
+    """16 hex digits of the model that the run began with: the reference's weights, or those below the adapter.
+
+    Computed at the first call, which must come before any training.
+    """
     cached = getattr(trainer, "_base_digest", None)
     if cached is None:
         if trainer.ref_model is not None:
