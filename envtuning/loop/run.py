@@ -17,6 +17,7 @@ from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
 from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
+from envtuning.loop.transitions import Rule
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic, checked
 from envtuning.runs.folder import (
@@ -49,18 +50,34 @@ def raise_unless_runnable(spec: RunSpec) -> None:
     raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target, spec.unit)
     raise_unless_editable(spec)
     raise_unless_askable(spec)
-    reported = reported_by(spec.trainee.kind)
     for number, stage in enumerate(spec.stages):
-        missing = stage.advance_when.needs() - reported if stage.advance_when and reported is not None else frozenset()
-        if missing:
-            raise SpecError(
-                f"stages.{number}.advance_when needs {', '.join(sorted(missing))}, and trainee {spec.trainee.kind!r} reports "
-                f"only {', '.join(sorted(reported or ()))}: choose another rule"
-            )
+        raise_unless_asked(spec, f"stages.{number}.advance_when", stage.advance_when)
         try:
             raise_unless_fades(stage, spec.target if stage.config == "engineer" else stage.config)
         except ValueError as error:
             raise SpecError(f"stages.{number}.{error}") from error
+
+
+def raise_unless_asked(spec: RunSpec, place: str, rule: Rule | None) -> None:
+    """Raises ``SpecError`` for a rule that could not end its stage: it is never asked, or nobody has the metric that it looks at."""
+    if rule is None:
+        return
+    trained, validated = reported_by(spec.trainee.kind), spec.world.made.reports
+    if missing := rule.needs() - trained if trained is not None else None:
+        raise SpecError(
+            f"{place} needs {', '.join(sorted(missing))}, and trainee {spec.trainee.kind!r} reports "
+            f"only {', '.join(sorted(trained or ()))}: choose another rule"
+        )
+    if missing := rule.looks_at() - validated if validated is not None else None:
+        raise SpecError(
+            f"{place} looks at {', '.join(sorted(missing))}, and the world {spec.world.name!r} has "
+            f"{', '.join(sorted(validated or ()))}"
+        )
+    if spec.suites.validate_every is None:
+        raise SpecError(
+            f"{place} is asked at each validation inside a stage, and suites.validate_every is null: give it an amount, or leave "
+            "the rule out"
+        )
 
 
 def raise_unless_editable(spec: RunSpec) -> None:

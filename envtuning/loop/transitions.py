@@ -37,6 +37,10 @@ class _Rule(BaseModel):
         """The training metrics without which the rule can never say yes."""
         return frozenset()
 
+    def looks_at(self) -> frozenset[str]:
+        """The validation metrics that it names."""
+        return frozenset()
+
 
 class Converged(_Rule):
     """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
@@ -45,6 +49,9 @@ class Converged(_Rule):
     metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
     window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
     min_gain: float = Field(0.02, ge=0.0, description="A rise of at most this much counts as no rise.")
+
+    def looks_at(self) -> frozenset[str]:
+        return frozenset({self.metric} if self.metric else ())
 
     def decide(self, history: History) -> Decision:
         metric = self.metric or history.objective
@@ -102,6 +109,9 @@ class Reached(_Rule):
     metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
     value: float
 
+    def looks_at(self) -> frozenset[str]:
+        return frozenset({self.metric} if self.metric else ())
+
     def decide(self, history: History) -> Decision:
         metric = self.metric or history.objective
         latest = next((entry[metric] for entry in reversed(history.validations) if metric in entry), None)
@@ -132,6 +142,9 @@ class All(_Rule):
     def needs(self) -> frozenset[str]:
         return frozenset().union(*(rule.needs() for rule in self.rules))
 
+    def looks_at(self) -> frozenset[str]:
+        return frozenset().union(*(rule.looks_at() for rule in self.rules))
+
     def decide(self, history: History) -> Decision:
         decisions = [rule.decide(history) for rule in self.rules]
         holding_back = [decision for decision in decisions if not decision.advance]
@@ -146,6 +159,9 @@ class AnyOf(_Rule):
 
     def needs(self) -> frozenset[str]:
         return frozenset.intersection(*(rule.needs() for rule in self.rules))
+
+    def looks_at(self) -> frozenset[str]:
+        return frozenset().union(*(rule.looks_at() for rule in self.rules))
 
     def decide(self, history: History) -> Decision:
         decisions = [rule.decide(history) for rule in self.rules]

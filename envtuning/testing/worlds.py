@@ -138,6 +138,10 @@ def _check_episode(world: World[Any], config: Any, episode: Episode) -> None:
         f"case {episode.case} has no {about.objective!r}, the objective, among its metrics",
     )
     for name, value in episode.metrics.items():
+        promised(
+            world.reports is None or name in world.reports,
+            f"case {episode.case} has {name!r} among its metrics, and `reports` does not name it",
+        )
         promised(math.isfinite(value), f"case {episode.case} has {name}={value}: leave out what is not known")
         if name in about.rates:
             promised(0 <= value <= 1, f"case {episode.case} has {name}={value}, and rates are from 0 to 1")

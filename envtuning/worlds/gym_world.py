@@ -43,6 +43,7 @@ class GymWorld(World[C]):
     """
 
     forms = frozenset({"acts"})
+    reports = frozenset({"success_rate", "reward", "episode_length"})
     max_steps: ClassVar[int] = 10_000  # an episode that the environment itself has not ended by then is ended
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -35,7 +35,7 @@ from envtuning.worlds.world import Film
 SMALL = """
 extends: scripted
 name: small
-suites: {validation_per_slice: 4, test_per_slice: 4, probe_per_slice: 2, failure_cases: 2}
+suites: {validation_per_slice: 4, test_per_slice: 4, probe_per_slice: 2, failure_cases: 2, validate_every: 100000}
 """
 
 

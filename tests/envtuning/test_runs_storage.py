@@ -18,7 +18,7 @@ from envtuning.runs.atomic import RunLocked, StorageError, locked
 from envtuning.runs.folder import RunError, RunFolder, next_task
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 
-SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=2)
+SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=2, validate_every=100_000)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.worlds.world import InfeasibleConfig
 from tests.envtuning.counting_runs import spec_of
-from tests.envtuning.counting_world import CountConfig, CountTrainee
+from tests.envtuning.counting_world import CountConfig, CountTrainee, CountWorld
 from tests.envtuning.written_down import Asked, Told
 
 # Stretches
@@ -120,13 +120,16 @@ def test_iterations_that_spend_nothing_count_as_nothing(with_trainee, tmp_path):
 def test_a_rule_and_its_reason_count_in_the_runs_own_unit(tmp_path):
     rule = {"rule": "spent", "amount": 10}
     run = loop.start(
-        spec_of({"budget": 40, "advance_when": rule}, trainee={"kind": f"{__name__}:Episodic"}, unit="episodes"),
+        spec_of(
+            {"budget": 40, "advance_when": rule},
+            validate_every=20,
+            trainee={"kind": f"{__name__}:Episodic"},
+            unit="episodes",
+        ),
         tmp_path / "run",
     )
-    assert run.stage(0).done.reason.endswith("is spent (50 of 10 episodes spent)") or run.stage(0).done.reason == (
-        "50 of 10 episodes spent"
-    )
-    assert run.budget_spent == 53
+    assert run.stage(0).done.reason == "30 of 10 episodes spent"
+    assert run.budget_spent == 33
 
 
 class Episodic(CountTrainee):
@@ -395,12 +398,34 @@ def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkey
         ([{}], {"editable": ("level", "depth")}, "editable: 'depth' names no knob of CountConfig"),
         ([{"fade": {"knob": "depth"}}], {}, r"stages\.0\.fade\.knob='depth' is not a number of CountConfig"),
         ([{}, {"fade": {"knob": "hint", "start": 3.0}}], {}, r"stages\.1\..*less than or equal to 1"),
+        (
+            [{}, {"advance_when": {"rule": "spent", "amount": 9}}],
+            {},
+            r"stages\.1\.advance_when is asked at each validation .* null",
+        ),
     ],
 )
 def test_what_would_stop_a_later_stage_is_found_before_the_first(tmp_path, stages, changes, says):
     with pytest.raises(SpecError, match=says):
         loop.start(spec_of(*stages, **changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("combine", ["all", "any"])
+@pytest.mark.parametrize("rule", [{"rule": "converged"}, {"rule": "reached", "value": 0.5}])
+def test_a_rule_that_looks_at_what_the_world_does_not_report_is_refused(monkeypatch, rule, combine):
+    def runnable(metric: str | None) -> None:
+        rules = [rule | {"metric": metric}, {"rule": "spent", "amount": 9}]
+        loop.raise_unless_runnable(spec_of({"advance_when": {"rule": combine, "rules": rules}}, validate_every=500))
+
+    runnable("vaild_rate")  # nobody knows what this world reports
+    monkeypatch.setattr(CountWorld, "reports", frozenset({"success_rate", "pace"}))
+    runnable("pace")
+    runnable(None)  # the objective
+    with pytest.raises(
+        SpecError, match=r"stages\.0\.advance_when looks at vaild_rate, and the world .* has pace, success_rate"
+    ):
+        runnable("vaild_rate")
 
 
 def test_a_fade_is_looked_for_in_the_config_that_its_stage_has():

@@ -78,6 +78,7 @@ class BFCLWorld(World[BFCLConfig]):
     config_type = BFCLConfig
     about = ABOUT
     forms: frozenset[Form] = frozenset({"replies"})
+    reports = frozenset({"success_rate", "progress", "syntax"})
 
     def __init__(self, *, version: Version = "v4", path: str | None = None, held_out: ToolClass | None = None) -> None:
         self.version, self.path, self.held_out = version, path, held_out

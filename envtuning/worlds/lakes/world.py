@@ -57,6 +57,7 @@ class LakeWorld(World[LakeConfig]):
     config_type = LakeConfig
     about = ABOUT
     forms = frozenset({"acts", "replies", "plans"})
+    reports = frozenset({"valid_rate", "optimal_rate", "legal_rate", "makespan_gap"})
 
     def __init__(self, *, mode: Mode = "plan", style: TextStyle = "paper") -> None:
         self.mode, self.style = mode, style
