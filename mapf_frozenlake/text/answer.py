@@ -42,6 +42,12 @@ def answer_of(reply: str) -> str | ParseError:
     return answer.replace("\\n", " \n")  # a line break inside a JSON string
 
 
+def open_thought(text: str) -> str:
+    """The text from where a thought begins that it does not close; empty where none is open."""
+    opened_at = _without_thoughts(text)[1]
+    return "" if opened_at is None else text[opened_at:]
+
+
 def _without_thoughts(reply: str) -> tuple[str, int | None]:
     """Blank every thought; a closing tag without an opening one ends a thought that began with the reply."""
     thoughts: list[tuple[int, int]] = []

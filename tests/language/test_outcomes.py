@@ -74,6 +74,19 @@ def test_replies_in_words_are_judged_and_those_without_their_end_were_cut(outcom
             outcomes(replies, [row["metadata"]] * columns[1], columns[0])
 
 
+def test_a_reply_cut_in_a_thought_that_the_prompt_began_is_no_answer():
+    from envtuning.trainees.language.rows import rows_of
+
+    [row] = rows_of(mfl.LakeConfig.single(3, 1, hole_ratio=0.0, reward="sparse"), 1, 0, style="paper")
+    plan = mfl.format_plan(mfl.solve(mfl.from_text(row["metadata"]["text"])).plan)
+    cut, whole = f"Let me try {plan}\nNow I check", f"Let me see.</think>\n{plan}"
+    told = [row["metadata"]], [[1]]
+    assert [Outcomes(frozenset({END}))([reply], *told) for reply in (cut, whole)] == [[1.0], [1.0]]
+    begun = Outcomes(frozenset({END}), begun="<think>\n")
+    assert [begun([reply], *told) for reply in (cut, whole)] == [[0.0], [1.0]]
+    assert begun.metrics()["truncated_rate"] == 0.5
+
+
 def test_another_function_pays_what_it_will_while_failures_are_counted_as_before():
     asked = {}
 

@@ -13,7 +13,7 @@ from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.rollouts import Recorder, rollout, turn_markup
 from envtuning.trainees.language.tasks import EnvTurns, LakeTurns
-from envtuning.trainees.language.tokenizer import prompt_ids, small_tokenizer
+from envtuning.trainees.language.tokenizer import CHAT_TEMPLATE, begun_thought, prompt_ids, small_tokenizer
 from envtuning.worlds.lakes.play import play_lakes
 from mapf_frozenlake.instance_set import InstanceSet
 from tests.language.conftest import QUICK
@@ -68,6 +68,20 @@ def test_the_tokens_are_those_of_the_conversation_and_the_mask_says_whose(feedba
         others = tokenizer.decode([token for token, mine in zip(ids, mask, strict=True) if not mine])
         assert ("No moves could be read" in others) == feedback
     assert played["failure"] == ["parse_error", "parse_error"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "begun"),
+    [("", ""), ("<think>\n", "<think>\n"), ("<think>\n\n</think>\n\n", "")],
+)
+def test_a_thought_that_the_prompt_begins_is_told_with_the_reply(ending, begun):
+    tokenizer = small_tokenizer()
+    tokenizer.chat_template = CHAT_TEMPLATE.replace("<|assistant|>{% endif", f"<|assistant|>{ending}{{% endif")
+    assert begun_thought(tokenizer) == begun
+    [reply] = Recorder(Scripted(tokenizer, ["UP"])).reply([[{"role": "user", "content": "Lake <think>"}]], seed=0)
+    policy = ReplyPolicy(SimpleNamespace(generation_config=None), tokenizer)
+    written = tokenizer("UP", add_special_tokens=False).input_ids
+    assert reply.text == policy._told([1], written).text == f"{begun}UP"
 
 
 def test_a_conversation_costs_in_validation_what_it_costs_in_training():

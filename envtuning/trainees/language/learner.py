@@ -74,7 +74,8 @@ class Learner:
                 rollout_func=self._play if tasks is not None and tasks.turns else None,
             )
         self.trainer.remove_callback(PrinterCallback)  # the loop's console speaks for the run
-        self.outcomes.eos = frozenset(self.policy().eos)
+        policy = self.policy()
+        self.outcomes.eos, self.outcomes.begun = frozenset(policy.eos), policy.begun
         self.trainer.model.eval()
         base_digest(self.trainer, self.model)  # kept from here on: what peft copies to train is still the first model's
 

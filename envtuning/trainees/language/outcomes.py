@@ -29,6 +29,7 @@ class Outcomes:
     pays: Any = None  # a reward function in place of the config's own
     slices: dict[str, Slice] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
+    begun: str = ""  # the thought that every prompt ends in; see ``begun_thought``
     __name__ = "reward"  # TRL logs a reward function under its name
 
     def __call__(
@@ -41,7 +42,9 @@ class Outcomes:
         **columns: Any,
     ) -> list[float]:
         if paid is None or failure is None:
-            judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
+            judged = [
+                judged_reply(self.begun + said(reply), row) for reply, row in zip(completions, metadata, strict=True)
+            ]
             cut = [not ids or ids[-1] not in self.eos for ids in completion_ids]
             failure = [named(verdict.failure, short) for (_, verdict), short in zip(judged, cut, strict=True)]
             paid = [reward for reward, _ in judged]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from engineers.backends.live import as_found
-from envtuning.trainees.language.tokenizer import prompt_ids
+from envtuning.trainees.language.tokenizer import begun_thought, prompt_ids
 from envtuning.worlds.text_player import Reply
 
 Conversation = Sequence[dict[str, str]]
@@ -60,9 +61,14 @@ class ReplyPolicy:
 
     def _told(self, prompt: Sequence[int], written: Sequence[int]) -> Reply:
         """What was written, as a reply; one without a token that ends it was cut off."""
-        text = self.tokenizer.decode(written, skip_special_tokens=True)
+        text = self.begun + self.tokenizer.decode(written, skip_special_tokens=True)
         cut = written[-1] not in self.eos
         return Reply(text, tokens=len(prompt) + len(written), prompt=len(prompt), truncated=cut)
+
+    @cached_property
+    def begun(self) -> str:
+        """What of a thought stands at the prompt's end: without it a reply that was cut in its thoughts would be read as an answer."""
+        return begun_thought(self.tokenizer, **self.template)
 
     def prompt(self, conversation: Conversation) -> list[int]:
         """The conversation's tokens, up to where the model answers."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.tokenizer import begun_thought
 from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
 
 Begin = Callable[
@@ -37,6 +38,7 @@ class Recorder:
             None  # what sampling raised; the player would ask again, and go on without an answer
         )
         self.between = turn_markup(policy.tokenizer, **policy.template)
+        self.begun = begun_thought(policy.tokenizer, **policy.template)
 
     def reply(self, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
         if self.error is not None:
@@ -54,7 +56,7 @@ class Recorder:
         replies = []
         for tape, ids in zip(tapes, self.policy.sample([tape.prompt + tape.written for tape in tapes]), strict=True):
             cut = ids[-1] not in self.policy.eos
-            text = self.policy.tokenizer.decode(ids, skip_special_tokens=True)
+            text = self.begun + self.policy.tokenizer.decode(ids, skip_special_tokens=True)
             read = len(tape.prompt) + len(tape.written)
             replies.append(Reply(text, tokens=read + len(ids), prompt=read, truncated=cut))
             tape.written += ids

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mapf_frozenlake import LakeConfig, explain, generate, plan_prompt
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, START_LETTERS
 from mapf_frozenlake.text import STYLES, state_text, turns_prompt
+from mapf_frozenlake.text.answer import open_thought
 from mapf_frozenlake.types import Action
 
 if TYPE_CHECKING:
@@ -123,6 +124,15 @@ ENGINEERING = (
     "move hole conflict goal missed truncated waits wait ratio share slices config reasons path reason agents budget left "
     "samples tokens gradient norm entropy history default fixed rules held out sampled greedy seed checkpoint "
 )
+
+
+def begun_thought(tokenizer: Any, **template: Any) -> str:
+    """What the chat template writes of a thought before the model goes on with it, as "<think>"; the reply lacks it."""
+    if tokenizer.chat_template is None:
+        return ""
+    asked = [{"role": "user", "content": "question"}]
+    text = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True, **template)
+    return open_thought(text.rpartition("question")[2])
 
 
 def prompt_ids(tokenizer: Any, messages: list[dict[str, str]], **template: Any) -> list[int]:
