@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engineers.knobs import dump
 from envtuning.loop import inside
 from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, read_metrics
-from envtuning.loop.fading import FADE_PARTS, faded
+from envtuning.loop.fading import faded, until_next_part
 from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
 from envtuning.loop.transitions import Decision, History
@@ -240,4 +240,4 @@ class Attempt:
         fade = self.runner.plan.fade
         if fade is None or self._progress() >= fade.over:
             return self._left()
-        return max(1, round(fade.over / FADE_PARTS * (self.history.spent + self._left())))
+        return until_next_part(fade, self.history.spent + self._left())

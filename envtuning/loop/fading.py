@@ -9,6 +9,12 @@ from engineers.knobs import KnobError, dump, get, with_values
 from envtuning.runs.spec import Fade, Stage
 
 FADE_PARTS = 10
+CLOSE = 1e-12  # relative: what floating-point numbers make of an equal one
+
+
+def until_next_part(fade: Fade, budget: int) -> int:
+    """What to train for the next part to be reached: rounded up, or the part before it would be trained twice."""
+    return max(1, math.ceil(fade.over / FADE_PARTS * budget * (1 - CLOSE)))
 
 
 def faded(config: Any, fade: Fade | None, progress: float) -> Any:
@@ -17,7 +23,7 @@ def faded(config: Any, fade: Fade | None, progress: float) -> Any:
         return config
     path = tuple(fade.knob.split("."))
     own = get(dump(config), path)
-    passed = math.floor(min(1.0, progress / fade.over) * FADE_PARTS) / FADE_PARTS
+    passed = math.floor(min(1.0, progress / fade.over) * FADE_PARTS * (1 + CLOSE)) / FADE_PARTS
     value = fade.start + passed * (own - fade.start)
     return with_values(config, {path: round(value) if isinstance(own, int) else value})
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from engineers.knobs import KnobError
-from envtuning.loop.fading import faded, raise_unless_fades
+from envtuning.loop.fading import faded, raise_unless_fades, until_next_part
 from envtuning.runs.spec import Fade, Stage
 
 
@@ -36,6 +36,19 @@ def test_a_number_fades_in_tenths_and_a_whole_one_stays_whole(over, progress, hi
     found = faded(config, Fade(knob="holes", start=12.0, over=over), progress).holes
     assert (found, type(found)) == (holes, int)
     assert faded(config, None, progress) is config
+
+
+@pytest.mark.parametrize("over", [0.1, 0.3, 0.5, 0.7, 1.0])
+@pytest.mark.parametrize("budget", [1000, 3333, 7967, 8000, 8001, 8009, 9999, 100_001])
+def test_every_part_is_trained_once_whatever_the_budget(over, budget):
+    fade, config = Fade(knob="hint", start=1.0, over=over), Config()
+    hints, spent = [], 0
+    while spent / budget < over:
+        hints.append(faded(config, fade, spent / budget).hint)
+        spent += until_next_part(fade, budget)
+    assert hints == pytest.approx([1 - part / 10 for part in range(10)])
+    assert over * budget <= spent < over * budget + 10
+    assert faded(config, fade, min(1.0, spent / budget)).hint == 0.0
 
 
 def test_a_whole_number_is_rounded_on_its_way():
