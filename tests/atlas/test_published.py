@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.atlas import HERE, names, spec_named
 from envtuning.atlas.store import read_tree, stored_seeds
+from envtuning.loop.validation import draw_test, draw_validation
 
 
 @pytest.mark.parametrize("name", names())
@@ -15,6 +16,7 @@ def test_a_tree_s_entries_can_be_drawn_and_its_run_can_be_run(name):
     spec = spec_named(name)
     for config in spec.entries(spec.seeds[0], ()).values():
         spec.run.world.made.check(config)
+    assert len(draw_test(spec.run, draw_validation(spec.run))), "there are enough boards of every kind to hold out"
     assert spec.run.budget == spec.root_budget + spec.depth * spec.stage_budget
 
 
