@@ -11,6 +11,7 @@ from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
+from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
 from envtuning.studies.preregistered import load_study, part_of, seeds_of
 from envtuning.studies.study import execute, raise_unless_comparable
@@ -84,6 +85,7 @@ def study(
         folder = out / written.name
         if not table:
             raise_unless_comparable(chosen := part_of(written, arms))
+            beyond.raise_unless_playable(written)
             execute(
                 chosen,
                 seeds_of(written, seeds),

@@ -16,11 +16,12 @@ from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic
 from envtuning.runs.folder import RunFolder
 from envtuning.runs.seeds import derive
-from envtuning.runs.spec import load_spec
+from envtuning.runs.spec import SpecError, load_spec
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.statistics import interval, mean
+from envtuning.trainees import factory_of
 
 BEYOND_FILE = "beyond.json"  # success by the set's name
 
@@ -31,6 +32,20 @@ def targets(study: StudySpec) -> dict[str, Any]:
         name: load_spec(study.preset, changes={f"target.{key}": value for key, value in changes.items()}).target
         for name, changes in study.beyond.items()
     }
+
+
+def raise_unless_playable(study: StudySpec) -> None:
+    """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
+    for arm, spec in study.specs().items():
+        factory: Any = factory_of(spec.trainee.kind)
+        for name, target in targets(study).items() if hasattr(factory, "window_in") else ():
+            rooms = (spec.world.made.room([*spec.written_configs, *more]) for more in ((), (target,)))
+            trained, played = (factory.window_in(room, **spec.trainee.options) for room in rooms)
+            if trained != played:
+                raise SpecError(
+                    f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "
+                    f"which is {trained} there and {played} here; give trainee.options.window a number"
+                )
 
 
 def suites(study: StudySpec, out: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from engineers.report import SliceResult, StageReport
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
-from envtuning.studies import compare, credit, summary
+from envtuning.studies import beyond, compare, credit, summary
 from envtuning.studies.compare import Comparison, Row, arms_of, written_by
 from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import T_975, Interval, half_width, t_mean
@@ -305,6 +305,27 @@ def test_a_study_compares_the_objective_of_its_world():
             SpecError, match=f"metric='{other}': a study compares the objective of its world, valid_rate"
         ):
             _ = study.base
+
+
+def test_a_further_set_that_no_network_of_the_runs_could_play_is_told_before_them(tmp_path):
+    pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
+    preset = tmp_path / "it.yaml"
+    preset.write_text("target: &all {slices: {4: {}}}\ntrainee: {kind: ppo}\nstages: [{budget: 9, config: *all}]\n")
+    larger = {"one more size": {"slices": {5: {"share": 1.0}}}, "one more agent": {"num_agents": 3}}
+    arms = {
+        "sees enough": {"engineer": {"name": "rules"}},
+        "sees all": {"engineer": {"name": "rules"}, "trainee": {"window": None}},
+    }
+    study = StudySpec.model_validate(STUDY | {"preset": str(preset), "beyond": larger, "arms": arms})
+    with pytest.raises(
+        SpecError, match=r"beyond\.one more size: .* of arm sees all has window: null, which is 7 there and 9 here"
+    ):
+        beyond.raise_unless_playable(study)
+    for change in (
+        {"beyond": {"one more agent": larger["one more agent"]}},
+        {"arms": study.arms | {"sees all": study.arms["sees enough"]}},
+    ):
+        beyond.raise_unless_playable(study.model_copy(update=change))
 
 
 def test_an_arm_starts_where_it_says_and_changes_its_own_options_alone():

@@ -31,7 +31,7 @@ class LakeTrainee(ABC):
             raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
         self.env_kwargs: dict[str, Any] = {
             "observation": "ego",
-            "window": checked_window(self.options.window, room["max_size"]),
+            "window": self.window_in(room, **options),
             "hints": self.options.hints,
             "max_size": room["max_size"],
             "max_agents": room["max_agents"],
@@ -41,6 +41,11 @@ class LakeTrainee(ABC):
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` for options that are none; starts nothing."""
         checked_window(cls.options_type(**options).window, MAX_SIZE)
+
+    @classmethod
+    def window_in(cls, room: Mapping[str, Any], **options: Any) -> int:
+        """The side of what an agent sees: a network plays only where it is the side that it was trained with."""
+        return checked_window(cls.options_type(**options).window, room["max_size"])
 
     @abstractmethod
     def copied_network(self) -> Network:
