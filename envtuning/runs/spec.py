@@ -148,11 +148,11 @@ class RunSpec(Frozen):
         return listed if self.total is None else min(listed, self.total)
 
     def with_rounds(self, count: int) -> RunSpec:
-        """The first ``count`` stages; beyond the last, engineer-written copies of it."""
+        """The first ``count`` stages; beyond the last, engineer-written copies of it. A ``total`` would ask for another number."""
         if not 1 <= count <= MOST_STAGES:
             raise SpecError(f"{count} stages: a run has at least 1 and at most {MOST_STAGES:,}")
         more = [self.stages[-1].model_copy(update={"config": "engineer", "name": ""})] * (count - len(self.stages))
-        return self.model_copy(update={"stages": (*self.stages[:count], *more)})
+        return self.model_copy(update={"stages": (*self.stages[:count], *more), "total": None})
 
     def with_test_seed(self, seed: int | None) -> RunSpec:
         """The same run on another test; None: the one of ``suites.seed``."""

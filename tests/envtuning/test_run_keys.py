@@ -116,6 +116,13 @@ def test_more_rounds_are_copies_of_the_last_that_the_engineer_writes():
     assert spec.with_rounds(4).stages == (*spec.stages, *[Stage(budget=7)] * 2)
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_number_of_stages_takes_the_place_of_a_total(count):
+    spec = spec_of({}, {}, total=2500).with_rounds(count)
+    assert (len(spec.stages), spec.total, spec.budget) == (count, None, count * 1000)
+    assert RunSpec.model_validate(spec.model_dump()) == spec
+
+
 @pytest.mark.parametrize(
     ("total", "budget", "allowed"),
     [(None, 60, [10, 30, 60, 90]), (60, 60, [10, 30, 60, 60]), (80, 80, [10, 30, 60, 80])],
