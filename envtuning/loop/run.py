@@ -208,8 +208,12 @@ class _Loop:
         for earlier in range(kept):
             checkpoint = self.run.stage(earlier).checkpoint
             if checkpoint.is_dir():
-                with checked.changing(checkpoint), held_to("slim"):
-                    slim(checkpoint)
+                try:
+                    with checked.changing(checkpoint), held_to("slim"):
+                        slim(checkpoint)
+                except TraineeFailed as error:  # it takes more room, and nothing else is lost
+                    self.record("trainee_failed", str(error))
+                    return
 
     def trainee_before(self, number: int, renew: bool = False) -> Trainee:
         """The trainee as the stage before left it, always from the disk: a resumed stage begins exactly like this."""

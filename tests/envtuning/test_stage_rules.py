@@ -364,6 +364,18 @@ def test_older_checkpoints_are_slimmed_when_nothing_trains_on_from_them_and_stay
             checked.raise_unless_as_written(stage.checkpoint)
 
 
+def test_a_checkpoint_that_cannot_be_slimmed_stays_and_the_run_goes_on(with_trainee, tmp_path):
+    def fail(self: Any, folder: Path) -> None:
+        raise ZeroDivisionError("of all things")
+
+    with_trainee(Heavy, slim=fail)
+    run = loop.start(spec_of({}, {}), tmp_path / "run")
+    assert next_task(run) is None
+    assert [(one.kind, one.message) for one in run.incidents()] == [
+        ("trainee_failed", "slim raised ZeroDivisionError: of all things")
+    ]
+
+
 @pytest.mark.parametrize("stages", [2, 3])  # killed before the test, and before the last stage
 @pytest.mark.parametrize("place", ["Heavy.slim", "checked.note"])
 def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkeypatch, tmp_path, place, stages):
