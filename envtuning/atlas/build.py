@@ -17,10 +17,10 @@ import numpy as np
 
 from engineers.own import trust_only, trusted
 from envtuning.atlas.spec import AtlasSpec, Path_
-from envtuning.atlas.store import as_key, is_stored, write_tree
+from envtuning.atlas.store import as_key, is_stored, raise_unless_stored_of, write_tree
 from envtuning.loop import run as loop
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.folder import RunError, RunFolder
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.study import copy_stages
 
@@ -36,8 +36,18 @@ def build(
     jobs: int = 1,
     ended: Ended = lambda line: None,
 ) -> None:
-    """Train and store every seed that is not stored yet, ``jobs`` at a time. ``work`` holds what is unfinished."""
-    waiting = [seed for seed in (seeds or spec.seeds) if not is_stored(folder, seed)]
+    """Train and store every seed that is not stored yet, ``jobs`` at a time. ``work`` holds what is unfinished.
+
+    Raises ``RunError`` for a seed that the file does not have, and for one that is stored from another file.
+    """
+    wanted = list(seeds or spec.seeds)
+    if strangers := [seed for seed in wanted if seed not in spec.seeds]:
+        raise RunError(
+            f"{strangers[0]} is not a seed of {spec.name}: its file has {', '.join(map(str, spec.seeds))}; add it there"
+        )
+    waiting = [seed for seed in wanted if not is_stored(folder, seed)]
+    for seed in set(wanted) - set(waiting):
+        raise_unless_stored_of(folder, spec, seed)
     if jobs == 1:
         for seed in waiting:
             build_seed(spec, folder, work, seed, ended)
@@ -52,7 +62,7 @@ def build(
 
 def build_seed(spec: AtlasSpec, folder: Path, work: Path, seed: int, ended: Ended = lambda line: None) -> None:
     """One seed's tree, stored as soon as it is whole; its unfinished nodes are removed then."""
-    place = work / spec.name / f"seed{seed}"
+    place = work / f"{spec.name}-{spec.digest}" / f"seed{seed}"
     _grow(spec, seed, place, (), None, ended)
     paths = [path for length in range(spec.depth + 1) for path in spec.paths(length)]
     found = {path: atomic.read_json(_node_file(place, path)) for path in paths}

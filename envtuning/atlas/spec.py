@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import product
@@ -61,6 +63,12 @@ class AtlasSpec(Frozen):
         if self.diagnosis is not None and self.diagnosis not in self.menu:
             raise ValueError(f"diagnosis {self.diagnosis!r} is not on the menu: {', '.join(self.menu)}")
         return self
+
+    @property
+    def digest(self) -> str:
+        """Equal for files whose trees are the same: other seeds are further trees of the kind."""
+        said = self.model_dump(mode="json", exclude={"seeds", "held_out", "diagnosis"})
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def first_entry(self) -> str:

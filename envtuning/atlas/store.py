@@ -72,9 +72,15 @@ def write_tree(
     folder: Path, spec: AtlasSpec, seed: int, reports: Mapping[Path_, dict[str, Any]], tested: Mapping[Path_, float]
 ) -> None:
     """Both files of a seed; that of the reports last, so that a seed counts when it is whole."""
-    head = {"format": FORMAT, "atlas": spec.name, "seed": seed}
+    head = {"format": FORMAT, "atlas": spec.name, "seed": seed, "digest": spec.digest}
     _write(_file(folder, seed, TEST), head | {TEST: {as_key(path): tested[path] for path in sorted(tested)}})
     _write(_file(folder, seed, REPORTS), head | {REPORTS: {as_key(path): reports[path] for path in sorted(reports)}})
+
+
+def raise_unless_stored_of(folder: Path, spec: AtlasSpec, seed: int) -> None:
+    """Raise ``RunError`` where a seed's files are damaged, or were built from another file."""
+    for part in (REPORTS, TEST):
+        _read(_file(folder, seed, part), spec, seed)
 
 
 def is_stored(folder: Path, seed: int) -> bool:
@@ -115,9 +121,13 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 def _read(path: Path, spec: AtlasSpec, seed: int) -> dict[str, Any]:
     try:
         stored = json.loads(lzma.decompress(path.read_bytes()))
-        head = (stored["format"], stored["atlas"], stored["seed"])
+        head, digest = (stored["format"], stored["atlas"], stored["seed"]), stored["digest"]
     except (OSError, ValueError, lzma.LZMAError, KeyError, TypeError) as error:
         raise RunError(f"{path} is not part of an atlas ({error}): build this seed again") from error
     if head != (FORMAT, spec.name, seed):
         raise RunError(f"{path} is format {head[0]} of {head[1]!r}, seed {head[2]}: wanted {(FORMAT, spec.name, seed)}")
+    if digest != spec.digest:
+        raise RunError(
+            f"{path} was built from another file of this name: undo the changes to that file, or remove what is stored and build again"
+        )
     return dict(stored)

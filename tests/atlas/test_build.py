@@ -22,7 +22,7 @@ def test_two_builds_are_identical_in_one_process_and_in_two(spec, stored, tmp_pa
     build(spec, tmp_path / "again", tmp_path / "work", jobs=2)
     assert len(files(tmp_path / "again")) == 2 * len(spec.seeds)
     assert files(tmp_path / "again") == files(stored)
-    assert not any((tmp_path / "work" / spec.name).iterdir())
+    assert not any((tmp_path / "work" / f"{spec.name}-{spec.digest}").iterdir())
 
 
 def test_a_build_that_is_killed_goes_on_and_ends_alike(spec, stored, tmp_path, monkeypatch):

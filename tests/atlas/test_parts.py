@@ -150,7 +150,7 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
 
 
 def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_path):
-    spec = SimpleNamespace(name="t", seeds=(5, 4, 3))
+    spec = SimpleNamespace(name="t", seeds=(5, 4, 3), digest="d")
     reports = {path: StageReport(stage=len(path), config={"at": as_key(path)}) for path in ((), ("a",), ("b", "a"))}
     write_tree(
         tmp_path / "new" / "t",
@@ -167,11 +167,25 @@ def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_pat
     assert not is_stored(folder, 4)
     assert not is_stored(folder, 3)
     assert (as_path(""), as_path("a-b"), as_key(()), as_key(("a", "b"))) == ((), ("a", "b"), "", "a-b")
-    head = {"format": 1, "atlas": "t", "seed": 4, "reports": {}}
+    head = {"format": 1, "atlas": "t", "seed": 4, "digest": "d", "reports": {}}
     for wrong in ({"format": 2}, {"atlas": "u"}, {"seed": 3}):
         (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | wrong).encode()))
         with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(1, 't', 4\)"):
             read_tree(folder, spec, 4)
+    (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | {"digest": "e"}).encode()))
+    with pytest.raises(
+        RunError, match=r"seed4\.reports\.json\.xz was built from another file of this name: undo the changes"
+    ):
+        read_tree(folder, spec, 4)
+
+
+def test_a_tree_belongs_to_a_files_menu_and_budgets_and_not_to_its_seeds():
+    spec = AtlasSpec.model_validate(SMALL)
+    for same in ({"seeds": [8]}, {"held_out": True}, {"diagnosis": "easy"}):
+        assert AtlasSpec.model_validate(SMALL | same).digest == spec.digest
+    menu = {**SMALL["menu"], "other": {"num_agents": 2}}
+    others = [{"stage_budget": 4000}, {"root_budget": 1}, {"depth": 1}, {"menu": menu}, {"changes": {"seed": 1}}]
+    assert len({spec.digest, *(AtlasSpec.model_validate(SMALL | other).digest for other in others)}) == 6
 
 
 def test_an_engineers_report_has_the_stages_before_it_and_their_authors():
@@ -230,10 +244,16 @@ def test_a_trees_run_is_its_root_and_a_stage_for_each_step():
 def test_a_build_trains_the_seeds_that_are_asked_for_and_not_stored_yet(tmp_path, monkeypatch):
     built = []
     monkeypatch.setattr(building, "build_seed", lambda spec, folder, work, seed, ended: built.append(seed))
+    checked = []
     monkeypatch.setattr(building, "is_stored", lambda folder, seed: seed == 2)
-    spec = SimpleNamespace(seeds=(1, 2, 3))
+    monkeypatch.setattr(building, "raise_unless_stored_of", lambda folder, spec, seed: checked.append(seed))
+    spec = SimpleNamespace(name="t", seeds=(1, 2, 3))
     building.build(spec, tmp_path, tmp_path)
     building.build(spec, tmp_path, tmp_path, seeds=[2, 3])
+    assert built == [1, 3, 3]
+    assert checked == [2, 2]
+    with pytest.raises(RunError, match=r"^9 is not a seed of t: its file has 1, 2, 3; add it there$"):
+        building.build(spec, tmp_path, tmp_path, seeds=[3, 9])
     assert built == [1, 3, 3]
 
 
