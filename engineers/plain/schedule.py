@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
-from engineers.knobs import Knob, dump, find_knobs
+from engineers.knobs import Knob, dump, find_knobs, validated
 from engineers.plain.base import Design
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageReport
@@ -32,7 +32,7 @@ class ScheduleEngineer(Walker):
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         design, turned = Design(), {knob.path for knob in knobs}
-        first = type(current).model_validate(report.records()[0].config)
+        first = validated(type(current), report.records()[0].config)
         of_first = [knob for knob in find_knobs(first, ("*",)) if knob.path in turned]
         slices = find_slices(of_first)
         way = Way(slices, dump(first), report.target, self.range_of)

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport, check
@@ -436,3 +436,23 @@ def test_a_number_beside_slices_is_something_to_turn(name):
     engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share", "draught"])
     with pytest.raises(KnobError):
         engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share"])
+
+
+class Grill(BaseModel):
+    """Takes whole numbers as keys and a tuple, which JSON has not, and nothing that merely looks like them."""
+
+    model_config = ConfigDict(strict=True)
+    span: tuple[int, int] = (1, 2)
+    rows: dict[int, Part] = {1: Part(share=1.0)}
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "schedule"])
+def test_a_strict_config_is_read_from_its_report(name, results):
+    near, far = Grill(), Grill(rows={1: Part(share=1.0, heat=0.9)})
+    seen = {"results": results(**{"1": 0.9}), "training_results": results(**{"1": 1.0}), "rounds_left": 1}
+    report = StageReport(stage=0, config=dump(near), target=dump(far), **seen)
+    proposal = engineers.make(name).propose(report, near)
+    assert not proposal.refusals
+    assert isinstance(proposal.config, Grill)
+    if name in ("rules", "learnability", "bandit", "schedule"):
+        assert proposal.config == far
