@@ -378,6 +378,7 @@ def known(figures: Figures, own: bool) -> str:
 
 
 INTROSPECTION = [
+    Claim(LANGUAGE, "grpo_overhead", lambda f: f"take {100 * f['median_share']:.1f} % of a step's CPU time"),
     Claim(
         LANGUAGE,
         "introspection",
