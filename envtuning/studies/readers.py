@@ -60,7 +60,9 @@ def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
     found = {"base": f"local/{bases.pop()}"}
     for name, run in runs.items():
         checkpoint = _last(run).checkpoint
-        if not (checkpoint / "config.json").is_file():
+        if not any(
+            (checkpoint / name).is_file() for name in ("config.json", "adapter_config.json")
+        ):  # lora: the adapter
             raise RunError(f"{checkpoint} is not the folder of a language model: give runs of the trainee 'grpo'")
         found[f"checkpoint {name}"] = f"local/{checkpoint}"
     return found

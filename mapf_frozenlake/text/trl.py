@@ -141,7 +141,7 @@ class LakeTurns:
         self._over = True
 
     def reset(self, metadata: Mapping[str, Any], **other_columns: Any) -> str:
-        """Begin on the lake of this row; returns what the model is told."""
+        """Begin on the lake of this row; returns what TRL writes right behind the prompt's last words."""
         instance = _instance(metadata["text"], metadata.get("makespan"))
         side = max(instance.height, instance.width)
         config = LakeConfig.single(
@@ -150,7 +150,7 @@ class LakeTurns:
         env = gym.make("MAPFFrozenLakeText-v0", mode="turns", config=config, max_size=side).unwrapped
         env.reset(options={"instance": instance})
         self._env, self._paid, self._over = env, 0.0, False
-        return turns_prompt(instance, config.horizon_for(instance.height, instance.width))
+        return "\n\n" + turns_prompt(instance, config.horizon_for(instance.height, instance.width))
 
     def move(self, moves: str) -> str:
         """

@@ -85,6 +85,12 @@ def test_what_the_loop_sets_itself_is_refused(name):
         language(grpo={name: 1})
 
 
+def test_a_model_at_home_is_named_by_its_whole_path(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert LanguageOptions(model="~/models/tiny").model == "/home/somebody/models/tiny"
+    assert LanguageOptions(model="./tiny").model == "./tiny"
+
+
 def test_batches_groups_and_steps_fit_into_each_other():
     assert (language().group, language().batch, language().steps_per_batch) == (16, 128, 2)
     assert language(processes=3).batch == 384

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 import mapf_frozenlake as mfl
 from engineers.report import SliceResult, StageReport
-from envtuning.studies.readers import merits
+from envtuning.runs.folder import RunError
+from envtuning.studies.readers import merits, readers_of
 
 SHARES = {3: 0.4, 5: 0.4, 8: 0.2}
 RATES = {"3": 0.9, "5": 0.4, "8": 0.0}
@@ -40,3 +43,16 @@ def test_without_such_slices_there_is_nothing_to_measure():
     report = StageReport(stage=0, config={}, results=[])
     found = merits(report, config(SHARES), config(SHARES))
     assert (found.kept, found.frontier) == (None, None)
+
+
+@pytest.mark.parametrize("kept", ["config.json", "adapter_config.json", None])
+def test_checkpoints_are_asked_those_of_adapters_too(tmp_path, kept):
+    if kept:
+        (tmp_path / kept).touch()
+    trainee = SimpleNamespace(options={"model": "models/tiny"})
+    run = SimpleNamespace(spec=SimpleNamespace(trainee=trainee), done_stages=[SimpleNamespace(checkpoint=tmp_path)])
+    if kept:
+        assert readers_of({"A": run}) == {"base": "local/models/tiny", "checkpoint A": f"local/{tmp_path}"}
+    else:
+        with pytest.raises(RunError, match="is not the folder of a language model"):
+            readers_of({"A": run})

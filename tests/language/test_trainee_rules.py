@@ -7,9 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
+import mapf_frozenlake as mfl
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.trainees.language import trainee as module
+from envtuning.trainees.language.pretrain import HELD_OUT, raise_unless_unseen
 from envtuning.trainees.language.trainee import GRPOTrainee, summary
+from mapf_frozenlake.generator.symmetry import canonical_keys
 from tests.lazily import needed
 
 needed("torch", "trl", extra="grpo")
@@ -38,7 +41,7 @@ class Recorded:
 def alone(told=()):
     """A trainee in this process, without its model."""
     made = GRPOTrainee.__new__(GRPOTrainee)
-    made.options, made.group = module.LanguageOptions(model="m"), None
+    made.options, made.group, made.excluded = module.LanguageOptions(model="m"), None, ()
     made.learner, made.tasks = Recorded(told), Recorded()
     return made
 
@@ -101,6 +104,26 @@ def test_weights_are_kept_where_they_are_held(method):
     for made, holder in ((one := alone(), one.learner), (two := in_a_group(), two.group)):
         getattr(made, method)("folder")
         assert holder.asked == [(method, "folder", {}) if made is one else ("call", method, "folder", {})]
+
+
+def test_a_checkpoint_has_not_seen_what_neither_its_first_model_nor_its_run_was_shown(tmp_path):
+    """So a run that begins with it refuses boards of which nobody knows that."""
+    import numpy as np
+
+    config = mfl.LakeConfig.single(3, 2, hole_ratio=0.2)
+    own, others = mfl.generate(config, n=5, seed=1), mfl.generate(config, n=5, seed=2)
+    first, checkpoint = tmp_path / "first", tmp_path / "checkpoint"
+    for folder in (first, checkpoint):
+        folder.mkdir()
+    one = alone()
+    one.options, one.excluded = module.LanguageOptions(model=str(first)), (own,)
+    one.save(checkpoint)
+    assert list(checkpoint.iterdir()) == []  # of a model from elsewhere nobody knows what it has seen
+    np.save(first / HELD_OUT, np.unique(np.concatenate([canonical_keys(own), canonical_keys(others)])))
+    one.save(checkpoint)
+    raise_unless_unseen(checkpoint, own)
+    with pytest.raises(mfl.LakeError, match="held-out boards may have been taught to the model"):
+        raise_unless_unseen(checkpoint, others)
 
 
 def test_a_group_is_asked_for_everything_else_too(monkeypatch):

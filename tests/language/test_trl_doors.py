@@ -82,6 +82,7 @@ def test_the_environment_plays_a_lake_by_its_tool():
     assert env.move("Agent 0: UP\nAgent 1: UP") == "The episode is over: nothing moves any more."
     told = env.reset(metadata=prompt_row(board, "sparse")["metadata"], prompt="ignored")
     assert mfl.from_text(told) == board
+    assert told.startswith("\n\n")  # TRL sets it right behind the prompt's last word
     steps = max(map(len, plan))
     for step in range(steps):
         moves = [mfl.Action(line[step] if step < len(line) else 4).name for line in plan]

@@ -26,6 +26,7 @@ from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.signal import SignalTrainer
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
+from envtuning.trainees.language.tokenizer import PLAIN_TEMPLATE
 
 Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
@@ -57,6 +58,7 @@ class Learner:
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with self._threads(), quiet():
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
+            self.tokenizer.chat_template = self.tokenizer.chat_template or PLAIN_TEMPLATE  # TRL asks for one
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
             self.watch = _Watch()
             self.outcomes = Outcomes(eos=frozenset(), pays=named(options.reward))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 # "Don't Just Fine-tune the Agent, Tune the Environment": no critic, group-normalised advantages, asymmetric clip, KL 0.1
 # (0.001 collapses), gradient clip 1.0, learning rate 1e-6 and 16 rollouts for a model of billions of parameters.
@@ -80,6 +81,11 @@ class LanguageOptions(BaseModel):
     )
     launch: tuple[str, ...] = Field((), description="Further switches of `accelerate launch`, for several processes.")
     torch_threads: int | None = Field(None, ge=1, description="Threads of a process on CPU; null: torch's default.")
+
+    @field_validator("model")
+    @classmethod
+    def _at_home(cls, model: str) -> str:
+        return str(Path(model).expanduser()) if model.startswith("~") else model
 
     @model_validator(mode="after")
     def _leaves_the_loop_its_own(self) -> LanguageOptions:

@@ -21,6 +21,7 @@ from envtuning.runs import atomic
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.tokenizer import prompt_ids
 from mapf_frozenlake import LakeConfig, LakeError, format_plan, generate, plan_prompt, solve_batch
+from mapf_frozenlake.generator.generate import excluded_keys
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text import TextStyle
@@ -173,6 +174,12 @@ def padded(taught: Sequence[tuple[list[int], list[int]]], pad: int) -> tuple[Any
     ids = torch.tensor([row + [pad] * (longest - len(row)) for row, _ in taught])
     labels = torch.tensor([row + [IGNORED] * (longest - len(row)) for _, row in taught])
     return ids, labels
+
+
+def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet]) -> None:
+    """A checkpoint has not seen what its first model was not taught and its run did not train on either."""
+    if (first / HELD_OUT).is_file():
+        np.save(checkpoint / HELD_OUT, np.intersect1d(np.load(first / HELD_OUT), excluded_keys(excluded)))
 
 
 def raise_unless_unseen(folder: Path, boards: InstanceSet) -> None:

@@ -31,6 +31,8 @@ CHAT_TEMPLATE = (
     "{% if message.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
+# What a conversation is to a tokenizer without a template, as ``prompt_ids`` has it.
+PLAIN_TEMPLATE = "{% for message in messages %}{{ message.content + '\\n\\n' }}{% endfor %}"
 # A word or a number of up to two digits with the blank before it; every other sign, and every blank, stands alone.
 PIECES = r" ?[A-Za-z]+| ?\d{1,2}|\s|[^A-Za-z\d\s]"
 WEIGHT = 1_000  # how often a word that must be a single token is counted

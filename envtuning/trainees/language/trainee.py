@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import LanguageOptions
-from envtuning.trainees.language.pretrain import raise_unless_unseen
+from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
 from envtuning.worlds.world import Form
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class GRPOTrainee:
         **options: Any,
     ) -> None:
         self.options = LanguageOptions(**options)
-        for cases in exclude if world.about.name == "lakes" else ():
+        self.excluded = tuple(exclude) if world.about.name == "lakes" else ()
+        for cases in self.excluded:
             raise_unless_unseen(Path(self.options.model), cases)
         self.group: WorkerGroup | None = None
         if self.options.processes > 1 and not within_group:
@@ -74,9 +75,9 @@ class GRPOTrainee:
         from engineers.extras import require
 
         given = LanguageOptions(**options)
-        if given.model.startswith((".", "/", "~")) and not (Path(given.model).expanduser() / "config.json").is_file():
+        if given.model.startswith((".", "/")) and not (Path(given.model) / "config.json").is_file():
             raise ValueError(
-                f"there is no model in {given.model}: `envtuning pretrain {given.model} --for RUN` makes a small one"
+                f"there is no model in {options['model']}: `envtuning pretrain {options['model']} --for RUN` makes a small one"
             )
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
@@ -130,6 +131,7 @@ class GRPOTrainee:
             self.group.call("save", folder)
             return
         self.learner.save(folder)
+        pass_on_unseen(Path(self.options.model), folder, self.excluded)
 
     def load(self, folder: Path) -> None:
         if self.group is not None:
