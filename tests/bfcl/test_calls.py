@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from envtuning.worlds.bfcl.calls import MAX_CALLS, Call, CallError, Calls, EndOfTurn, Unreadable, read_action, read_call
 
 CD = Call("cd", (), {"folder": "docs"})
+TOO_DEEP = Unreadable("brackets nested too deep: at most 60")
 
 literals = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
@@ -31,6 +32,8 @@ literals = st.recursive(
         '<tool_call>\n{"name": "cd", "arguments": {"folder": "docs"}}\n</tool_call>',
         "<think>first the folder [ls()]</think>[cd(folder='docs')]",
         "<TOOLCALL>[cd(folder='docs')]</TOOLCALL>",
+        "first the folder\n</think>\n\n[cd(folder='docs')]",  # a thought that the prompt opened
+        "```python\r\n[cd(folder='docs')]\r\n```",
     ],
 )
 def test_one_call_in_every_form(text):
@@ -65,10 +68,20 @@ def test_words_end_the_turn(text):
         ("[ls().cd(folder='x')]", "no tool's name"),
         ('{"error": "I cannot"}', "names no tool"),
         ('[{"name": "cd", "arguments": [1]}]', "not an object"),
-        ("[" * 100, "nested"),
+        ("[" * 100, "cannot be read"),
+        ('{"name": "cd", "arguments": {"folder": ' + "[" * 5_000 + "]" * 5_000 + "}}", "nested"),
+        ('{"name": "cd", "arguments": {"folder": ' + '["]",' * 600 + "[]" + "]" * 600 + "}}", "nested"),
+        ("[cd(folder={0x" + "f" * 5_000 + "})]", "type set"),
         ("x" * 30_000, "characters"),
         ("[ls()" + ", ls()" * MAX_CALLS + "]", "at most"),
         ("[add(a=" + "9" * 4_100 + ")]", "digits"),
+        ("<tool_call>[ls(), ls()]</tool_call>" * (MAX_CALLS // 2 + 1), "at most"),
+        ("[add(a=1e999, b=1)]", "not finite"),
+        ("[add([-1e999])]", "not finite"),
+        ('{"name": "add", "arguments": {"a": NaN}}', "not finite"),
+        ('{"name": "add", "arguments": "{\\"a\\": Infinity}"}', "not finite"),
+        ('{"name": "cd", "arguments": {"folder": "caf\\ud83d"}}', "surrogate"),
+        (r"[cd(folder='caf\ud83d')]", "surrogate"),
     ],
 )
 def test_what_is_meant_as_calls_and_cannot_be_read_says_why(text, reason):
@@ -111,26 +124,24 @@ def test_the_bounds_on_an_action_are_met_exactly():
     assert isinstance(read_action("x" * 20_000), EndOfTurn)
     assert read_action("x" * 20_001) == Unreadable("the action has 20,001 characters: write at most 20,000")
     assert read_action(5) == Unreadable("an action is a text, not int")
-    for form in ("f(a={})", '{{"name": "f", "arguments": {{"a": {}}}}}'):
-        outer = form.count("(") + form.count("{{")
-        deep = 60 - outer
+    for form, around in (("f(a={})", 0), ('{{"name": "f", "arguments": {{"a": {}}}}}', 2)):
+        deep = 60 - around
         assert isinstance(read_action(form.format("[" * deep + "]" * deep)), Calls), form
-        assert read_action(form.format("[" * (deep + 1) + "]" * (deep + 1))) == Unreadable(
-            "brackets nested 61 deep: at most 60"
-        )
+        assert read_action(form.format("[" * (deep + 1) + "]" * (deep + 1))) == TOO_DEEP
     assert isinstance(read_action(f"f(a=[{', '.join(['[]'] * 100)}])"), Calls)  # many, and not deep
-    behind_others = f"f(a=[{'[], ' * 9}{'[' * 59}{']' * 59}])"
-    assert read_action(behind_others) == Unreadable("brackets nested 61 deep: at most 60")
+    assert read_action(f"f(a=[{'[], ' * 9}{'[' * 60}{']' * 60}])") == TOO_DEEP
+    assert isinstance(read_action(f"f(a='{'[' * 100}')"), Calls)  # in a text
     assert "at most 100" in read_action(f"[{', '.join(['f()'] * 101)}]").reason
 
 
 def test_arguments_that_are_written_as_a_text_are_read_and_bounded_too():
     assert read_action('{"name": "f", "arguments": "{\\"a\\": 1}"}') == Calls((Call("f", (), {"a": 1}),))
     assert read_action('{"name": "f", "args": {"a": 1}}') == Calls((Call("f", (), {"a": 1}),))
-    hidden = '"' + "\\u005b" * 61 + '"'  # brackets that only show once the text is read
+    # Brackets that only show once the text is read.
+    hidden = '"{\\"a\\": ' + "\\u005b" * 60 + "\\u005d" * 60 + '}"'
     for arguments, said in (
         ('"x"', "a text that is no JSON"),
-        (hidden, "nested 61 deep"),
+        (hidden, "nested too deep"),
         ("5", "are int, not an object"),
     ):
         assert said in read_action(f'{{"name": "f", "arguments": {arguments}}}').reason
@@ -144,6 +155,20 @@ def test_a_call_is_printed_as_the_benchmark_writes_it():
     call = Call("f", (1, "x"), {"a": None, "b": ["y"]})
     assert str(call) == "f(1, 'x', a=None, b=['y'])"
     assert read_call(str(call)) == read_call(f"[{call}]") == call
+
+
+@pytest.mark.parametrize(
+    "name", ["folder=open('x')) or cd(folder", "import", "x y", "", "1", "caf\\ud83d", "\\uff46older", "x=1, y"]
+)
+def test_names_in_json_are_names_and_nothing_else_because_a_printed_call_is_code_to_the_official_executor(name):
+    argument = read_action(f'{{"name": "cd", "arguments": {{"{name}": "x"}}}}')
+    tool = read_action(f'{{"name": "{name}", "arguments": {{}}}}')
+    assert isinstance(argument, Unreadable)
+    assert isinstance(tool, Unreadable)
+    if "ud83d" not in name:
+        assert "names no argument of cd: write letters" in argument.reason
+        assert "names no tool" in tool.reason
+    argument.reason.encode()
 
 
 def test_positional_arguments_are_named_as_far_as_there_are_names():

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
+
+from engineers.model.replies import without_thoughts
 
 MAX_CHARACTERS = 20_000  # of an action
 MAX_CALLS = 100  # in an action
-MAX_DEPTH = 60  # of brackets
+MAX_DEPTH = 60  # of lists and dicts in an argument, or of what JSON puts around it
 MAX_DIGITS = 4_000  # of a number; Python itself refuses to print more than 4,300
 
+_TOO_DEEP = f"brackets nested too deep: at most {MAX_DEPTH}"
 LITERALS = (str, int, float, bool, type(None))
 
 
@@ -72,10 +77,8 @@ class CallError(ValueError):
     """The text is not a call; the message says what is wrong with it."""
 
 
-_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<(tool_call|TOOLCALL)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_FENCED = re.compile(r"\A```[a-zA-Z_]*\n(.*?)\n?```\Z", re.DOTALL)
-_BRACKET = re.compile(r"[()\[\]{}]")
+_FENCED = re.compile(r"\A```[a-zA-Z_]*\r?\n(.*?)```\Z", re.DOTALL)
 _CALL_LIKE = re.compile(r"\A[A-Za-z_][\w.]*\(")
 
 
@@ -85,14 +88,14 @@ def read_action(text: str) -> Action:
         return Unreadable(f"an action is a text, not {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:
         return Unreadable(f"the action has {len(text):,} characters: write at most {MAX_CHARACTERS:,}")
-    body = _THOUGHT.sub("", text).strip()
+    body = without_thoughts(text).strip()
     tagged = [match.group(2).strip() for match in _TAGGED.finditer(body)]
     if tagged:
-        return _join([_read(part) for part in tagged])
+        return _read(tagged)
     if (fenced := _FENCED.match(body)) is not None:
         body = fenced.group(1).strip()
     if body.startswith(("[", "{")) or _CALL_LIKE.match(body):
-        return _read(body)
+        return _read([body])
     return EndOfTurn(body)
 
 
@@ -104,33 +107,29 @@ def read_call(text: str) -> Call:
     return calls[0]
 
 
-def _join(actions: list[Action]) -> Action:
+def _read(parts: Sequence[str]) -> Action:
+    """The calls of all parts; the first part that holds none counts for all."""
     calls: list[Call] = []
-    for action in actions:
-        if not isinstance(action, Calls):
-            return action
-        calls += action.calls
-    return Calls(tuple(calls))
-
-
-def _read(body: str) -> Action:
-    if body in ("[]", "{}"):
-        return EndOfTurn("")
     try:
-        calls = _read_json(body) if body.startswith(("{", "[{")) or re.match(r"\[\s*\{", body) else _read_python(body)
-        if len(calls) > MAX_CALLS:
-            raise CallError(f"{len(calls)} calls in one action: make at most {MAX_CALLS}")
+        for part in parts:
+            if part in ("[]", "{}"):
+                return EndOfTurn("")
+            calls += _read_json(part) if re.match(r"\{|\[\s*\{", part) else _read_python(part)
+            if len(calls) > MAX_CALLS:
+                raise CallError(f"more than {MAX_CALLS} calls in one action: make at most {MAX_CALLS}")
     except CallError as error:
         return Unreadable(str(error))
     return Calls(tuple(calls))
 
 
 def _read_json(body: str) -> list[Call]:
-    _raise_if_deep(body)
     try:
         data = json.loads(body)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise CallError(_TOO_DEEP) from None
+    except ValueError as error:
         raise CallError(f"the action is no JSON: {error}") from None
+    _raise_unless_literal(data)
     return [_call_of(entry) for entry in (data if isinstance(data, list) else [data])]
 
 
@@ -144,22 +143,29 @@ def _call_of(entry: Any) -> Call:
     name = entry.get("name", entry.get("function"))
     arguments: Any = next((entry[key] for key in ("arguments", "parameters", "args") if key in entry), {})
     if isinstance(arguments, str):
-        _raise_if_deep(arguments)
         try:
             arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
+        except RecursionError:
+            raise CallError(_TOO_DEEP) from None
+        except ValueError:
             raise CallError(f"the arguments of {name!r:.60} are a text that is no JSON: {wanted}") from None
-    if not isinstance(name, str) or not name.isidentifier():
+        _raise_unless_literal(arguments)
+    if not _is_name(name):
         raise CallError(f"{name!r:.60} names no tool: {wanted}")
     if not isinstance(arguments, dict):
         raise CallError(f"the arguments of {name} are {type(arguments).__name__}, not an object: {wanted}")
-    for value in arguments.values():
-        _raise_unless_literal(value)
+    for argument in arguments:
+        if not _is_name(argument):
+            raise CallError(f"{argument!r:.60} names no argument of {name}: write letters, digits and _")
     return Call(name, (), arguments)
 
 
+def _is_name(text: Any) -> bool:
+    """Whether a printed call has this as a name and nothing else; letters beyond ASCII are others to Python than to a dict."""
+    return isinstance(text, str) and text.isascii() and text.isidentifier() and not iskeyword(text)
+
+
 def _read_python(body: str) -> list[Call]:
-    _raise_if_deep(body)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in the agent's texts
@@ -206,35 +212,31 @@ def _source(node: ast.AST, body: str) -> str:
     return f"{ast.get_source_segment(body.strip(), node) or 'this':.60}"
 
 
-def _raise_unless_literal(value: Any) -> None:
-    """Only what JSON can say, and tuples; numbers of a length that can be printed."""
-    if isinstance(value, dict):
-        for key in value:
-            _raise_unless_literal(key)
-        for item in value.values():
-            _raise_unless_literal(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _raise_unless_literal(item)
+def _raise_unless_literal(value: Any, depth: int = MAX_DEPTH) -> None:
+    """Only what JSON can say, and tuples: not too deep, with numbers that are finite and can be printed, in texts that can be sent."""
+    if isinstance(value, dict | list | tuple):
+        if depth == 0:
+            raise CallError(_TOO_DEEP)
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            _raise_unless_literal(item, depth - 1)
     elif not isinstance(value, LITERALS):
         raise CallError(
-            f"{value!r:.60} is of type {type(value).__name__}: write texts, numbers, True, False, None, lists, dicts"
+            f"an argument is of type {type(value).__name__}: write texts, numbers, True, False, None, lists, dicts"
         )
     elif isinstance(value, int) and value.bit_length() > MAX_DIGITS * 3.33:
         raise CallError(f"a number of more than {MAX_DIGITS:,} digits: write a shorter one")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise CallError("a number that is not finite: write a finite one")
+    elif isinstance(value, str) and not _can_be_sent(value):
+        raise CallError("a text with half a surrogate pair: write whole characters")
 
 
-def _raise_if_deep(body: str) -> None:
-    """Bound the depth that the parsers below recurse to."""
-    depth = deepest = 0
-    for bracket in _BRACKET.findall(body):
-        if bracket in "([{":
-            depth += 1
-            deepest = max(deepest, depth)
-        else:
-            depth -= 1
-    if deepest > MAX_DEPTH:
-        raise CallError(f"brackets nested {deepest} deep: at most {MAX_DEPTH}")
+def _can_be_sent(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_reply(calls: Sequence[Call | str]) -> str:
