@@ -39,7 +39,15 @@ def test_digits_may_be_so_many_and_no_more(name, before):
         (MAX_PRECISION, False),
         (MAX_PRECISION + 1, True),
         (-MAX_PRECISION - 1, True),
-        ("9" * 9, False),
+        (float(MAX_PRECISION), False),
+        (MAX_PRECISION + 1.0, True),
+        (10**309, True),
+        (f" {MAX_PRECISION} ", False),
+        ("3_000_00", True),  # mpmath reads texts
+        ("9" * 5_000, False),  # and refuses these
+        ("many", False),
+        ([10**9], False),
+        (None, False),
     ]:
         assert refused(name, *before, precision) == over
         assert refused(name, precision=precision) == over

@@ -43,10 +43,13 @@ def _power(_: Any, call: Call) -> str | None:
 
 def _precision(place: int) -> Callable[[Any, Call], str | None]:
     def bound(_: Any, call: Call) -> str | None:
-        precision = _argument(call, "precision", place)
-        if not isinstance(precision, int | float) or abs(precision) <= MAX_PRECISION:
+        try:
+            digits = int(_argument(call, "precision", place))  # as mpmath does, also with a text
+        except (TypeError, ValueError, OverflowError):
+            return None  # mpmath refuses it too
+        if abs(digits) <= MAX_PRECISION:
             return None
-        return f"precision={precision:.3g} is more than {MAX_PRECISION:,} digits: take fewer"
+        return f"precision is more than {MAX_PRECISION:,} digits: take fewer"
 
     return bound
 
