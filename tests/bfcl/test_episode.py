@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from envtuning.worlds.bfcl.calls import as_reply
+from envtuning.worlds.bfcl.calls import Call, as_reply
+from envtuning.worlds.bfcl.check import official_verdict
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.menu import choices, read_menu
 from envtuning.worlds.bfcl.scripted import DONE
@@ -118,6 +119,29 @@ def test_a_tool_that_is_not_offered_is_counted_and_run_or_refused_as_one_that_th
             assert talk.said.splitlines()[:2] == [
                 f"Error during execution: name '{tool}' is not defined" for tool in ("no_such_tool", name)
             ]
+
+
+@pytest.mark.parametrize("unlisted", ["run", "refuse"])
+def test_what_the_official_executor_would_run_though_it_is_no_tool_is_a_departure_and_not_in_the_trajectory(
+    v4, task, unlisted, tmp_path
+):
+    talk = Conversation(v4, task, unlisted=unlisted)
+    file = tmp_path / "written"
+    talk.act(as_reply(task.ground_truth[0]))
+    others = ("no_such_tool", "copy", "method", "execute_multi_turn_func_call")
+    talk.act(as_reply([Call("exec", (f"open({str(file)!r}, 'w')",)), *map(Call, others)]))
+    assert set(talk.said.splitlines()) == {
+        f"Error during execution: name '{name}' is not defined" for name in ("exec", *others)
+    }
+    assert [said.partition(":")[0] for said in talk.departures] == ["exec", "method", "execute_multi_turn_func_call"]
+    for calls in ((), *task.ground_truth[1:]):
+        if calls:
+            talk.act(as_reply(calls))
+        talk.act(DONE)
+    assert talk.trajectory[0] == [list(task.ground_truth[0]), ["no_such_tool()", "copy()"]]
+    assert talk.scores()["calls"] == sum(map(len, task.ground_truth)) + 5
+    assert talk.scores()["success"] == official_verdict(v4, task, talk.trajectory)["valid"] == 1
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("replies", [["[pwd()]"] * 4, ["[pwd("] * 4, ["[pwd()]", "[pwd("] * 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import ClassVar
 
 from envtuning.worlds.bfcl.calls import Call
@@ -24,6 +25,7 @@ class Notes:
 def toolbox():
     box = object.__new__(Toolbox)
     notes = Notes()
+    box.package = SimpleNamespace(executor_finds=lambda name: name == "exec")
     box._methods = {name: ("Notes", notes, defaults) for name, defaults in _public_methods(Notes).items()}
     return box
 
@@ -53,4 +55,7 @@ def test_what_a_tool_raises_is_an_error_in_its_words():
     found = toolbox().run(Call("add", (), {}))
     assert (found.error, found.departure) == (True, "")
     assert found.text.startswith("Error during execution: Notes.add() missing 1 required positional argument")
-    assert toolbox().run(Call("_open", ("door",))).text == "Error during execution: name '_open' is not defined"
+    for name, departure in (("_open", ""), ("exec", "exec: Python's own, and no tool")):
+        found = toolbox().run(Call(name, ("door",)))
+        assert found.text == f"Error during execution: name '{name}' is not defined"
+        assert (found.error, found.departure) == (True, departure)

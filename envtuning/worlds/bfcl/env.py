@@ -48,7 +48,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
     ``response_check`` (of the turn that ended last; None before the first and where a turn has no ground truth), and when
     the episode is over ``success`` (the official checker's verdict), ``failure`` (its kind or None), ``progress``, ``syntax``, ``trajectory`` (the
     official checker's input) and ``departures`` (calls that the official executor would have run in another way; empty
-    unless the agent is hostile).
+    unless the agent is hostile). Calls of Python's own functions, which the official executor would run, are not in ``trajectory``.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012

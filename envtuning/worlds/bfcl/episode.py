@@ -95,8 +95,15 @@ class Conversation:
 
     @property
     def trajectory(self) -> Trajectory:
-        """What the official checker is to be given; one turn short where the limit of steps cut the episode off."""
-        return [[list(step) for step in record.steps] for record in self.records if record.ended]
+        """What the official checker is to be given; one turn short where the limit of steps cut the episode off.
+
+        Without the calls that are none of a tool: the official executor would run Python's own functions.
+        """
+        return [
+            [[call for call in step if not self._is_pythons_own(call)] for step in record.steps]
+            for record in self.records
+            if record.ended
+        ]
 
     @property
     def check(self) -> TurnCheck | None:
@@ -120,13 +127,12 @@ class Conversation:
 
     def _run(self, call: Call) -> str:
         document = self._offered.get(call.name)
-        if document is None and call.name in self.toolbox.names:
-            self.unlisted_calls += 1
-        if document is None and self.unlisted == "refuse":
+        unlisted = document is None and call.name in self.toolbox.names
+        self.unlisted_calls += unlisted
+        if unlisted and self.unlisted == "refuse":
             # As for a tool that does not exist: whether it will appear is not the agent's to know.
-            result = Result(f"Error during execution: name '{call.name}' is not defined", True)
-            if call.name in self.toolbox.names:
-                result = Result(result.text, True, f"{call.name}: not offered in turn {self.turn}, refused")
+            text = f"Error during execution: name '{call.name}' is not defined"
+            result = Result(text, True, f"{call.name}: not offered in turn {self.turn}, refused")
         else:
             result = self.toolbox.run(call)
         if result.departure:
@@ -142,6 +148,10 @@ class Conversation:
             return result.text
         self.hints += 1
         return f"{result.text}\nHint: {hint}"
+
+    def _is_pythons_own(self, call: str) -> bool:
+        name = call.partition("(")[0]
+        return name not in self.toolbox.names and self.package.executor_finds(name)
 
     def _record(self, ended: bool) -> TurnRecord:
         now = self._now

@@ -7,6 +7,7 @@ can use one of them only.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import hashlib
 import importlib
@@ -84,6 +85,12 @@ class Package:
     long_context: ModuleType
     added_tools_sentence: str  # what the user says when tools that were held back appear
     step_limit: int  # steps with calls in one turn; one more and the episode has failed
+
+    def executor_finds(self, name: str) -> bool:
+        """Whether the official executor has something to call under this name besides a task's tools: it evaluates calls where it stands."""
+        itself = self.executor.execute_multi_turn_func_call
+        found = vars(self.executor).get(name, getattr(builtins, name, None))
+        return callable(found) or name in itself.__code__.co_varnames
 
     def tool_class(self, name: str) -> Any:
         return getattr(importlib.import_module(self.class_modules[name]), name)

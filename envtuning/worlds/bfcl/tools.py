@@ -37,6 +37,7 @@ class Toolbox:
     """The tools of one task in their first state."""
 
     def __init__(self, package: Package, task: Task) -> None:
+        self.package = package
         self.instances: dict[str, Any] = {}
         self._methods: dict[str, tuple[str, Any, dict[str, tuple[int, Any]]]] = {}
         for class_name in task.classes:
@@ -64,7 +65,8 @@ class Toolbox:
     def run(self, call: Call) -> Result:
         """Call the tool. Whatever goes wrong inside it becomes the result's text; never raises because of what an agent wrote."""
         if call.name not in self._methods:
-            return Result(f"Error during execution: name '{call.name}' is not defined", True)
+            departure = f"{call.name}: Python's own, and no tool" if self.package.executor_finds(call.name) else ""
+            return Result(f"Error during execution: name '{call.name}' is not defined", True, departure)
         class_name, instance, defaults = self._methods[call.name]
         method = getattr(instance, call.name)
         if (reason := over_bounds(class_name, instance, call)) is not None:
