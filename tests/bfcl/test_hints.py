@@ -130,6 +130,16 @@ def test_a_template_s_template_is_itself(message):
         assert is_template(key)
 
 
+def test_a_long_word_is_blanked_in_no_time():
+    long = "x" * 19_000
+    began = time.process_time()
+    assert (
+        template_of("get_order_details", f"Error during execution: {long} {long}7")
+        == f"get_order_details: {long}"[:200]
+    )
+    assert time.process_time() - began < 0.5
+
+
 def test_written_hints_stand_in_for_the_rules_where_they_are_written(v4):
     key = "cd: cd: {}: No such file or directory"
     task = find_task(v4, "multi_turn_base_0")

@@ -6,7 +6,7 @@ import json
 import re
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}")
-_VALUES = re.compile(r"\S*\d\S*")
+_VALUES = re.compile(r"(?<!\S)[^\s\d]*\d\S*")  # begins where a word does: every word is read once
 _TOOL = re.compile(r"\b\w+\.(\w+\(\))")
 _SHELL = re.compile(r"\A(\w+): (?!No |cannot|invalid|path|Unsupported)[^:]+:")
 
