@@ -121,3 +121,20 @@ def test_the_limit_of_steps_truncates(env, v4):
     env.reset(options={"task": "multi_turn_base_0"})
     ends = [env.step("[pwd()]")[2:4] for _ in range(v4.step_limit + 1)]
     assert ends == [(False, False)] * v4.step_limit + [(False, True)]
+
+
+def test_the_number_of_turns_is_the_task_s_also_where_fewer_were_reached(env, v4):
+    _, begun = env.reset(options={"task": "multi_turn_base_0"})
+    for _ in range(v4.step_limit + 1):
+        info = env.step("[pwd()]")[4]
+    assert (info["turns"], info["turn"]) == (begun["turns"], 0)
+    assert isinstance(info["turns"], int)
+
+
+def test_tools_that_are_rewritten_in_place_are_the_caller_s_own(env):
+    said, info = env.reset(options={"task": "multi_turn_base_0"})
+    for document in info["tools"]:
+        document["parameters"].clear()
+    info["tools"].clear()
+    assert env.reset(options={"task": "multi_turn_base_0"})[0] == said
+    assert env.step(DONE)[4]["tools"]

@@ -92,6 +92,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)
         self.action_space = AnyText(MAX_CHARACTERS, min_length=0, charset=CHARACTERS)
         self.conversation: Conversation | None = None
+        self._copied: tuple[Conversation, int, list[dict[str, Any]]] | None = None
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin a conversation: the one named by ``options={"task": id}``, else one drawn from the tasks."""
@@ -130,15 +131,28 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
             "slice": talk.task.split,
             "turn": talk.turn,
             "turns": talk.task.turns,
-            "tools": talk.tools,
+            "tools": self._documents(talk),
             "state_check": None if check is None else check.state,
             "response_check": None if check is None else check.response,
         }
         if talk.over:
             scores = talk.scores()
-            info |= scores | {"success": bool(scores["success"])}
+            info |= scores | {"success": bool(scores["success"]), "turns": talk.task.turns}
             info |= {"failure": failure_of(talk), "trajectory": talk.trajectory, "departures": list(talk.departures)}
         return info
+
+    def _documents(self, talk: Conversation) -> list[dict[str, Any]]:
+        """A copy for each turn: whoever rewrites it changes no other conversation's prompt."""
+        if self._copied is None or self._copied[:2] != (talk, talk.turn):
+            self._copied = (talk, talk.turn, _copy(talk.tools))
+        return self._copied[2]
+
+
+def _copy(value: Any) -> Any:
+    """Of what JSON holds; many times faster than ``copy.deepcopy``."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _raise_unless(name: str, value: Any, known: Sequence[Any]) -> None:
