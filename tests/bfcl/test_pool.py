@@ -70,6 +70,18 @@ def test_a_pool_is_dealt_in_shuffled_passes_and_then_drawn_anew():
     assert len(whole.pool) == len(TASKS)
 
 
+def test_a_pool_of_a_size_is_the_same_for_every_seed_in_another_order():
+    dealt = [[one.deal().id for _ in range(6)] for one in (pool(seed=seed, pool_size=6) for seed in range(20))]
+    assert len({tuple(sorted(ids)) for ids in dealt}) == 1
+    assert len(set(map(tuple, dealt))) > 1
+
+
+def test_without_a_size_the_draws_are_as_many_as_the_tasks_that_fit_and_other_ones_for_each_seed():
+    dealt = [Counter(one.deal().id for _ in TASKS) for one in (pool(seed=seed, epochs=9) for seed in range(20))]
+    assert len({frozenset(ids.items()) for ids in dealt}) > 1
+    assert any(max(ids.values()) > 1 for ids in dealt)
+
+
 def test_a_config_that_nothing_fits_is_told_what_to_widen():
     with pytest.raises(EmptyPool, match="no training task has 7 to 8 turns"):
         pool(min_turns=7)

@@ -11,6 +11,7 @@ from engineers.knobs import find_knobs
 from engineers.model.prompt import build_prompt
 from engineers.report import FailureCase
 from envtuning.trainees import make_trainee
+from envtuning.trainees.language.tasks import EnvTurns
 from envtuning.trainees.menu import MenuPolicy, advantages
 from envtuning.worlds.bfcl.calls import as_reply
 from envtuning.worlds.bfcl.config import BFCLConfig
@@ -229,6 +230,14 @@ def test_the_pool_deals_by_shares_in_passes(v4):
     assert (
         TaskPool(v4, by_scenario(), config, seed=3).deal().id == TaskPool(v4, by_scenario(), config, seed=3).deal().id
     )
+
+
+def test_the_rows_of_a_batch_and_the_stretches_of_a_stage_have_one_pool(world):
+    config = BASE.model_copy(update={"pool_size": 2, "epochs": 100, "tool_style": "none"})
+    rows = EnvTurns(world, {}, ()).rows(config, 12, seed=0)
+    stretches = [{env.next_task().id for _ in range(4)} for env in (world.make_env(config, seed=n) for n in (1, 2))]
+    assert len({row["prompt"][0]["content"] for row in rows}) == len(stretches[0]) <= 2
+    assert stretches[0] == stretches[1]
 
 
 def test_engineers_can_write_shares_tools_and_hints(world):

@@ -80,14 +80,16 @@ class BFCLConfig(_Frozen):
         0,
         ge=0,
         le=320,
-        description="Number of tasks in the pool that a stage trains on; 0 means all tasks that fit this config.",
+        description="Number of draws, by weight, that make the pool of tasks that a stage trains on: a task may be drawn twice. 0: as many draws as tasks fit "
+        "this config, and other draws for each seed.",
         json_schema_extra={"role": "none"},
     )
     epochs: int = Field(
         1,
         ge=1,
         le=100,
-        description="Number of passes over the pool before a new pool is drawn.",
+        description="Number of passes over the pool before another is drawn; after a validation, and for each prompt of a language model, dealing begins "
+        "with the first pool.",
         json_schema_extra={"role": "none"},
     )
     tool_style: ToolStyle = Field(

@@ -34,7 +34,7 @@ def weight_of(task: Task, config: BFCLConfig) -> float:
 
 
 class TaskPool:
-    """An endless sequence of training tasks. Two pools with the same arguments give the same tasks."""
+    """An endless sequence of training tasks. Two with the same arguments give the same tasks in the same order."""
 
     def __init__(
         self, package: Package, cut: Cut, config: BFCLConfig, *, seed: int, excluded: Collection[int] = ()
@@ -61,14 +61,18 @@ class TaskPool:
     def deal(self) -> Task:
         """The next task; the pool is shuffled again for each pass, and drawn again after the given number of passes."""
         if not self._queue:
-            if self._passes % self.config.epochs == 0:
-                self.pool = self._draw()
+            number, passes = divmod(self._passes, self.config.epochs)
+            if passes == 0:
+                self.pool = self._draw(number)
             self._passes += 1
             self._queue = self._random.sample(self.pool, len(self.pool))
         return self._queue.pop()
 
-    def _draw(self) -> list[Task]:
-        """With a size, so many draws by weight (a task may come twice); without, every task as often as its weight says."""
-        size = self.config.pool_size or len(self._tasks)
-        bounds = list(accumulate(self._weights))
-        return self._random.choices(self._tasks, cum_weights=bounds, k=size)
+    def _draw(self, number: int) -> list[Task]:
+        """So many draws by weight (a task may come twice); without a size, as many as there are tasks.
+
+        A pool of a size is the same for every seed, because a stage has many: one for each stretch of training or row of a batch.
+        """
+        size = self.config.pool_size
+        source = random.Random(f"pool number {number}") if size else self._random
+        return source.choices(self._tasks, cum_weights=list(accumulate(self._weights)), k=size or len(self._tasks))
