@@ -43,6 +43,10 @@ def test_tasks_are_those_of_the_splits_or_those_that_are_named(v4):
     assert [task.id for task in BFCLMultiTurnEnv(tasks=named).tasks] == named
     with pytest.raises(ValueError, match=r"^tasks=\[\]: name at least one"):
         BFCLMultiTurnEnv(tasks=[])
+    with pytest.raises(ValueError, match=r"^split=\[\]: name at least one of base, miss_func"):
+        BFCLMultiTurnEnv(split=[])
+    with pytest.raises(TypeError, match=r"^task=17: a task or its id"):
+        BFCLMultiTurnEnv().reset(options={"task": 17})
 
 
 def test_any_text_up_to_the_bound_is_in_the_spaces_and_samples_are_of_usual_characters(env):

@@ -39,6 +39,12 @@ def test_an_unpacked_wheel_is_taken_by_path_and_a_changed_one_refused(v4, tmp_pa
     assert "run `python -m envtuning.worlds.bfcl install" in capsys.readouterr().err
 
 
+def test_a_process_keeps_to_the_folder_that_it_loaded(v4, tmp_path):
+    assert packages.load("v4", v4.root) is packages.load("v4", str(v4.root)) is v4
+    with pytest.raises(PackageError, match="in a process of its own"):
+        packages.load("v4", tmp_path)
+
+
 def test_both_versions_verify(v4, v3_paper):
     for version in packages.VERSIONS:
         verify(version, find(version))

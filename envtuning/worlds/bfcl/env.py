@@ -74,6 +74,8 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         splits = [split] if isinstance(split, str) else list(split)
         for name in splits:
             _raise_unless("split", name, SPLITS)
+        if tasks is None and not splits:
+            raise ValueError(f"split={split!r}: name at least one of {', '.join(SPLITS)}")
         if tasks is None:
             self.tasks: list[Task] = [task for name in splits for task in load_tasks(self.package, name)]
         else:

@@ -113,7 +113,7 @@ def load(version: Version = "v4", path: str | Path | None = None) -> Package:
     """The package of this version, imported the first time.
 
     Raises ``PackageError`` where it is absent (with the command that gets it), where its files are not the published ones,
-    and where this process already uses the other version.
+    and where this process already uses the other version or another folder.
     """
     global _loaded
     if version not in RELEASES:
@@ -123,6 +123,10 @@ def load(version: Version = "v4", path: str | Path | None = None) -> Package:
             raise PackageError(
                 f"this process uses bfcl-eval {_loaded.version}, and {version} has modules of the same names: "
                 f"use {version} in a process of its own"
+            )
+        if path is not None and Path(path).resolve() != _loaded.root.resolve():
+            raise PackageError(
+                f"this process uses the bfcl-eval of {_loaded.root}: use that of {path} in a process of its own"
             )
         return _loaded
     root = find(version, path)

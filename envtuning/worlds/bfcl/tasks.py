@@ -72,6 +72,8 @@ def load_tasks(package: Package, split: str) -> tuple[Task, ...]:
 
 def find_task(package: Package, task_id: str) -> Task:
     """The task of this id. Raises ``ValueError`` for an unknown id."""
+    if not isinstance(task_id, str):
+        raise TypeError(f"task={task_id!r}: a task or its id, e.g. multi_turn_base_17")
     split, _, number = task_id.removeprefix("multi_turn_").rpartition("_")
     if split not in SPLITS or not number.isdecimal() or int(number) >= len(load_tasks(package, split)):
         raise ValueError(f"task={task_id!r}: ids are multi_turn_SPLIT_NUMBER, e.g. multi_turn_base_17")
