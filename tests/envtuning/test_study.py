@@ -389,5 +389,7 @@ def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_
 
 def test_a_metric_that_the_world_does_not_have_is_told_before_any_run(tmp_path):
     (tmp_path / "study.yaml").write_text(STUDY.replace("name: ", "metric: valid\nname: ", 1))
-    with pytest.raises(SpecError, match=r"metric='valid': a study compares the objective of its world, valid_rate for scripted"):
+    with pytest.raises(
+        SpecError, match=r"metric='valid': a study compares the objective of its world, valid_rate for scripted"
+    ):
         load_study(tmp_path / "study.yaml").specs()

@@ -440,6 +440,21 @@ def test_a_figure_on_a_page_is_the_stored_one(claim):
     assert re.search(".{0,120}?".join(parts), page(claim.page))
 
 
+def test_the_atlas_page_has_the_stored_table_and_what_is_said_of_it():
+    said, stored = page("docs/atlas.md"), figures_of("atlas_small-corridors")
+    table = (RESULTS / "atlas_small-corridors.md").read_text(encoding="utf-8").split("\n\n")[0]
+    assert " ".join(table.split()) in said
+    found, agree = stored["reliability"], stored["agreement"]
+    assert (
+        f"means is {found['of_the_mean']:.2f} (one seed alone: {found['of_one_seed']:.2f})".replace("0.", ".") in said
+    )
+    assert agree["agree"] == agree["resolved"]
+    assert (
+        f"tell {agree['resolved']} of the {agree['pairs']} pairs apart, and the atlas puts all {agree['resolved']} in"
+        in said
+    )
+
+
 def test_every_figure_in_the_readmes_table_is_stored():
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("| what | measured | command |")[1].split("\n\n")[0]
     measured = [line.split(" | ")[1] for line in table.splitlines()[2:]]
