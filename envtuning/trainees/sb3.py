@@ -14,6 +14,8 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -25,13 +27,18 @@ from envtuning.worlds.world import Cases, World
 
 LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
 SMALLEST_IMAGE = 36  # of a side: what Stable-Baselines3's convolutions need
+UNFIT = {  # by the name of the class or of one of its bases: sb3-contrib, which has them, need not be installed
+    "RecurrentPPO": "a world asks a policy about each observation by itself, and its memory would be empty at every step: "
+    "give it past observations instead, in the environment (gymnasium.wrappers.FrameStackObservation)",
+    "MaskablePPO": "the training environments tell no action masks: name PPO, and let an action that is not possible do nothing",
+}
 
 
 class SB3Trainee:
     """A ``Trainee``: see there for what its methods promise.
 
-    ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind;
-    ``hyperparameters`` are its own, at its own defaults. The replay buffer is emptied between stages, so that
+    ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind, on-policy or
+    off-policy, without a memory or action masks (``sb3_contrib:TRPO``, not ``RecurrentPPO``); ``hyperparameters`` are its own, at its own defaults. The replay buffer is emptied between stages, so that
     it holds no experience of another config.
     """
 
@@ -212,17 +219,20 @@ def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
         for name, value in logged.items()
         if name.startswith("train/") and isinstance(value, int | float | np.number)
     }
-    if "loss" not in found and "critic_loss" in found:
-        found["loss"] = found["critic_loss"]
-    if "loss" not in found and "value_loss" in found:  # A2C logs the parts of its one loss only
+    if (
+        "loss" not in found and {"policy_loss", "entropy_loss", "value_loss"} <= found.keys()
+    ):  # A2C logs its loss's parts only
         found["loss"] = (
             found["policy_loss"] + model.ent_coef * found["entropy_loss"] + model.vf_coef * found["value_loss"]
         )
+    for critics in ("critic_loss", "value_loss"):
+        if "loss" not in found and critics in found:
+            found["loss"] = found[critics]
     return found
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """``PPO`` of Stable-Baselines3, or ``package:Class``. Raises ``ValueError`` for what is none."""
+    """``PPO`` of Stable-Baselines3, or ``package:Class``. Raises ``ValueError`` for what is none, or does not fit the loop."""
     remedy = "Stable-Baselines3 has A2C, DDPG, DQN, PPO, SAC and TD3; name another as 'package:Class'"
     try:
         found = object_at(name if ":" in name else f"stable_baselines3:{name}")
@@ -230,6 +240,13 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
         raise ValueError(f"algorithm {name!r}: {error}; {remedy}") from error
     if not (isinstance(found, type) and issubclass(found, BaseAlgorithm)):
         raise ValueError(f"algorithm {name!r} is not an algorithm of Stable-Baselines3's kind: {remedy}")
+    if not issubclass(found, OnPolicyAlgorithm | OffPolicyAlgorithm):
+        raise ValueError(
+            f"algorithm {name!r} is neither on-policy nor off-policy, so its steps cannot be counted: {remedy}"
+        )
+    for base in found.__mro__:
+        if base.__name__ in UNFIT:
+            raise ValueError(f"algorithm {name!r} cannot be used here: {UNFIT[base.__name__]}")
     return found
 
 

@@ -11,6 +11,7 @@ from gymnasium import spaces
 pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install 'mapf-frozenlake[sb3]'")
 
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from envtuning.trainees.sb3 import (
     SB3Policy,
@@ -56,6 +57,10 @@ def test_an_image_that_is_large_enough_is_read_by_convolutions(space, policy):
             {"policy_loss": 1.0, "entropy_loss": 10.0, "value_loss": 100.0, "loss": 1.0 + 5.0 + 25.0},
         ),
         ({"train/loss": 1.0, "train/value_loss": 2.0}, {"loss": 1.0, "value_loss": 2.0}),
+        (
+            {"train/policy_objective": 1.0, "train/value_loss": 2.0},
+            {"policy_objective": 1.0, "value_loss": 2.0, "loss": 2.0},
+        ),
         ({}, {}),
     ],
 )
@@ -96,7 +101,42 @@ def test_options_of_the_trainee_and_of_the_algorithm_are_taken():
     assert algorithm_class("stable_baselines3:DQN").__name__ == "DQN"
 
 
-class Noted(BaseAlgorithm):
+class Population(BaseAlgorithm):
+    """An algorithm of another kind, as sb3-contrib's ARS."""
+
+    _setup_model = learn = None
+
+
+class RecurrentPPO(OnPolicyAlgorithm):
+    """By its name what sb3-contrib has."""
+
+
+class MaskablePPO(OnPolicyAlgorithm):
+    """By its name what sb3-contrib has."""
+
+
+class OwnRecurrent(RecurrentPPO):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "said"),
+    [
+        ("Population", "neither on-policy nor off-policy, so its steps cannot be counted"),
+        ("RecurrentPPO", "its memory would be empty at every step"),
+        ("OwnRecurrent", "its memory would be empty at every step"),
+        ("MaskablePPO", "the training environments tell no action masks"),
+    ],
+)
+def test_an_algorithm_that_would_fail_or_be_judged_as_another_is_refused_before_anything_is_made(algorithm, said):
+    named = f"tests.envtuning.test_sb3_parts:{algorithm}"
+    with pytest.raises(ValueError, match=said):
+        SB3Trainee.check_options(algorithm=named)
+    with pytest.raises(ValueError, match=said):
+        SB3Trainee(world=CorridorWorld(), room={"config": CorridorConfig()}, algorithm=named)
+
+
+class Noted(OnPolicyAlgorithm):
     """Takes what an algorithm is given, and makes nothing."""
 
     def __init__(self, policy, env, *, seed, device, **hyperparameters):

@@ -80,6 +80,20 @@ def test_what_train_returns_is_the_sum_of_its_iterations(kind):
     assert np.isfinite(returned["loss"])
 
 
+def test_an_algorithm_of_sb3_contrib_that_logs_other_losses_trains():
+    pytest.importorskip("sb3_contrib")
+    trainee, config = made("A2C", algorithm="sb3_contrib:TRPO", n_steps=16, batch_size=32)
+    metrics = trainee.train(config, 100, seed=0)
+    assert metrics["loss"] == metrics["value_loss"] > 0
+
+
+def test_the_algorithms_of_sb3_contrib_that_do_not_fit_are_refused():
+    pytest.importorskip("sb3_contrib")
+    for name in ("RecurrentPPO", "MaskablePPO", "ARS"):
+        with pytest.raises(UnknownTrainee, match=f"algorithm 'sb3_contrib:{name}'"):
+            raise_unless_makeable("sb3", {"algorithm": f"sb3_contrib:{name}"}, CorridorWorld(), CONFIG)
+
+
 def test_ppo_learns_to_walk_to_the_flag():
     trainee, _ = made("PPO", learning_rate=3e-3)
     world = CorridorWorld()
