@@ -15,6 +15,8 @@ from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.worlds.registry import make_world
+from envtuning.worlds.world import InfeasibleConfig
+from mapf_frozenlake import GenerationError
 from mapf_frozenlake.world.layout import EgoLayout
 
 EASY = mfl.LakeConfig.single(3, num_agents=1, reward="shaped")
@@ -58,6 +60,27 @@ def test_what_it_becomes_depends_on_the_folder_the_config_the_budget_and_the_see
     other.load(tmp_path)
     other.train(HARD, 1000, seed=2)
     assert not torch.equal(weights(first), weights(other))
+
+
+def test_a_checkpoint_is_gone_on_from_with_the_options_learning_rate(tmp_path):
+    """Which is what is advised after a stage diverged."""
+    make(lr=1e-2).save(tmp_path)
+    still = make(lr=1e-12)
+    still.load(tmp_path)
+    before = weights(still)
+    still.train(EASY, 500, seed=0)
+    assert torch.allclose(weights(still), before, atol=1e-6)
+
+
+def test_boards_that_run_out_later_make_a_config_infeasible_too(monkeypatch):
+    trainee = make()
+
+    def none_left(*_):
+        raise GenerationError("none is left")
+
+    monkeypatch.setattr(trainee, "_once", none_left)
+    with pytest.raises(InfeasibleConfig, match="none is left"):
+        trainee.train(EASY, 500, seed=0)
 
 
 def test_the_process_s_random_state_is_left_alone():

@@ -345,6 +345,13 @@ def test_a_restored_state_counts_as_the_newest(trainees):
     assert (told._weights_seq_no, told.state) == (0, {"w": 1})
 
 
+def test_a_checkpoint_is_gone_on_from_with_the_options_learning_rate(trainees):
+    optimiser = torch.optim.Adam([torch.zeros(2, requires_grad=True)], lr=0.5)
+    learner = SimpleNamespace(_named_optimizers={"default": optimiser}, set_state=lambda state: None)
+    trainees._restore_learner(learner, state={}, lr=0.25)
+    assert [group["lr"] for group in optimiser.param_groups] == [0.25]
+
+
 def test_a_runner_without_lakes_has_nothing_to_begin(trainees):
     begun = []
     for env in ("lakes", None):

@@ -49,11 +49,11 @@ class PPOTrainee(LakeTrainee):
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         try:
             sampler = self._sampler(config, seed)
-        except GenerationError as error:
+            shuffle = torch.Generator().manual_seed(seed)
+            with process_state(seed, self.options.torch_threads):
+                return self.iterate(partial(self._once, sampler, shuffle), budget, on_iteration)
+        except GenerationError as error:  # at the first draw, or at a later one
             raise InfeasibleConfig(str(error)) from error
-        shuffle = torch.Generator().manual_seed(seed)
-        with process_state(seed, self.options.torch_threads):
-            return self.iterate(partial(self._once, sampler, shuffle), budget, on_iteration)
 
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:
         """Sample, then learn from it."""
@@ -98,6 +98,8 @@ class PPOTrainee(LakeTrainee):
         state = torch.load(folder / "learner.pt", weights_only=True)
         self.network.load_state_dict(state["network"])
         self.learner.optimiser.load_state_dict(state["optimiser"])
+        for group in self.learner.optimiser.param_groups:
+            group["lr"] = self.options.lr  # the checkpoint may have been trained with another
 
     def close(self) -> None:
         """Nothing to give back."""

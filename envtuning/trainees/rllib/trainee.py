@@ -152,7 +152,7 @@ class RLlibTrainee(LakeTrainee):
         weights that they were built with.
         """
         state = torch.load(folder / "learner.pt", weights_only=True)
-        self.algorithm.learner_group.foreach_learner(partial(_restore, state=state))
+        self.algorithm.learner_group.foreach_learner(partial(_restore_learner, state=state, lr=self.options.lr))
         weights = self.algorithm.learner_group.get_weights()
         self.algorithm.ask_runners(partial(_restore, state={COMPONENT_RL_MODULE: weights}), self.options.sample_timeout)
 
@@ -211,6 +211,14 @@ def _as_tensor(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return torch.from_numpy(leaf.copy())
     return leaf.item() if isinstance(leaf, np.generic) else leaf
+
+
+def _restore_learner(learner: Any, *, state: dict[str, Any], lr: float) -> None:
+    """The checkpoint may have been trained with another learning rate."""
+    _restore(learner, state=state)
+    for optimiser in learner._named_optimizers.values():
+        for group in optimiser.param_groups:
+            group["lr"] = lr
 
 
 def _restore(learner_or_runner: Any, *, state: dict[str, Any]) -> None:
