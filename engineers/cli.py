@@ -15,7 +15,7 @@ from rich.table import Table
 from engineers.backends.local import LocalChat
 from engineers.backends.serve import serve_until_interrupted
 from engineers.extras import require
-from engineers.knobs import KnobError, validated
+from engineers.knobs import KnobError, as_text, validated
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
@@ -86,15 +86,13 @@ def propose(
     made = make(engineer, **(given | _options(option)))
     if as_json:
         proposal = made.propose(read, current, editable or None)
-        print(proposal.model_dump_json(indent=2, by_alias=True, round_trip=True))
+        print(as_text(proposal, indent=2))
     else:
         with err.status(f"{made.name} is reading the report of stage {read.stage} …"):
             proposal = made.propose(read, current, editable or None)
         _show(proposal, read)
     if save is not None:
-        save.write_text(
-            proposal.config.model_dump_json(indent=2, by_alias=True, round_trip=True) + "\n", encoding="utf-8"
-        )
+        save.write_text(as_text(proposal.config, indent=2) + "\n", encoding="utf-8")
     if proposal.fallback:
         raise typer.Exit(3)
 

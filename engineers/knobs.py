@@ -164,6 +164,11 @@ def dump(config: BaseModel) -> dict[str, Any]:
     return config.model_dump(mode="json", by_alias=True, round_trip=True)  # without computed fields, which are no input
 
 
+def as_text(record: BaseModel, indent: int = 1) -> str:
+    """JSON that its class reads back, as ``dump`` gives: a config's, or that of a record which holds configs."""
+    return record.model_dump_json(indent=indent, by_alias=True, round_trip=True)
+
+
 def get(data: Any, path: Sequence[str]) -> Any:
     """The value at a path of JSON data."""
     for key in path:

@@ -164,7 +164,7 @@ class PlainEngineer(ABC):
 def with_the_sum_of_now(asked: Sequence[tuple[Knob, Any]]) -> dict[KnobPath, float | int]:
     """Shares in the proportions that are asked for, with the sum that they have now; the largest bears what rounding leaves.
 
-    None where they cannot: nothing is there now, what is asked for is no number above 0, or a slice would be lost by it.
+    Empty where they cannot: nothing is there now, what is asked for is no number above 0, or a slice would be lost by it.
     """
     numbers = [(knob, value) for knob, value in asked if isinstance(value, int | float)]
     now, total = sum(knob.value or 0 for knob, _ in numbers), sum(value for _, value in numbers)

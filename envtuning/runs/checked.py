@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.knobs import as_text
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
@@ -53,12 +54,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_record(path: Path, record: BaseModel) -> None:
-    write_text(path, as_json(record))
-
-
-def as_json(record: BaseModel) -> str:
-    """The text that its class reads back, configs of any class in it included."""
-    return record.model_dump_json(indent=1, by_alias=True, round_trip=True) + "\n"
+    write_text(path, as_text(record) + "\n")
 
 
 def write_json(path: Path, value: Any) -> None:

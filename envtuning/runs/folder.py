@@ -33,6 +33,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engineers.knobs import as_text
 from engineers.proposal import Proposal, Usage
 from engineers.report import Incident, SliceResult, StageReport
 from engineers.sentences import in_sentences
@@ -394,7 +395,7 @@ def closing_cost(run: RunFolder, number: int) -> int:
 def raise_unless_it_comes_back(record: RunRecord) -> None:
     """Raise ``RunError`` where a config's class does not read what it writes: later steps would use another config."""
     try:
-        if RunRecord.model_validate_json(checked.as_json(record)).spec == record.spec:
+        if RunRecord.model_validate_json(as_text(record)).spec == record.spec:
             return
         said = "it is another one then"
     except ValidationError as error:

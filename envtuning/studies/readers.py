@@ -60,9 +60,8 @@ def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
     found = {"base": f"local/{bases.pop()}"}
     for name, run in runs.items():
         checkpoint = _last(run).checkpoint
-        if not any(
-            (checkpoint / name).is_file() for name in ("config.json", "adapter_config.json")
-        ):  # lora: the adapter
+        written = ("config.json", "adapter_config.json")  # the second with lora
+        if not any((checkpoint / name).is_file() for name in written):
             raise RunError(f"{checkpoint} is not the folder of a language model: give runs of the trainee 'grpo'")
         found[f"checkpoint {name}"] = f"local/{checkpoint}"
     return found

@@ -137,11 +137,8 @@ def _explained(kind: str) -> Iterator[None]:
         raise UnknownTrainee(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
     except (TypeError, ValueError) as error:
         raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options: {error}") from error
-    except (
-        AssertionError,
-        AttributeError,
-        LookupError,
-    ) as error:  # of an algorithm's own checks, or of somebody's trainee
+    except (AssertionError, AttributeError, LookupError) as error:
+        # of an algorithm's own checks, or of somebody's trainee
         said = f"{type(error).__name__}: {error}"
         raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options ({said})") from error
     except SystemExit as error:

@@ -84,9 +84,7 @@ class World(ABC, Generic[C]):
     config_type: ClassVar[type[BaseModel]]
     about: About
     forms: frozenset[Form] = frozenset({"acts"})  # the policies that it can play
-    reports: frozenset[str] | None = (
-        None  # its episodes' metrics: a rule that looks at another is refused; None: unknown
-    )
+    reports: frozenset[str] | None = None  # its episodes' metrics, as rules may name them; None: unknown
 
     def check(self, config: C) -> None:
         """Raises ``InfeasibleConfig`` where nothing could be drawn from the config."""

@@ -25,13 +25,14 @@ torch, learning = Lazy("torch"), Lazy("envtuning.trainees.language.learner")
 CONFIG = mfl.LakeConfig.single(3, 2, hole_ratio=0.0, reward="shaped", horizon=3)
 
 
-class Scripted:
+class Scripted(ReplyPolicy):
     """A policy that writes given replies, in place of a model."""
+
+    template: ClassVar[dict] = {}
+    eos: ClassVar[list] = []  # set on each
 
     def __init__(self, tokenizer, replies):
         self.tokenizer, self.replies, self.eos = tokenizer, list(replies), [tokenizer.eos_token_id]
-
-    template: ClassVar[dict] = {}
 
     def prompt(self, messages):
         return prompt_ids(self.tokenizer, [{"role": turn["role"], "content": turn["content"]} for turn in messages])
@@ -81,7 +82,7 @@ def test_a_thought_that_the_prompt_begins_is_told_with_the_reply(ending, begun):
     [reply] = Recorder(Scripted(tokenizer, ["UP"])).reply([[{"role": "user", "content": "Lake <think>"}]], seed=0)
     policy = ReplyPolicy(SimpleNamespace(generation_config=None), tokenizer)
     written = tokenizer("UP", add_special_tokens=False).input_ids
-    assert reply.text == policy._told([1], written).text == f"{begun}UP"
+    assert reply.text == policy.told([1], written).text == f"{begun}UP"
 
 
 def test_a_conversation_costs_in_validation_what_it_costs_in_training():
@@ -93,7 +94,7 @@ def test_a_conversation_costs_in_validation_what_it_costs_in_training():
     class Validated(ReplyPolicy):
         def reply(self, conversations, *, seed=0):
             prompts = [self.prompt(talk) for talk in conversations]
-            return [self._told(*told) for told in zip(prompts, written.sample(prompts), strict=True)]
+            return [self.told(*told) for told in zip(prompts, written.sample(prompts), strict=True)]
 
     written = Scripted(tokenizer, said)
     policy = Validated(SimpleNamespace(generation_config=None), tokenizer)
@@ -137,7 +138,8 @@ class Letters:
 
 
 def test_a_tape_has_every_token_with_its_writer_and_a_reply_counts_all_that_was_read():
-    policy = SimpleNamespace(tokenizer=Letters(), template={}, eos=[0], prompt=lambda messages: [ord("q")] * 3)
+    policy = Scripted(Letters(), [])
+    policy.eos, policy.prompt = [0], lambda messages: [ord("q")] * 3
     policy.sample = lambda prompts: (
         written.append([list(prompt) for prompt in prompts]) or [replies.pop(0) for _ in prompts]
     )

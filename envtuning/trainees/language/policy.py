@@ -57,9 +57,9 @@ class ReplyPolicy:
 
     def _generate(self, conversations: Sequence[Conversation]) -> list[Reply]:
         prompts = [self.prompt(talk) for talk in conversations]
-        return [self._told(prompt, ids) for prompt, ids in zip(prompts, self._continue(prompts), strict=True)]
+        return [self.told(prompt, ids) for prompt, ids in zip(prompts, self._continue(prompts), strict=True)]
 
-    def _told(self, prompt: Sequence[int], written: Sequence[int]) -> Reply:
+    def told(self, prompt: Sequence[int], written: Sequence[int]) -> Reply:
         """What was written, as a reply; one without a token that ends it was cut off."""
         text = self.begun + self.tokenizer.decode(written, skip_special_tokens=True)
         cut = written[-1] not in self.eos
@@ -86,7 +86,7 @@ class ReplyPolicy:
         prompts = [self.prompt(talk) for talk in conversations]
         written = self._continue(prompts, greedy=True)
         return [
-            Belief(self._told(prompt, ids), *self.certainty(prompt, ids))
+            Belief(self.told(prompt, ids), *self.certainty(prompt, ids))
             for prompt, ids in zip(prompts, written, strict=True)
         ]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.tokenizer import begun_thought
 from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
 
 Begin = Callable[
@@ -34,11 +33,9 @@ class Recorder:
     def __init__(self, policy: ReplyPolicy) -> None:
         self.policy = policy
         self.tapes: dict[int, Tape] = {}
-        self.error: Exception | None = (
-            None  # what sampling raised; the player would ask again, and go on without an answer
-        )
+        # What sampling raised: the player would ask again, and go on without an answer.
+        self.error: Exception | None = None
         self.between = turn_markup(policy.tokenizer, **policy.template)
-        self.begun = begun_thought(policy.tokenizer, **policy.template)
 
     def reply(self, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
         if self.error is not None:
@@ -55,10 +52,7 @@ class Recorder:
         tapes = [self.tapes[id(messages)] for messages in conversations]
         replies = []
         for tape, ids in zip(tapes, self.policy.sample([tape.prompt + tape.written for tape in tapes]), strict=True):
-            cut = ids[-1] not in self.policy.eos
-            text = self.begun + self.policy.tokenizer.decode(ids, skip_special_tokens=True)
-            read = len(tape.prompt) + len(tape.written)
-            replies.append(Reply(text, tokens=read + len(ids), prompt=read, truncated=cut))
+            replies.append(self.policy.told(tape.prompt + tape.written, ids))
             tape.written += ids
             tape.mine += [1] * len(ids)
         return replies
