@@ -17,7 +17,7 @@ from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLong
 from engineers.proposal import Engineer
 
-THOUGHT_END = "</think>"
+THOUGHT_BEGIN, THOUGHT_END = "<think>", "</think>"
 ONE_AT_A_TIME = threading.Lock()  # the random state that makes answers repeat is the whole process's
 
 
@@ -86,9 +86,12 @@ class LiveChat:
             return self._encode(self._templated(_without_system(messages)))
 
     def _templated(self, messages: list[Message]) -> str:
-        return self.tokenizer.apply_chat_template(
+        """Some templates begin a thought whatever they are told: it ends there for a model that is not to think."""
+        text = self.tokenizer.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking > 0
         )
+        begun = not self.thinking and text.rstrip().endswith(THOUGHT_BEGIN)
+        return f"{text.rstrip()}\n\n{THOUGHT_END}\n\n" if begun else text
 
     def _encode(self, text: str) -> Any:
         ids = self.tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids

@@ -10,18 +10,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 import engineers
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump, find_knobs, get, validated
 from engineers.report import StageReport
 from engineers.roles import find_slices
-from engineers.sentences import in_sentences
 from envtuning.runs.sections import EngineerSpec, Frozen, Stage
 from envtuning.runs.seeds import derive
-from envtuning.runs.spec import RunSpec, SpecError, load_spec
+from envtuning.runs.spec import RunSpec, SpecError, load_spec, read_file
 
 Path_ = tuple[str, ...]  # the menu's entries taken one after the other; () is the root
 Named = Literal["first", "target", "uniform"]  # what an entry may be besides a config that is written out
@@ -162,9 +160,4 @@ def _laid_over(below: Any, above: Any) -> Any:
 
 def load_atlas(path: str | Path) -> AtlasSpec:
     """The tree that a YAML file describes; ``SpecError`` says what is wrong with it."""
-    try:
-        return AtlasSpec.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
-    except (OSError, yaml.YAMLError) as error:
-        raise SpecError(f"{path} is not an atlas: {error}") from error
-    except ValidationError as error:
-        raise SpecError(f"{path}: {in_sentences(error)}") from error
+    return read_file(path, AtlasSpec)

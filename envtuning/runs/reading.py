@@ -39,7 +39,7 @@ def read_mapping(text: str) -> dict[str, Any]:
     except (ValueError, yaml.YAMLError) as error:  # also a number of thousands of digits, a date that there is not
         raise NotReadable(f"is neither YAML nor JSON: {error}") from error
     if not isinstance(data, dict):
-        raise NotReadable(f"holds {type(data).__name__}, not a mapping: a run's file has keys such as target, stages")
+        raise NotReadable(f"holds {type(data).__name__}, not a mapping: such a file has names with values, name: value")
     raise_unless_bounded(data)
     return data
 

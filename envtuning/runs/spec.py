@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -36,6 +36,8 @@ __all__ = [
     "SUITE_SEED", "AnyConfig", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "Stage", "SuiteSpec", "TraineeSpec",
     "Unit", "WorldSpec", "load_spec", "parse_spec", "preset_names", "preset_text",
 ]  # fmt: skip
+
+Described = TypeVar("Described", bound=BaseModel)
 
 
 class SpecError(ValueError):
@@ -178,6 +180,18 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -
     if not path.is_file():
         raise SpecError(f"{source} is neither a file nor a preset: the presets are {', '.join(preset_names())}")
     return parse_spec(path.read_text(encoding="utf-8", errors="replace"), str(path), name=path.stem, changes=changes)
+
+
+def read_file(path: str | Path, kind: type[Described]) -> Described:
+    """What a YAML or JSON file describes; ``SpecError`` says what is wrong with it."""
+    try:
+        return kind.model_validate(read_mapping(Path(path).read_text(encoding="utf-8", errors="replace")))
+    except OSError as error:
+        raise SpecError(f"{path} cannot be read: {error.strerror or error}") from error
+    except NotReadable as error:
+        raise SpecError(f"{path} {error}") from error
+    except ValidationError as error:
+        raise SpecError(f"{path}: {in_sentences(error)}") from error
 
 
 def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapping[str, Any] | None = None) -> RunSpec:

@@ -8,12 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engineers.sentences import in_sentences
 from envtuning.runs.sections import HIGHEST_SEED, Stage
-from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec
+from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
 from envtuning.studies.study import FIRST_STAGE, Arms
 
 
@@ -119,12 +117,7 @@ def on_target(stage: Stage, target: Any) -> Stage:
 
 def load_study(path: str | Path) -> StudySpec:
     """The study that a YAML file describes; ``SpecError`` says what is wrong with it."""
-    try:
-        return StudySpec.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
-    except (OSError, yaml.YAMLError) as error:
-        raise SpecError(f"{path} is not a study: {error}") from error
-    except ValidationError as error:
-        raise SpecError(f"{path}: {in_sentences(error)}") from error
+    return read_file(path, StudySpec)
 
 
 def part_of(study: StudySpec, names: str | None) -> Arms:

@@ -40,9 +40,9 @@ def spec_of(config: dict[str, Any]) -> RunSpec:
     unknown = sorted(set(config) - set(KEYS))
     if unknown:
         raise SpecError(f"unknown key {unknown[0]!r} in the search space: known are {', '.join(KEYS)}")
-    spec = load_spec(config["preset"])
-    changes: dict[str, Any] = {"seed": int(config.get("seed", spec.seed))}
-    changes["engineer"] = spec.engineer.replaced_by(config.get("engineer", spec.engineer.name))
+    seed = {"seed": int(config["seed"])} if "seed" in config else {}
+    spec = load_spec(config["preset"], changes=seed)
+    changes: dict[str, Any] = {"engineer": spec.engineer.replaced_by(config.get("engineer", spec.engineer.name))}
     options = spec.trainee.options | config.get("trainee", {})
     changes["trainee"] = spec.trainee.model_copy(update={"options": options})
     spec = spec.model_copy(update=changes)

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from envtuning.trainees.base import WorkerLost
-from envtuning.worlds.world import InfeasibleConfig
-from mapf_frozenlake import GenerationError
 from tests.lazily import Lazy, needed
 
 needed("ray", "torch", extra="rllib")
@@ -372,11 +370,6 @@ def test_a_learner_shuffles_by_the_stages_seed(trainees):
         trainees._seed_shuffling(None, seed=seed)
         drawn.append(np.random.random())  # noqa: NPY002
     assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_what_the_generator_cannot_draw_is_told_in_the_loops_terms(trainees):
-    with pytest.raises(InfeasibleConfig, match="no such lake"), trainees._infeasible():
-        raise GenerationError("no such lake")
 
 
 def test_a_closed_trainee_leaves_no_runner_and_no_empty_folder(trainees, tmp_path):

@@ -10,6 +10,8 @@ import pytest
 import mapf_frozenlake as mfl
 from envtuning.trainees import make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged, WorkerLost
+from envtuning.worlds.world import InfeasibleConfig
+from mapf_frozenlake import GenerationError
 from tests.lazily import Lazy, needed
 
 needed("ray", "torch", extra="rllib")
@@ -149,6 +151,32 @@ def test_nobody_answers(make, monkeypatch):
     monkeypatch.setattr(trainee.algorithm.env_runner_group, "foreach_env_runner", lambda *_, **__: [])
     with pytest.raises(WorkerLost, match="make a new trainee"):
         trainee.train(EASY, 100, seed=0)
+
+
+UNDRAWABLE = mfl.LakeConfig.single(3, num_agents=2, hole_ratio=0.6, wait_ratio=1.0, min_distance=4, collisions="end")
+
+
+@pytest.mark.parametrize("where", ["local", "remote"])
+def test_a_config_that_cannot_be_drawn_is_no_lost_runner(make, remote, where):
+    trainee = remote if where == "remote" else make(**SMALL)
+    with pytest.raises(InfeasibleConfig, match="no board that needs a wait"):
+        trainee.train(UNDRAWABLE, 100, seed=0)
+    assert trainee.train(EASY, 500, seed=0)["env_steps"] > 0, "the runners are still in service"
+
+
+def test_boards_that_run_out_later_make_a_config_infeasible_too(make, remote):
+    def none_left(*_):
+        raise GenerationError("none is left")
+
+    def run_out(runner):
+        if runner.env is not None:
+            runner.sampler.sample = none_left
+
+    remote.train(EASY, 500, seed=0)
+    remote.algorithm.env_runner_group.foreach_env_runner(run_out)
+    with pytest.raises(GenerationError, match="none is left"):
+        remote._once()
+    assert remote.train(EASY, 500, seed=0)["workers"] == 2
 
 
 def test_a_runner_for_which_there_is_no_place_is_told_in_a_sentence(make):

@@ -339,6 +339,21 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     assert summarise(study, out).beyond["rules"]["one more size"].mean == 0.25  # kept, not played again
 
 
+def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
+    file = tmp_path / "two.yaml"
+    file.write_text(STUDY + "margin: 5e-2\n")
+    assert load_study(file).margin == 0.05
+    for written, fault in {
+        STUDY + "name: again\n": "has the key 'name' twice",
+        "- a": "holds list, not a mapping",
+    }.items():
+        file.write_text(written)
+        with pytest.raises(SpecError, match=fault):
+            load_study(file)
+    with pytest.raises(SpecError, match=r"none\.yaml cannot be read: No such file"):
+        load_study(tmp_path / "none.yaml")
+
+
 def test_a_study_is_read_from_its_file(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY)
     study = load_study(tmp_path / "two.yaml")

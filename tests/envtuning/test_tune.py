@@ -33,6 +33,12 @@ def test_an_engineer_of_the_search_space_gets_the_options_that_concern_everybody
     assert search.spec_of({"preset": "corridors", "engineer": "rules", "runs": "x"}).engineer == own
 
 
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_no_run_can_have_is_refused(seed):
+    with pytest.raises(SpecError, match="seed"):
+        search.spec_of({"preset": "scripted", "seed": seed, "runs": "x"})
+
+
 def test_unknown_key_is_refused():
     with pytest.raises(SpecError, match="'seeds'"):
         search.spec_of({"preset": "scripted", "seeds": 3, "runs": "x"})

@@ -217,6 +217,28 @@ def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path, w
     other.close()
 
 
+def test_what_the_model_says_of_drawing_touches_no_training_and_is_saved_with_it(tiny, tmp_path):
+    """transformers fills from it whatever TRL leaves open."""
+    import shutil
+
+    from transformers import GenerationConfig
+
+    from tests.language.conftest import QUICK
+
+    shutil.copytree(tiny, tmp_path / "opinionated")
+    habits = GenerationConfig.from_pretrained(tiny)
+    habits.update(suppress_tokens=[5, 6], no_repeat_ngram_size=1, do_sample=True, min_p=0.9)
+    habits.save_pretrained(tmp_path / "opinionated")
+    ended = []
+    for folder in (tiny, tmp_path / "opinionated"):
+        one = learning.Learner(LanguageOptions(model=str(folder), grpo=dict(QUICK), torch_threads=1), seed=0)
+        ended.append(one.train(rows(), seed=1))
+        one.save(tmp_path / "saved")
+        one.close()
+    assert ended[0] == ended[1]
+    assert GenerationConfig.from_pretrained(tmp_path / "saved").to_diff_dict() == habits.to_diff_dict()
+
+
 def mixed(completions, **_):
     """Groups of four: one paid alike, one not, by turns."""
     return [float(number % 8 in (4, 5)) for number in range(len(completions))]

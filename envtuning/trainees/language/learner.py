@@ -16,11 +16,12 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
+from transformers.utils import GENERATION_CONFIG_NAME
 from trl import GRPOConfig, GRPOTrainer
 
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
-from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.signal import SignalTrainer
@@ -60,6 +61,8 @@ class Learner:
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
             self.tokenizer.chat_template = self.tokenizer.chat_template or PLAIN_TEMPLATE  # TRL asks for one
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
+            self.habits = model.generation_config
+            model.generation_config = only_tokens(self.habits)
             self.watch = _Watch()
             self.outcomes = Outcomes(eos=frozenset(), pays=named(options.reward))
             kind = SignalTrainer if options.skip_equal_groups else GRPOTrainer
@@ -140,7 +143,7 @@ class Learner:
         trainer._metrics["train"].clear()
         self.outcomes.take()
         self.watch.begin(self, on_iteration, budget)
-        with self._threads(), _random_state(seed):
+        with self._threads(), _random_state(seed), quiet():
             try:
                 trainer.train()
             finally:
@@ -151,6 +154,8 @@ class Learner:
         """An ordinary transformers folder, and beside it what only training needs."""
         with quiet():
             save_state(folder, self.trainer, self.model, self.tokenizer)
+            if (folder / GENERATION_CONFIG_NAME).exists():  # an adapter has none
+                self.habits.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
         """Weights and moments become what was saved, in place; the reference stays the run's first model."""

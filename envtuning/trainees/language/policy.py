@@ -149,6 +149,14 @@ class ReplyPolicy:
         return list(dict.fromkeys(index for index in ids if index is not None))
 
 
+def only_tokens(habits: Any) -> Any:
+    """A model's ``generation_config`` without what it says of drawing: which tokens begin, end and fill a reply."""
+    from transformers import GenerationConfig
+
+    names = ("bos_token_id", "eos_token_id", "pad_token_id")
+    return GenerationConfig(**{name: getattr(habits, name, None) for name in names})
+
+
 @contextmanager
 def _own_habits_aside(model: Any) -> Iterator[None]:
     """Generation as its caller says, and no more: transformers would fill what that leaves open from the model's own

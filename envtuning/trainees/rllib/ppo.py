@@ -21,6 +21,8 @@ from ray.rllib.utils.metrics import (
     TIMERS,
 )
 
+from mapf_frozenlake import GenerationError
+
 
 class LakePPO(PPO):
     """RLlib's PPO whose EnvRunners return experience ready to learn from (see ``LakeEnvRunner``)."""
@@ -45,6 +47,8 @@ class LakePPO(PPO):
     def ask_runners(self, do: Callable[[Any], Any], timeout: float) -> list[Any]:
         """What ``do`` returns on the local runner and on each remote one that is in service.
 
+        Raises ``GenerationError`` where one of them cannot draw boards.
+
         Who is dead, or silent for ``timeout`` seconds (one that waits for a place to start again), is out of service until RLlib
         has heard of it again and brought it up to date: it is neither waited for nor counted once more.
         """
@@ -53,6 +57,9 @@ class LakePPO(PPO):
         answers = group.foreach_env_runner(partial(_with_index, do=do), timeout_seconds=timeout if asked else None)
         for silent in asked - {index for index, _ in answers}:
             group._worker_manager.set_actor_state(silent, healthy=False)
+        for _, answer in answers:
+            if isinstance(answer, GenerationError):
+                raise answer
         return [answer for _, answer in answers]
 
     def _sample(self) -> list[SampleBatch]:
@@ -90,7 +97,11 @@ class LakePPO(PPO):
 
 
 def _with_index(env_runner: Any, *, do: Callable[[Any], Any]) -> tuple[int, Any]:
-    return env_runner.worker_index, do(env_runner)
+    """What the generator cannot draw is an answer: RLlib takes a remote runner that raises for a lost one."""
+    try:
+        return env_runner.worker_index, do(env_runner)
+    except GenerationError as error:
+        return env_runner.worker_index, error
 
 
 def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any] | None:

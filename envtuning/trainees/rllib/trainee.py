@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,13 @@ class RLlibTrainee(LakeTrainee):
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         RLlibCurriculumCallback.swap(self.algorithm, config, timeout_seconds=self.options.sample_timeout)
-        with _infeasible():
+        try:
             self.algorithm.ask_runners(partial(_begin, seed=seed), self.options.sample_timeout)
-        with process_state(seed, self.options.torch_threads):
-            self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
-            return self.iterate(self._once, budget, on_iteration)
+            with process_state(seed, self.options.torch_threads):
+                self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
+                return self.iterate(self._once, budget, on_iteration)
+        except GenerationError as error:  # at the first draw, or at a later one
+            raise InfeasibleConfig(str(error)) from error
 
     def _once(self) -> Metrics:
         """One of RLlib's iterations, as our metrics."""
@@ -166,15 +168,6 @@ def _stop(algorithm: LakePPO) -> None:
     algorithm.stop()
     with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays where somebody wrote into it
         Path(algorithm.logdir).rmdir()
-
-
-@contextmanager
-def _infeasible() -> Iterator[None]:
-    """What the generator cannot draw, in the loop's terms; a remote runner's error comes wrapped in Ray's."""
-    try:
-        yield
-    except GenerationError as error:
-        raise InfeasibleConfig(str(error)) from error
 
 
 def _learnt(learner: dict[str, Any]) -> Metrics:

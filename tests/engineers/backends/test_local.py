@@ -83,6 +83,18 @@ def test_thinking_is_switched_in_the_chat_template(tiny_qwen3: Path, model: Any)
     assert prompt(9).endswith("<|im_start|>assistant\n")
 
 
+def test_a_thought_that_the_template_always_begins_is_ended_where_none_is_wanted(
+    model: Any, byte_tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(byte_tokens, "chat_template", "{% for m in messages %}{{ m.content }}\n{% endfor %}<think>\n")
+
+    def prompt(thinking: int) -> str:
+        return byte_tokens.decode(live.LiveChat(model, byte_tokens, thinking=thinking)._prompt(QUESTION)[0])
+
+    assert prompt(0) == "You design.\nWhat next?\n<think>\n\n</think>\n\n"
+    assert prompt(9) in ("You design.\nWhat next?\n<think>\n", "You design.\nWhat next?\n<think>")
+
+
 def test_without_a_schema_the_model_writes_freely(tiny_qwen3: Path) -> None:
     with pytest.raises(TooLong, match="cut after 30 tokens") as caught:
         local.LocalChat(str(tiny_qwen3)).complete(QUESTION, None, max_tokens=30)
