@@ -37,6 +37,7 @@ class Knob:
     value: Any  # as JSON
     extra: dict[str, Any]  # from the field's json_schema_extra: {"role": "share", "space": [0.0, 0.5]}
     multiple_of: float | None = None
+    outside: frozenset[float] = frozenset()  # bounds that the value itself may not have
 
     @property
     def name(self) -> str:
@@ -81,16 +82,27 @@ class Knob:
         """
         low, high = self.bounds or (-math.inf, math.inf)
         within = within or (low, high)
-        clipped = min(max(value, low), high)
+        nearest = self._rounded(
+            min(max(value, low), high), (low, high), (low, high, *within, exact), _decimals(*within)
+        )
+        if nearest not in self.outside:
+            return nearest
+        step = self.multiple_of or (10.0 ** -_decimals(*within) if "number" in self.types else 1)
+        return nearest + step if nearest == low else nearest - step
+
+    def _rounded(
+        self, value: float, bounds: tuple[float, float], kept: Sequence[float | None], decimals: int
+    ) -> float | int:
+        low, high = bounds
         if self.multiple_of:
-            steps = round(clipped / self.multiple_of)
+            steps = round(value / self.multiple_of)
             steps += (steps * self.multiple_of < low) - (steps * self.multiple_of > high)
-            clipped = without_noise(steps * self.multiple_of)
+            value = without_noise(steps * self.multiple_of)
         if "number" not in self.types:
-            return round(clipped)
-        if self.multiple_of or clipped in (low, high, *within, exact):
-            return clipped
-        return min(max(round(clipped, _decimals(*within)), low), high)
+            return round(value)
+        if self.multiple_of or value in kept:
+            return value
+        return min(max(round(value, decimals), low), high)
 
 
 def without_noise(value: float) -> float:
@@ -289,4 +301,7 @@ def _leaf_knob(
     documented = {**strict, "description": description(schema, plain, path[-1])}
     extra = {key: item for branch in plain for key, item in branch.items() if key in ("role", "space")}
     step = next((branch["multipleOf"] for branch in plain if "multipleOf" in branch), None)
-    yield Knob(path, name, documented, value, extra, step)
+    outside = {
+        float(branch[end]) for branch in plain for end in ("exclusiveMinimum", "exclusiveMaximum") if end in branch
+    }
+    yield Knob(path, name, documented, value, extra, step, frozenset(outside))

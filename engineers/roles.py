@@ -99,6 +99,13 @@ def shares_of(data: dict[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, f
     return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}
 
 
+def share_of(knob: Knob, part: float) -> float | int:
+    """A part of the data as a value of the share; a share in whole numbers counts up to its upper bound, else to a hundred."""
+    if "number" in knob.types:
+        return knob.fit(part)
+    return knob.fit(part * (knob.bounds[1] if knob.bounds else 100))
+
+
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Sorts numbers in names as numbers."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", name)]

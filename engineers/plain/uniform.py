@@ -15,7 +15,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
-from engineers.roles import role_of, split_by_role
+from engineers.roles import role_of, share_of, split_by_role
 from engineers.space import Space
 
 
@@ -35,7 +35,7 @@ class UniformEngineer(PlainEngineer):
             alike = [knob for knob in knobs if knob.pattern == pattern]
             if role_of(alike[0]) == "share":
                 for knob in alike:
-                    design.turn(knob, knob.fit(1.0 / len(alike)), "every slice gets the same share")
+                    design.turn(knob, share_of(knob, 1.0 / len(alike)), "every slice gets the same share")
                 continue
             parts = rng.sample(range(len(alike)), len(alike))
             for knob, part in zip(alike, parts, strict=True):

@@ -14,7 +14,7 @@ from typing import Any
 
 from engineers.knobs import Knob, get
 from engineers.plain.base import Design, PlainEngineer
-from engineers.roles import SliceKnobs, find_slices, shares_of, with_beside
+from engineers.roles import SliceKnobs, find_slices, share_of, shares_of, with_beside
 
 Range = Callable[[Knob], tuple[float, float] | None]
 
@@ -52,7 +52,7 @@ class Way:
         start = [self.shares[name] for name in names] if sum(self.shares.values()) > 0 else goal
         for piece, share in zip(self.slices, transported(start, goal, part), strict=True):
             if piece.share is not None:
-                design.turn(piece.share, piece.share.fit(share), why)
+                design.turn(piece.share, share_of(piece.share, share), why)
 
     def turn_dials(self, design: Design, piece: SliceKnobs, part: float, why: str) -> None:
         """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 import engineers
 from engineers import Guard, SliceResult, StageReport
-from engineers.knobs import KnobError, dump, find_knobs
+from engineers.knobs import Knob, KnobError, dump, find_knobs
 from engineers.plain.base import Design, PlainEngineer, _part_way
 from engineers.plain.learnability import mixed_with_uniform
 from engineers.plain.rules import RulesEngineer, Thresholds, even_pace
@@ -342,3 +342,47 @@ def test_chance_is_of_the_engineer_its_seed_and_the_stage():
 
     assert drawn("random", 0, 0) == drawn("random", 0, 0)
     assert len({drawn("random", 0, 0), drawn("uniform", 0, 0), drawn("random", 1, 0), drawn("random", 0, 1)}) == 4
+
+
+class Percent(BaseModel):
+    share: int = Field(50, ge=0, le=100, description="Percent of the data.")
+    wind: float = Field(0.5, gt=0, lt=1, description="Strength of the wind.")
+    depth: int = Field(5, gt=0, lt=9, description="How deep.")
+
+
+class Hundred(BaseModel):
+    parts: dict[str, Percent] = Field({name: Percent(share=25) for name in "abcd"}, description="The slices.")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Hundred:
+        if sum(part.share for part in self.parts.values()) != 100:
+            raise ValueError("shares: they sum to 100")
+        return self
+
+
+@pytest.mark.parametrize("name", ["rules", "learnability", "uniform", "random", "schedule"])
+def test_shares_in_percent_and_bounds_that_no_value_may_have(name):
+    """Their ends would be refused, and a share of a quarter would be none at all."""
+    engineer, current, moved = engineers.make(name, seed=1), Hundred(), 0
+    target = Hundred(parts={part: Percent(share=25, wind=0.99999, depth=8) for part in "abcd"})
+    for stage in range(4):
+        report = StageReport(stage=stage, config=dump(current), target=dump(target))
+        report.results += [result(part, 100, valid_rate=0.9) for part in "abcd"]
+        proposal = engineer.propose(report, current)
+        assert not proposal.refusals
+        moved += proposal.config != current
+        current = proposal.config
+        assert sum(part.share > 0 for part in current.parts.values()) > 1
+    assert moved
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fitted"),
+    [("number", 0.0, 0.0001), ("number", 1.0, 0.9999), ("number", 1e-6, 0.0001), ("integer", 0, 1), ("integer", 1, 0)],
+)
+def test_a_bound_that_is_outside_is_not_reached(kind, value, fitted):
+    schema = {"type": kind, "minimum": 0, "maximum": 1}
+    outside = frozenset({0.0, 1.0}) if kind == "number" else frozenset({float(value)})
+    found = Knob(("heat",), "heat", schema, 0.5, {}, None, outside)
+    assert found.fit(value) == fitted
+    assert found.fit(1e-6, exact=1e-6) == (1e-6 if kind == "number" else found.fit(0))
