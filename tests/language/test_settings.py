@@ -61,6 +61,26 @@ def test_two_steps_of_the_settings(foreign, tmp_path):
     assert (run.stage(0).checkpoint / "adapter_model.safetensors").exists()
 
 
+def test_what_a_gpu_is_measured_by_runs_on_a_cpu(monkeypatch, capsys):
+    from benchmarks import qwen3_4b
+
+    monkeypatch.setattr("sys.argv", ["qwen3_4b", "--tiny"])
+    qwen3_4b.main()
+    said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    assert (said["optimiser_steps"], said["replies"], said["longest_reply"]) == ("2", "128", "8")
+    assert float(said["tokens"]) > 128 * 8
+    assert float(said["peak_memory_gb"]) > 0
+
+
+def test_without_a_gpu_nothing_is_measured(monkeypatch):
+    from benchmarks import qwen3_4b
+
+    monkeypatch.setattr("sys.argv", ["qwen3_4b"])
+    monkeypatch.setattr(qwen3_4b.torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="there is no GPU here"):
+        qwen3_4b.main()
+
+
 @pytest.mark.parametrize(("processes", "whole"), [(1, False), (2, True)])
 def test_a_batch_is_counted_over_all_processes(foreign, processes, whole):
     grpo = {"per_device_train_batch_size": 1, "steps_per_generation": 4, "gradient_accumulation_steps": 1}
