@@ -35,6 +35,7 @@ class LocalChat:
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
         """One reply of at most ``max_tokens``. Raises only ``ChatError``."""
         self.load_now()
+        self._live.seed = self.seed  # another one may have been set: the weights are loaded once
         return self._live.complete(messages, schema, max_tokens=max_tokens)
 
     def load_now(self) -> None:

@@ -6,13 +6,15 @@ paper's criteria for good proposals, computed from the report and the two config
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import engineers
 from engineers.knobs import dump, find_knobs, validated
+from engineers.model.engineer import ModelEngineer
 from engineers.report import StageReport
 from engineers.roles import find_slices, natural_key, shares_of
 from envtuning.runs.folder import RunError, RunFolder
@@ -30,6 +32,9 @@ class Merits:
     frontier: float | None  # part of the data on slices just under the frontier
     large: bool | None  # whether the largest slice in use keeps half of its share
     fallback: bool  # no usable config was written; the measures are of the current config
+
+
+MEASURES = tuple(field.name for field in fields(Merits))
 
 
 def merits(report: StageReport, before: Any, after: Any, *, fallback: bool = False) -> Merits:
@@ -68,20 +73,39 @@ def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
 
 
 def read(runs: Mapping[str, RunFolder], seeds: Sequence[int] = (0,), **options: Any) -> list[dict[str, Any]]:
-    """A row for each reader, report and seed. ``options`` are the engineers'."""
-    rows = []
-    for reader, made in readers_of(runs).items():
-        for name, run in runs.items():
-            report, spec = _last(run).report, run.spec
-            assert report is not None, "a stage that is done has a report"
-            current = validated(run.world.config_type, report.config)
-            for seed in seeds:
-                given = spec.engineer.common_options | {"seed": seed, "feasible": run.world.check} | options
-                engineer = engineers.make(made, **given)
-                proposal = engineer.propose(report, current=current, editable=spec.editable)
-                found = merits(report, current, proposal.config, fallback=proposal.fallback)
-                rows.append({"reader": reader, "report": name, "seed": seed, **asdict(found)})
-    return rows
+    """A row for each reader, report and seed; a reader's weights are loaded once. ``options`` are the engineers'."""
+    return [row for reader, made in readers_of(runs).items() for row in _answers(reader, made, runs, seeds, options)]
+
+
+def _answers(
+    reader: str, made: str, runs: Mapping[str, RunFolder], seeds: Sequence[int], options: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    chat: Any = None
+    for name, run in runs.items():
+        report, spec = _last(run).report, run.spec
+        assert report is not None, "a stage that is done has a report"
+        current = validated(run.world.config_type, report.config)
+        given = spec.engineer.common_options | {"feasible": run.world.check} | dict(options)
+        engineer = engineers.make(made, **given)
+        assert isinstance(engineer, ModelEngineer)
+        chat = engineer.chat = chat or engineer.chat
+        for seed in seeds:
+            chat.seed = seed
+            proposal = engineer.propose(report, current=current, editable=spec.editable)
+            found = merits(report, current, proposal.config, fallback=proposal.fallback)
+            yield {"reader": reader, "report": name, "seed": seed, **asdict(found)}
+
+
+def means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each reader and report: means over its answers, of those that a measure has."""
+    asked = dict.fromkeys((row["reader"], row["report"]) for row in rows)
+    found = []
+    for reader, report in asked:
+        own = [row for row in rows if (row["reader"], row["report"]) == (reader, report)]
+        by_measure = {name: [float(row[name]) for row in own if row[name] is not None] for name in MEASURES}
+        figures = {name: fmean(values) if values else None for name, values in by_measure.items()}
+        found.append({"reader": reader, "report": report, "answers": len(own), **figures})
+    return found
 
 
 def run_at(path: str | Path) -> RunFolder:
