@@ -377,6 +377,12 @@ def known(figures: Figures, own: bool) -> str:
     return f"{sum(areas) / len(areas):.3f}".removeprefix("0")
 
 
+def extremes(figures: Figures, measure: str) -> str:
+    """The least and the greatest of the means, in percent."""
+    found = [100 * row[measure] for row in figures["means"]]
+    return f"{min(found):.0f} to {max(found):.0f}"
+
+
 INTROSPECTION = [
     Claim(LANGUAGE, "grpo_overhead", lambda f: f"take {100 * f['median_share']:.1f} % of a step's CPU time"),
     Claim(
@@ -389,6 +395,14 @@ INTROSPECTION = [
         "introspection",
         lambda f: f"({100 * min(f['valid_rates']):.0f} to {100 * max(f['valid_rates']):.0f} % valid)",
     ),
+]
+
+READERS = [
+    *(
+        Claim(name, "readers", lambda f: f"all {sum(not row['fallback'] for row in f['rows'])} answers were usable")
+        for name in (LANGUAGE, PAPERS)
+    ),
+    Claim(PAPERS, "readers", lambda f: f"frontier is {extremes(f, 'frontier')} %"),
 ]
 
 TOOL_USE = [
@@ -421,7 +435,7 @@ TOOL_USE = [
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
-CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *TOOL_USE]
+CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *READERS, *TOOL_USE]
 
 
 @cache
