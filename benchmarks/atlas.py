@@ -17,20 +17,22 @@ from rich.table import Table
 
 from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
-from benchmarks.causes import falsified, report_of
+from benchmarks.causes import KIND, falsified, report_of
 from engineers.model.meter import Meter
-from engineers.registry import NEEDS_MODEL
+from engineers.model.transcript import TranscriptError
+from engineers.registry import UnknownEngineer
 from envtuning.atlas.build import build
 from envtuning.atlas.distance import Distances
-from envtuning.atlas.evidence import Altered, Planted, altered, diagnosis_of, gains, planted
+from envtuning.atlas.evidence import Altered, Planted, altered, confirmed, diagnosis_of, gains, planted
 from envtuning.atlas.score import Agreement, Row, agreement, references, reliability, row_of, taken
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, player_of
 from envtuning.cli import parse_seeds
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.folder import RunError, RunFolder
 from envtuning.runs.sections import EngineerSpec
+from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console, percent, plain_table
 from envtuning.studies.study import Arms, execute, folder_name
 from envtuning.worlds.episodes import pooled
@@ -71,12 +73,17 @@ def main() -> None:
     _add_real(commands)
     _add_evidence(commands)
     arguments = parser.parse_args(given)
-    arguments.do(arguments)
+    try:
+        arguments.do(arguments)
+    except (RunError, SpecError, UnknownEngineer, TranscriptError, ImportError) as error:
+        raise SystemExit(str(error)) from error
 
 
 def spec_named(name: str) -> AtlasSpec:
     """Of this folder, or of a file."""
     own = HERE / f"{name}.yaml"
+    if not own.exists() and not Path(name).exists():
+        raise SpecError(f"{name!r} is neither a file nor a tree: there are {', '.join(names())}")
     return load_atlas(own if own.exists() else name)
 
 
@@ -141,11 +148,15 @@ def _add_engineer(parser: Any) -> None:
 def do_score(arguments: argparse.Namespace) -> None:
     console = make_console()
     options = model_options(arguments)
-    for name in arguments.atlas or built(arguments.trees):
-        trees = read_trees(arguments.trees / spec_named(name).name, spec_named(name))
+    chosen = arguments.atlas or built(arguments.trees)
+    if not chosen:
+        raise RunError(f"{arguments.trees} has no tree: python -m benchmarks.atlas build small-corridors")
+    for name in chosen:
+        spec = spec_named(name)
+        trees = read_trees(arguments.trees / spec.name, spec)
         rows = scored(trees, wanted(arguments.engineer), arguments.mode, options, arguments.transcripts)
         console.print(table(trees, rows))
-        real = RESULTS / f"atlas_{name}_real.json"
+        real = RESULTS / f"atlas_{spec.name}_real.json"
         agree = agreed(rows, atomic.read_json(real)["figures"]) if real.exists() else None
         console.print("\n".join(notes(trees, rows, agree)), highlight=False)
         if arguments.record:
@@ -175,15 +186,15 @@ def scored(
     distances = Distances(trees[0].spec.run.world.made)
     rows = []
     for label, (engineer, own) in asked.items():
-        given = own | for_models(engineer, options)
-        rows.append(row_of(label, trees, player_of(engineer, mode, distances, transcripts=transcripts, **given)))
+        kept = exchanges(transcripts, engineer, mode)
+        player = player_of(engineer, mode, distances, transcripts=kept, **own, **options)
+        rows.append(row_of(label, trees, player))
     return [*references(trees), *sorted(rows, key=lambda row: -row.success.mean)]
 
 
-def for_models(engineer: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A replay has its own context and asks nobody; engineers without a model have no use for either."""
-    backend = engineer.partition("/")[0]
-    return dict(options) if backend in NEEDS_MODEL and backend != "replay" else {}
+def exchanges(transcripts: Path | None, engineer: str, mode: str) -> Path | None:
+    """Where this engineer's exchanges in this mode are kept, apart from all others'."""
+    return None if transcripts is None else transcripts / folder_name(f"{engineer} {mode}")
 
 
 def table(trees: list[Tree], rows: list[Row]) -> Table:
@@ -222,7 +233,10 @@ def notes(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> list[s
             f"Reliability of paths across seeds: {found.of_the_mean:.2f} of the mean of {found.seeds} seeds ({found.of_one_seed:.2f} "
             f"of one, {found.upper_half:.2f} among the better half of the paths){more}."
         )
-    if agree is not None:
+    said += [
+        f"{row.name}: {row.fallbacks} answers were not usable, the first: {row.fault}" for row in rows if row.fault
+    ]
+    if agree is not None and agree.pairs:
         said.append(
             f"Real runs tell {agree.resolved} of {agree.pairs} pairs of engineers apart; the atlas orders {agree.agree:g} of "
             "these alike."
@@ -284,72 +298,71 @@ def _add_evidence(commands: Any) -> None:
 
 def do_evidence(arguments: argparse.Namespace) -> None:
     console, options = make_console(), model_options(arguments)
-    trees = [
-        tree
-        for name in arguments.atlas or built(arguments.trees, weak=True)
-        for tree in read_trees(arguments.trees / spec_named(name).name, spec_named(name))
-    ]
-    if not trees:
-        raise SystemExit(
-            "no tree of a weak policy is built: python -m benchmarks.atlas build weak-waits, and the others"
-        )
+    specs = [spec_named(name) for name in arguments.atlas or built(arguments.trees, weak=True)]
+    if not specs:
+        raise RunError("no tree of a weak policy is built: python -m benchmarks.atlas build weak-waits, and the others")
+    if healthy := [spec.name for spec in specs if spec.diagnosis is None]:
+        raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
+    trees = [tree for spec in specs for tree in read_trees(arguments.trees / spec.name, spec)]
     distances = Distances(trees[0].spec.run.world.made)
     found = {
-        label: read_by(trees, engineer, own | for_models(engineer, options), distances, arguments.transcripts)
+        label: read_by(
+            trees, engineer, own | options, distances, exchanges(arguments.transcripts, engineer, "evidence")
+        )
         for label, (engineer, own) in wanted(arguments.engineer).items()
     }
     console.print(gains_table(trees))
     console.print(evidence_table(found))
     if arguments.record:
         brings = {weak: {entry: asdict(one) for entry, one in row.items()} for weak, row in gains(trees).items()}
-        answers = {name: {"planted": asdict(one), "altered": asdict(two)} for name, (one, two) in found.items()}
-        record("atlas_evidence", {"gains": brings, "engineers": answers})
+        answers = {name: {"planted": one and asdict(one), "altered": asdict(two)} for name, (one, two) in found.items()}
+        sure = sorted({diagnosis_of(tree) for tree in confirmed(trees)})
+        record("atlas_evidence", {"gains": brings, "confirmed": sure, "engineers": answers})
 
 
 def gains_table(trees: list[Tree]) -> Table:
-    found = gains(trees)
+    found, sure = gains(trees), {diagnosis_of(tree) for tree in confirmed(trees)}
     drawn = plain_table(
-        "what one stage on an entry brings a policy that lacks one thing, over keeping its config, in points"
+        "what one stage on an entry brings a policy that lacks one thing, over keeping its config, in points",
+        "confirmed: following the diagnosis gains, with its interval clear of zero; engineers are asked about these alone",
     )
-    drawn.add_column("lacks")
-    for entry in trees[0].spec.menu:
-        drawn.add_column(entry, justify="right")
+    for heading in ("lacks", *trees[0].spec.menu, "confirmed"):
+        drawn.add_column(heading, justify="left" if heading == "lacks" else "right")
     for weak, row in found.items():
-        drawn.add_row(weak, *(one.percent(signed=True) for one in row.values()))
+        drawn.add_row(weak, *(one.percent(signed=True) for one in row.values()), "yes" if weak in sure else "no")
     return drawn
 
 
 def read_by(
     trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
-) -> tuple[Planted, Altered]:
+) -> tuple[Planted | None, Altered]:
     player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
-    renamed = replace(player, deal_of="other letters", knob="variant") if isinstance(player, Chooser) else None
-    names = list(dict.fromkeys(diagnosis_of(tree) for tree in trees))
-    causes = lambda tree: {cause: report_of(cause, tree.report(())) for cause in names}  # noqa: E731
+    if isinstance(player, Chooser):
+        player = replace(player, hide_current=True)
+    renamed = replace(player, shift=1, knob="variant") if isinstance(player, Chooser) else None
+    causes = lambda tree: {cause: report_of(cause, tree.report(())) for cause in KIND if cause in tree.spec.menu}  # noqa: E731
     one_each = list({diagnosis_of(tree): tree for tree in trees}.values())
-    return planted(trees, player), altered(one_each, causes, falsified, player, renamed)
+    return planted(confirmed(trees), player), altered(one_each, causes, falsified, player, renamed)
 
 
-def evidence_table(found: Mapping[str, tuple[Planted, Altered]]) -> Table:
+def evidence_table(found: Mapping[str, tuple[Planted | None, Altered]]) -> Table:
     first = next(iter(found.values()))[0]
+    said = "no weakness is confirmed" if first is None else (
+        f"{first.asked} policies with a confirmed weakness; following the diagnosis gains {first.followed.percent(signed=True)}, "
+        f"choosing evenly {first.at_random.percent(signed=True)}, the best entry {first.best.percent(signed=True)}"
+    )  # fmt: skip
     drawn = plain_table(
-        f"{first.asked} policies with a known weakness; following the diagnosis gains {first.followed.percent(signed=True)}, choosing "
-        f"evenly {first.at_random.percent(signed=True)}, the best entry {first.best.percent(signed=True)}",
+        said,
         "right: names what the policy lacks; same totals: right where totals say nothing; kept: the answer stays where one "
         "number is a lie, and where names and letters change",
     )
-    for heading in ("engineer", "right", "gain", "same totals", "kept, a lie", "kept, renamed"):
+    for heading in ("engineer", "right", "gain", "same totals", "kept, a lie", "kept, renamed", "fallbacks"):
         drawn.add_column(heading, justify="left" if heading == "engineer" else "right")
     for name, (one, two) in found.items():
-        kept = "" if two.renamed is None else percent(two.renamed)
-        row = (
-            percent(one.right),
-            one.gain.percent(signed=True),
-            percent(two.same_totals),
-            percent(two.falsified),
-            kept,
-        )
-        drawn.add_row(name, *row)
+        known = ("", "") if one is None else (percent(one.right), one.gain.percent(signed=True))
+        lie, renamed = ("" if part is None else percent(part) for part in (two.falsified, two.renamed))
+        unusable = two.fallbacks + (0 if one is None else one.fallbacks)
+        drawn.add_row(name, *known, percent(two.same_totals), lie, renamed, str(unusable or ""))
     return drawn
 
 
@@ -369,12 +382,16 @@ def _add_real(commands: Any) -> None:
 def do_real(arguments: argparse.Namespace) -> None:
     console, spec = make_console(), spec_named(arguments.atlas)
     chosen = arguments.engineers.split(";") if arguments.engineers else list(ROSTER)
-    arms, out = real_arms(spec, chosen), arguments.out / spec.name
+    if strangers := [name for name in chosen if name not in ROSTER]:
+        raise SpecError(f"{strangers[0]!r} is not in the roster: {'; '.join(ROSTER)}")
+    out = arguments.out / spec.name
+    arms = real_arms(spec, chosen)
     seeds = parse_seeds(arguments.seeds + ",") if arguments.seeds else list(spec.seeds)
     execute(
         arms, seeds, out, jobs=arguments.jobs, ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})")
     )
-    record(f"atlas_{spec.name}_real", {"success": real_success(arms, list(spec.seeds), out)})
+    everybody = real_arms(spec, list(ROSTER))  # also those that another call ran
+    record(f"atlas_{spec.name}_real", {"success": real_success(everybody, list(spec.seeds), out)})
 
 
 def real_arms(spec: AtlasSpec, chosen: list[str]) -> Arms:

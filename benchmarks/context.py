@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from benchmarks._record import record
-from benchmarks.atlas import HERE, as_json, built, for_models, spec_named
+from benchmarks.atlas import HERE, as_json, built, exchanges, spec_named
 from engineers.model.context import CONTEXTS
 from engineers.model.meter import Meter
 from envtuning.atlas.distance import Distances
@@ -54,8 +53,8 @@ def players(
     distances = Distances(trees[0].spec.run.world.made)
     found: dict[str, Player] = {}
     for context in contexts:
-        options: dict[str, Any] = for_models(engineer, {"meter": meter, "context": context})
-        found[context] = player_of(engineer, "menu", distances, transcripts=transcripts / context, **options)
+        kept = exchanges(transcripts, engineer, context)
+        found[context] = player_of(engineer, "menu", distances, transcripts=kept, meter=meter, context=context)
     return found
 
 

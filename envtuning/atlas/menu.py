@@ -39,28 +39,37 @@ class Menu:
         return {self.knob: self.letters[entry]}
 
     def entry(self, config: BaseModel) -> str:
-        """The entry that was chosen."""
-        chosen = getattr(config, self.knob)
-        return next(name for name, letter in self.letters.items() if letter == chosen)
+        """The entry that was chosen. Raises ``ValueError`` for what is no letter of the menu."""
+        chosen = getattr(config, self.knob, None)
+        for name, letter in self.letters.items():
+            if letter == chosen:
+                return name
+        raise ValueError(f"{self.knob}={chosen!r} is not on the menu: {', '.join(sorted(self.letters.values()))}")
 
 
-def deal(names: list[str], deal_of: str) -> dict[str, str]:
-    """A letter for each entry."""
+def deal(names: list[str], seed: int, shift: int = 0) -> dict[str, str]:
+    """A letter for each entry; another ``shift``, below the number of entries, gives every entry another letter."""
     letters = list(ascii_uppercase[: len(names)])
-    random.Random(f"letters:{deal_of}").shuffle(letters)
-    return dict(zip(names, letters, strict=True))
+    random.Random(f"letters:{seed}").shuffle(letters)
+    return dict(zip(names, letters[shift:] + letters[:shift], strict=True))
 
 
-def menu_at(tree: Tree, path: Path_, *, deal_of: str | None = None, knob: str = KNOB) -> Menu:
-    """A node's menu. Along a way the letters stay; another ``deal_of`` deals others."""
+def menu_at(tree: Tree, path: Path_, *, shift: int = 0, knob: str = KNOB, hide_current: bool = False) -> Menu:
+    """A node's menu. Along a way the letters stay; another ``shift`` deals others.
+
+    ``hide_current``: what the node was trained on is not described, so that what it lacks shows in its results alone.
+    """
     world = tree.spec.run.world.made
-    letters = deal(list(tree.spec.menu), str(tree.seed) if deal_of is None else deal_of)
+    letters = deal(list(tree.spec.menu), tree.seed, shift)
     entries = tree.entries(path)
     summaries = {name: "; ".join(summary_of(config, world.about)) for name, config in entries.items()}
     for name, more in rules_of(entries).items():
         summaries[name] = "; ".join([*more, summaries[name]])
     anew = {name: " (drawn anew for every stage)" for name, said in tree.spec.menu.items() if said == UNIFORM}
-    return menu_of(letters, {name: said + anew.get(name, "") for name, said in summaries.items()}, knob)
+    described = {name: said + anew.get(name, "") for name, said in summaries.items()}
+    if hide_current:
+        described[path[-1] if path else tree.spec.first_entry] = "the config as it is"
+    return menu_of(letters, described, knob)
 
 
 def rules_of(entries: dict[str, BaseModel]) -> dict[str, list[str]]:
@@ -79,9 +88,13 @@ def shared_slices(config: BaseModel) -> list[SliceKnobs]:
 
 
 def said(value: Any) -> str:
-    if isinstance(value, dict):  # weights
-        return " or ".join(str(key) for key in value)
-    return str(value)
+    """A field's value; of weights those that are drawn, with their parts where these differ."""
+    if not isinstance(value, dict) or not all(isinstance(weight, int | float) for weight in value.values()):
+        return str(value)
+    drawn = {key: weight for key, weight in value.items() if weight > 0}
+    if len(set(drawn.values())) <= 1:
+        return " or ".join(map(str, drawn))
+    return " or ".join(f"{key} ({weight / sum(drawn.values()):.0%})" for key, weight in drawn.items())
 
 
 def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB) -> Menu:

@@ -49,6 +49,7 @@ class Row:
     fallbacks: int = 0
     tokens: int = 0
     cost: float | None = 0.0
+    fault: str = ""  # why the first unusable answer was none
 
     @property
     def counts(self) -> bool:
@@ -124,6 +125,7 @@ def row_of(name: str, trees: Sequence[Tree], player: Player, walked: Callable[[W
         fallbacks=sum(step.fallback for step in steps),
         tokens=sum(step.usage.tokens for step in steps),
         cost=None if None in costs else sum(cost or 0.0 for cost in costs),
+        fault=next(("; ".join(step.refusals) or "it gave no config" for step in steps if step.fallback), ""),
     )
 
 

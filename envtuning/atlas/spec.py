@@ -62,11 +62,15 @@ class AtlasSpec(Frozen):
             raise ValueError(f"diagnosis {self.diagnosis!r} is not on the menu: {', '.join(self.menu)}")
         return self
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Equal for files whose trees are the same: other seeds are further trees of the kind."""
-        said = self.model_dump(mode="json", exclude={"seeds", "held_out", "diagnosis"})
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+        """Equal for files whose trees are the same, preset included: other seeds are further trees of the kind.
+
+        What the preset leaves at its default is not in it, so that an option which is new makes no stored tree another one.
+        """
+        said = self.model_dump(mode="json", exclude={"seeds", "held_out", "diagnosis", "preset"})
+        run = self.run.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description", "seed"})
+        return hashlib.sha256(json.dumps([said, run], sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def first_entry(self) -> str:

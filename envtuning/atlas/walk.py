@@ -16,7 +16,12 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.guard import Guard
+from engineers.human import HumanEngineer
 from engineers.knobs import dump
+from engineers.model.context import context_named
+from engineers.model.engineer import ModelEngineer
+from engineers.model.meter import Meter
+from engineers.model.transcript import TranscriptError
 from engineers.plain.base import PlainEngineer
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.registry import TAKES_NOTHING
@@ -25,6 +30,7 @@ from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import KNOB, as_menu, menu_at
 from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
+from envtuning.runs.checked import RunError
 from envtuning.runs.seeds import derive
 
 MakeEngineer = Callable[[Tree, int], Engineer]  # for one question: the tree and the stage that is reported
@@ -75,15 +81,20 @@ class Chooser:
 
     name: str
     make: MakeEngineer
-    deal_of: str | None = None  # other letters than the seed's own
+    shift: int = 0  # other letters than the seed's own
     knob: str = KNOB  # what the choice is called
+    hide_current: bool = False
 
     def step(self, tree: Tree, path: Path_) -> Step:
-        menu = menu_at(tree, path, deal_of=self.deal_of, knob=self.knob)
+        menu = menu_at(tree, path, shift=self.shift, knob=self.knob, hide_current=self.hide_current)
         report = as_menu(tree.report(path, self.name), menu, tree, path)
         current = menu.model.model_validate(report.config)
-        proposal = self.make(tree, len(path)).propose(report, current, None)
-        return _step(menu.entry(proposal.config), proposal)
+        engineer = self.make(tree, len(path))
+        try:
+            proposal = engineer.propose(report, current, None)
+            return _step(menu.entry(proposal.config), proposal)
+        except Exception as error:  # as in a run: a third party's engineer may fail in any way
+            return _step(menu.entry(current), failed(self.name, current, error))
 
 
 @dataclass
@@ -96,10 +107,19 @@ class Writer:
 
     def step(self, tree: Tree, path: Path_) -> Step:
         report, current = tree.report(path, self.name), tree.config(path)
-        proposal = guarded(tree, self.make(tree, len(path)), report, current)
+        engineer = self.make(tree, len(path))
+        try:
+            proposal = guarded(tree, engineer, report, current)
+        except Exception as error:  # as above
+            proposal = failed(self.name, current, error)
         entries = tree.entries(path)
         entry, distance = self.distances.nearest(proposal.config, entries)
         return _step(entry, proposal, distance, self.distances.spacing(entries))
+
+
+def failed(name: str, current: BaseModel, error: Exception) -> Proposal[Any]:
+    """What a run makes of an engineer that raises: the current config goes on."""
+    return Proposal(config=current, engineer=name, fallback=True, refusals=[f"{type(error).__name__}: {error}"])
 
 
 def guarded(tree: Tree, engineer: Engineer, report: StageReport, current: BaseModel) -> Proposal[Any]:
@@ -131,27 +151,61 @@ def _step(entry: str, proposal: Proposal[Any], distance: float | None = None, sp
     )
 
 
-def by_name(name: str, *, mode: str = "free", transcripts: Path | None = None, **options: Any) -> MakeEngineer:
+def by_name(
+    name: str,
+    *,
+    mode: str = "free",
+    transcripts: Path | None = None,
+    meter: Meter | None = None,
+    context: str | None = None,
+    **options: Any,
+) -> MakeEngineer:
     """How the engineer of this name is made for a question, seeded as it would be in a run of the tree's seed.
 
-    ``transcripts`` is a folder in which every seed's exchanges are kept; ``replay/FOLDER`` reads one.
+    ``transcripts`` is a folder in which every seed's exchanges are kept; ``replay/FOLDER`` reads one. ``meter`` holds the caps of
+    all questions together and ``context`` says what is told, whoever made the engineer.
     """
+    backend, _, recorded = name.partition("/")
+    replayed = backend == "replay"
 
     def make(tree: Tree, stage: int) -> Engineer:
         run = tree.spec.run
         common = run.engineer.common_options if mode == "free" else {}
         guard = {"guard": guard_of(tree)} if mode == "free" else {}
-        kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None else {}
+        kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None and not replayed else {}
         given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | kept | options
-        backend, _, folder = name.partition("/")
-        return engineers.make(f"replay/{transcript_of(Path(folder), tree)}" if backend == "replay" else name, **given)
+        if replayed:  # asks nobody, and has the context that was recorded
+            return engineers.make(f"replay/{transcript_of(recorded_in(Path(recorded), tree), tree)}", **given)
+        return bound(engineers.make(name, **given), meter, context)
 
     return make
+
+
+def bound(engineer: Engineer, meter: Meter | None, context: str | None) -> Engineer:
+    """The engineer with these caps and this context. Raises ``RunError`` for one that may ask a model past the caps."""
+    if isinstance(engineer, ModelEngineer):
+        engineer.meter = meter or engineer.meter
+        engineer.context = engineer.context if context is None else context_named(context)
+    elif meter is not None and meter.has_caps and not isinstance(engineer, PlainEngineer | HumanEngineer):
+        raise RunError(
+            f"{engineer.name} is no ModelEngineer, so no cap would hold for what it asks: derive it from one, or leave the caps out"
+        )
+    return engineer
 
 
 def transcript_of(folder: Path, tree: Tree) -> Path:
     """Where a walk's exchanges are kept."""
     return folder / tree.spec.name / f"transcript-seed{tree.seed}{'-' if tree.label else ''}{tree.label}.jsonl"
+
+
+def recorded_in(folder: Path, tree: Tree) -> Path:
+    """The folder itself, or the one below it that holds a walk through this tree. Raises ``TranscriptError`` where several do."""
+    if (folder / tree.spec.name).is_dir():
+        return folder
+    below = sorted(place.parent for place in folder.glob(f"*/{tree.spec.name}") if place.is_dir())
+    if len(below) > 1:
+        raise TranscriptError(f"{folder} holds several walks: replay one of {', '.join(map(str, below))}")
+    return below[0] if below else folder
 
 
 def player_of(name: str, mode: str, distances: Distances, **options: Any) -> Player:
@@ -165,5 +219,5 @@ def writes_by_rule(name: str, **options: Any) -> bool:
     """Whether it cannot choose from a menu, whose entries it does not read: ours without a model, and one's own derived from theirs."""
     if ":" not in name.partition("/")[0]:
         return name in TAKES_NOTHING
-    own = {key: value for key, value in options.items() if key != "transcripts"}
+    own = {key: value for key, value in options.items() if key not in ("transcripts", "meter", "context")}
     return isinstance(engineers.make(name, **own), PlainEngineer)

@@ -6,6 +6,8 @@ per study and kept beside its runs, and what a run reached is kept in its folder
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.statistics import interval, mean
 from envtuning.trainees import factory_of
 
-BEYOND_FILE = "beyond.json"  # success by the set's name
+BEYOND_FILE = "beyond.json"  # success by the set's key
 
 
 def targets(study: StudySpec) -> dict[str, Any]:
@@ -32,6 +34,18 @@ def targets(study: StudySpec) -> dict[str, Any]:
         name: load_spec(study.preset, changes={f"target.{key}": value for key, value in changes.items()}).target
         for name, changes in study.beyond.items()
     }
+
+
+def keys(study: StudySpec) -> dict[str, str]:
+    """What each set is kept under, by name: another target, size or seed is another set, whatever its name."""
+    seed = study.base.suites.seed_of_test
+    said = {
+        name: [target.model_dump(mode="json"), study.beyond_per_slice, seed] for name, target in targets(study).items()
+    }
+    digests = {
+        name: hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()[:8] for name, one in said.items()
+    }
+    return {name: f"{'-'.join(name.split())}-{digest}" for name, digest in digests.items()}
 
 
 def raise_unless_playable(study: StudySpec) -> None:
@@ -50,9 +64,9 @@ def raise_unless_playable(study: StudySpec) -> None:
 
 def suites(study: StudySpec, out: Path) -> dict[str, Any]:
     """The cases of every further test set."""
-    base, found = study.base, {}
+    base, found, named = study.base, {}, keys(study)
     for name, target in targets(study).items():
-        path = out / f"beyond-{'-'.join(name.split())}.cases"
+        path = out / f"beyond-{named[name]}.cases"
         if not path.exists():
             held_out = draw_suites(base).held_out
             seed = derive(base.suites.seed_of_test, "beyond", name)
@@ -65,13 +79,13 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
 
 def reached(run: RunFolder, study: StudySpec, cases: Mapping[str, Any]) -> dict[str, float]:
     """Success of the run's last checkpoint on each set; what was not played yet is played now."""
-    path = run.path / BEYOND_FILE
+    path, named = run.path / BEYOND_FILE, keys(study)
     kept: dict[str, float] = atomic.read_json(path) if path.exists() else {}
-    missing = {name: target for name, target in targets(study).items() if name not in kept}
+    missing = {name: target for name, target in targets(study).items() if named[name] not in kept}
     if missing:
-        kept |= {name: float(np.mean(played_on(run, target, cases[name]))) for name, target in missing.items()}
+        kept |= {named[name]: float(np.mean(played_on(run, target, cases[name]))) for name, target in missing.items()}
         atomic.write_json(path, kept)
-    return {name: kept[name] for name in cases}
+    return {name: kept[named[name]] for name in cases}
 
 
 def table(study: StudySpec, runs: Mapping[tuple[str, int], RunFolder], out: Path) -> dict[str, dict[str, Interval]]:

@@ -81,7 +81,8 @@ def groups_of(keep: Any, proposal: Any) -> list[Group]:
         names = list(found)
         rest = {path: pair for name in names[MOST_GROUPS - 1 :] for path, pair in found.pop(name).items()}
         found["the rest"] = rest
-    return [Group(name, turned) for name, turned in found.items()]
+    arms = (KEEP, PROPOSAL)  # a knob may have the name of one
+    return [Group(f"the knob {name}" if name in arms else name, turned) for name, turned in found.items()]
 
 
 def without(proposal: Any, group: Group) -> Any:

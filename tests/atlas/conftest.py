@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 
+from engineers import StageReport
 from envtuning.atlas.build import build
 from envtuning.atlas.spec import load_atlas
-from envtuning.atlas.store import read_trees
+from envtuning.atlas.store import Tree, read_trees
 
 SMALL = {
     "name": "small",
@@ -50,3 +53,15 @@ def stored(spec, tmp_path_factory):
 @pytest.fixture(scope="session")
 def trees(spec, stored):
     return read_trees(stored, spec)
+
+
+ENTRIES = ("keep", "waits", "holes")
+
+
+def weak(diagnosis, *tested, seed=1):
+    """A tree by hand whose root lacks something: success on the test after one stage on each entry."""
+    spec = SimpleNamespace(name="weak", diagnosis=diagnosis, first_entry="keep", menu=dict.fromkeys(ENTRIES), depth=1)
+    found = {(name,): value for name, value in zip(ENTRIES, tested, strict=True)}
+    tree = Tree(spec, seed, {(): StageReport(stage=0, config={})})
+    tree.__dict__["tested"] = found
+    return tree

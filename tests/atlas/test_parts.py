@@ -23,7 +23,7 @@ from envtuning.atlas.walk import Step, Walk, by_name, guard_of, transcript_of, w
 from envtuning.runs.checked import RunError
 from envtuning.runs.seeds import derive
 from envtuning.studies.intervals import t_mean
-from tests.atlas.conftest import SMALL
+from tests.atlas.conftest import SMALL, weak
 
 
 class Line:
@@ -79,17 +79,6 @@ def test_a_config_is_drawn_once_with_240_cases_over_its_slices():
     assert world.asked == [(35, 0, "probe", ()), (240, 0, "probe", ())]
 
 
-MENU = ("keep", "waits", "holes")
-
-
-def weak(diagnosis, *tested, seed=1):
-    spec = SimpleNamespace(name="weak", diagnosis=diagnosis, first_entry="keep", menu=dict.fromkeys(MENU), depth=1)
-    found = {(name,): value for name, value in zip(MENU, tested, strict=True)}
-    tree = Tree(spec, seed, {(): StageReport(stage=0, config={})})
-    tree.__dict__["tested"] = found
-    return tree
-
-
 class Chooses:
     def __init__(self, choose):
         self.choose = choose
@@ -134,8 +123,12 @@ def test_altered_reports_are_asked_under_labels_of_their_own():
 
 def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
     names = ["keep", "waits", "holes"]
-    assert sorted(menus.deal(names, "1").values()) == ["A", "B", "C"]
-    assert len({tuple(menus.deal(names, str(seed)).items()) for seed in range(20)}) > 3
+    assert sorted(menus.deal(names, 1).values()) == ["A", "B", "C"]
+    assert len({tuple(menus.deal(names, seed).items()) for seed in range(20)}) > 3
+    for seed in range(20):
+        one, other = menus.deal(names, seed), menus.deal(names, seed, shift=1)
+        assert sorted(other.values()) == ["A", "B", "C"]
+        assert all(one[name] != other[name] for name in names), "no entry keeps its letter"
     menu = menus.menu_of({"keep": "B", "waits": "A"}, {"keep": "as it was", "waits": "more waits"}, "variant")
     assert menu.model.model_fields["variant"].description == (
         "Which of these configs the next stage trains on, as it stands. A: more waits. B: as it was."
@@ -146,7 +139,11 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
             menu.model.model_validate(wrong)
     with pytest.raises(ValueError, match="frozen"):
         menu.config("keep").variant = "A"
+    with pytest.raises(ValueError, match=r"variant='Z' is not on the menu: A, B"):
+        menu.entry(SimpleNamespace(variant="Z"))
     assert (menus.said({2: 0.5, 3: 0.5}), menus.said(3)) == ("2 or 3", "3")
+    assert menus.said({2: 0.9, 3: 0.1, 4: 0.0}) == "2 (90%) or 3 (10%)"
+    assert (menus.said({"a": 1, "b": 0}), menus.said({"a": "x"})) == ("a", "{'a': 'x'}")
 
 
 def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_path):
@@ -332,7 +329,7 @@ def test_an_engineer_of_a_walk_is_made_as_one_of_a_run_is_with_the_guard_in_free
     seed = derive(3, "engineer", 2)
     kept = tmp_path / "small" / "transcript-seed3.jsonl"
     assert made == [
-        ("x", {"seed": seed, "space": {}, "guard": guard_of(tree), "transcript": kept, "context": "V1"}),
+        ("x", {"seed": seed, "space": {}, "guard": guard_of(tree), "transcript": kept}),
         ("x", {"seed": seed}),
         (f"replay/{kept}", {"seed": derive(3, "engineer", 0)}),
     ]

@@ -335,8 +335,19 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
         for name, found in row.items():
             assert found.mean == pytest.approx(np.mean(played_on(run, beyond.targets(study)[name], cases[name])))
     assert "| `rules` |" in markdown(first).split("Beyond the target")[1]
-    (out / "rules" / "seed3" / beyond.BEYOND_FILE).write_text('{"one more agent": 0.5, "one more size": 0.25}')
+    kept = dict.fromkeys(beyond.keys(study).values(), 0.25)
+    (out / "rules" / "seed3" / beyond.BEYOND_FILE).write_text(json.dumps(kept))
     assert summarise(study, out).beyond["rules"]["one more size"].mean == 0.25  # kept, not played again
+    (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]") + more.replace("num_agents: 3", "num_agents: 1"))
+    other = load_study(tmp_path / "two.yaml")  # another set of the same name
+    assert set(beyond.suites(other, out)["one more agent"].num_agents) == {1}
+    again = summarise(other, out).beyond["rules"]
+    assert again["one more size"].mean == 0.25
+    run = RunFolder(out / "rules" / "seed3")
+    cases = beyond.suites(other, out)["one more agent"]
+    assert again["one more agent"].mean == pytest.approx(
+        np.mean(played_on(run, beyond.targets(other)["one more agent"], cases))
+    )
 
 
 def test_a_study_s_file_is_read_as_a_run_s(tmp_path):

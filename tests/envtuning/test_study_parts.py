@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from engineers.report import SliceResult, StageReport
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
@@ -482,3 +483,13 @@ def test_merits_at_their_bounds(rates, after, kept, frontier, large):
     assert (found.kept, found.large, found.fallback) == (kept, large, False)
     assert found.frontier == (None if frontier is None else pytest.approx(frontier))
     assert merits(report, config({3: 1.0}), config(after), fallback=True).fallback
+
+
+def test_a_knob_that_is_called_as_an_arm_is_no_arm():
+    class Called(BaseModel):
+        keep: float = 0.0
+        proposal: float = 0.0
+        level: float = 0.0
+
+    groups = groups_of(Called(), Called(keep=1.0, proposal=1.0, level=1.0))
+    assert [group.name for group in groups] == ["the knob keep", "the knob proposal", "level"]
