@@ -239,6 +239,40 @@ def test_what_the_model_says_of_drawing_touches_no_training_and_is_saved_with_it
     assert GenerationConfig.from_pretrained(tmp_path / "saved").to_diff_dict() == habits.to_diff_dict()
 
 
+@pytest.mark.parametrize("grpo", [{}, {"beta": 0.0}])
+def test_the_first_model_draws_as_the_one_under_training_does(tiny, tmp_path, grpo):
+    """Whatever the hub's model says of it: engineers on the two differ in their weights alone."""
+    import shutil
+
+    from transformers import GenerationConfig
+
+    from tests.language.conftest import QUICK
+
+    shutil.copytree(tiny, tmp_path / "opinionated")
+    habits = GenerationConfig.from_pretrained(tiny)
+    habits.update(do_sample=True, top_k=1, repetition_penalty=1.3)
+    habits.save_pretrained(tmp_path / "opinionated")
+    given = LanguageOptions(model=str(tmp_path / "opinionated"), grpo=QUICK | grpo, torch_threads=1)
+    one = learning.Learner(given, seed=0)
+    assert one.base_model().generation_config.to_diff_dict() == one.model.generation_config.to_diff_dict()
+    one.close()
+
+
+def test_a_checkpoint_is_gone_on_from_with_the_learning_rate_of_the_options(learner, tmp_path, tiny):
+    from tests.language.conftest import QUICK
+
+    learner.train(rows(), seed=1)
+    learner.save(tmp_path / "a")
+    given = LanguageOptions(model=str(tiny), grpo=QUICK | {"learning_rate": 1e-5, "adam_beta1": 0.5}, torch_threads=1)
+    lower = learning.Learner(given, seed=0)
+    lower.load(tmp_path / "a")
+    assert equal(moments(lower), moments(learner))
+    lower.train(rows(), seed=1)
+    optimiser = state.optimiser_of(lower.trainer)
+    assert {(group["lr"], group["betas"][0]) for group in optimiser.param_groups} == {(1e-5, 0.5)}
+    lower.close()
+
+
 def mixed(completions, **_):
     """Groups of four: one paid alike, one not, by turns."""
     return [float(number % 8 in (4, 5)) for number in range(len(completions))]

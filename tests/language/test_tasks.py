@@ -157,3 +157,15 @@ def test_a_case_of_another_world_is_its_environment_reset_with_the_cases_own_see
     seeds = tasks.seeds
     tasks.rows("config", 8, seed=2)
     assert not set(seeds) & set(tasks.seeds)
+
+
+@pytest.mark.parametrize("mode", ["plan", "turns"])
+def test_a_config_whose_boards_cannot_be_drawn_is_infeasible(mode):
+    """As where every board of its size is held out."""
+    from envtuning.worlds.world import InfeasibleConfig
+
+    config = mfl.LakeConfig.single(2, num_agents=2)
+    world = SimpleNamespace(about=SimpleNamespace(name="lakes"), mode=mode, style="short")
+    tasks = tasks_of(world, {}, [mfl.generate(config, n=500, seed=0)])
+    with pytest.raises(InfeasibleConfig, match="no board in 20000 draws"):
+        tasks.rows(config, 4, seed=0)

@@ -264,3 +264,27 @@ def test_reports_that_nobody_asked_for_are_passed_over(talk):
     assert group.call("train") == "trained"
     thread.join()
     assert heard == [("train", (), {}), True]
+
+
+def test_what_a_report_raises_ends_real_workers_and_is_what_the_loop_hears(foreign):
+    pytest.importorskip("trl")
+    from types import SimpleNamespace
+
+    from envtuning.trainees.base import TrainingDiverged
+    from envtuning.trainees.language.trainee import GRPOTrainee
+    from tests.language.conftest import CONFIG, QUICK
+
+    world = SimpleNamespace(about=SimpleNamespace(name="lakes"), mode="plan", style="short")
+    one = GRPOTrainee(
+        world=world, model=str(foreign), processes=2, grpo=QUICK | {"per_device_train_batch_size": 4}, torch_threads=1
+    )
+
+    def objects(step):
+        raise TrainingDiverged("the loss left the finite numbers")
+
+    try:
+        with pytest.raises(TrainingDiverged, match="the loss left the finite numbers"):
+            one.train(CONFIG, 64, seed=1, on_iteration=objects)
+        assert one.prompts(CONFIG, 1, seed=0)  # the group is there for the next attempt
+    finally:
+        one.close()

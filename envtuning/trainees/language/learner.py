@@ -103,12 +103,13 @@ class Learner:
         )
 
     def base_model(self) -> Any:
-        """The model that the run began with: the reference of the KL term, or, without one, loaded anew."""
-        if self.trainer.ref_model is not None:
-            return self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
-        if self._base is None:
+        """The model that the run began with: the reference of the KL term, or, without one, loaded anew. It draws as ``model`` does."""
+        if self._base is None and self.trainer.ref_model is not None:
+            self._base = self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
+        elif self._base is None:
             self._base = AutoModelForCausalLM.from_pretrained(self.options.model, dtype=_dtype(self.options.dtype))
             self._base = self._base.to(self.model.device).eval()
+        self._base.generation_config = only_tokens(self.habits)
         return self._base
 
     def prompts_for(self, budget: int) -> int:

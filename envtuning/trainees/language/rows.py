@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake import LakeConfig, generate
+from envtuning.worlds.world import InfeasibleConfig
+from mapf_frozenlake import GenerationError, LakeConfig, generate
 from mapf_frozenlake.text import TextStyle, turns_prompt
 from mapf_frozenlake.text.trl import prompt_row
 
@@ -21,9 +22,13 @@ def rows_of(
     mode: str = "plan",
     exclude: NDArray[np.uint64] | None = None,
 ) -> list[dict[str, Any]]:
-    """``n`` rows for TRL; ``metadata`` names the slice that a reply is counted for."""
+    """``n`` rows for TRL; ``metadata`` names the slice that a reply is counted for. Raises ``InfeasibleConfig``."""
+    try:
+        boards = generate(config, n=n, seed=seed, exclude=exclude, threads=1)
+    except GenerationError as error:
+        raise InfeasibleConfig(str(error)) from error
     rows = []
-    for instance in generate(config, n=n, seed=seed, exclude=exclude, threads=1):
+    for instance in boards:
         row = prompt_row(instance, config.reward, style)
         if mode == "turns":
             horizon = config.horizon_for(instance.height, instance.width)

@@ -48,7 +48,13 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
     optimiser = optimiser_of(trainer)
     kept = folder / OPTIMISER
     if kept.exists():
-        optimiser.load_state_dict(torch.load(kept, map_location="cpu", weights_only=True))
+        saved = torch.load(kept, map_location="cpu", weights_only=True)
+        own = optimiser.state_dict()[
+            "param_groups"
+        ]  # learning rate and the like are the options', not the checkpoint's
+        pairs = zip(own, saved["param_groups"], strict=True)
+        saved["param_groups"] = [group | {"params": theirs["params"]} for group, theirs in pairs]
+        optimiser.load_state_dict(saved)
     else:
         _forget(optimiser)
 

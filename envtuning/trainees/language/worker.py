@@ -10,11 +10,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 
-from envtuning.trainees.language.workers import ADDRESS, KEY
-
-
-class StretchStopped(RuntimeError):
-    """The loop has seen enough of this stretch of training."""
+from envtuning.trainees.language.workers import ADDRESS, KEY, StretchStopped
 
 
 class Worker:

@@ -24,6 +24,10 @@ START_LIMIT = 600  # seconds until the group must have called back: loading a la
 Told = Callable[[Any], None]
 
 
+class StretchStopped(RuntimeError):
+    """The loop has seen enough of this stretch of training. Defined here: the loop's process cannot read a class of a worker's main module."""
+
+
 class WorkerGroup:
     """The loop's end of the line. Every method of the trainee in the workers can be called by its name."""
 
