@@ -469,6 +469,23 @@ def test_the_atlas_page_has_the_stored_table_and_what_is_said_of_it():
     )
 
 
+def test_the_atlas_page_has_what_planted_weaknesses_gain():
+    said, stored = page("docs/atlas.md"), figures_of("atlas_evidence")
+    for weak, row in stored["gains"].items():
+        cells = [signed(interval) for entry, interval in row.items() if entry != "keep"]
+        assert f"| {weak} | {' | '.join(cells)} | {'yes' if weak in stored['confirmed'] else 'no'} |" in said
+    asked = stored["engineers"]["rules"]["planted"]
+    assert (
+        f"On the {asked['asked']} others, following the diagnosis gains {signed(asked['followed'])}, choosing evenly "
+        f"{signed(asked['at_random'])}, the best entry in hindsight {signed(asked['best'])}." in said
+    )
+
+
+def signed(interval: Figures) -> str:
+    """Points of a symmetric interval."""
+    return f"{100 * interval['mean']:+.1f} ± {50 * (interval['high'] - interval['low']):.1f}"
+
+
 def test_every_figure_in_the_readmes_table_is_stored():
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("| what | measured | command |")[1].split("\n\n")[0]
     measured = [line.split(" | ")[1] for line in table.splitlines()[2:]]
