@@ -66,9 +66,14 @@ def evaluate(
     workers: Annotated[int, typer.Option(min=1, help="Questions at the same time.")] = 4,
     max_tokens: Annotated[int, typer.Option(min=1, help="Of one reply, thoughts included.")] = 8_192,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="US dollars; needs a model whose price is known.")
+        float | None, typer.Option(min=0, help="US dollars for the whole file; needs a model whose price is known.")
     ] = None,
-    max_total_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all questions and replies.")] = None,
+    max_total_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of all questions and replies that the file took.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="0: greedy, as local models are by default; others: their provider's.")
+    ] = None,
 ) -> None:
     """Score a language model on the papers' benchmark, their published rows beside it."""
     with errors_in_one_sentence():
@@ -84,8 +89,9 @@ def evaluate(
                 max_tokens=max_tokens,
                 max_cost=max_cost,
                 max_total_tokens=max_total_tokens,
+                temperature=temperature,
                 progress=lambda done, of: status.update(f"{done:,} of {of:,} boards answered"),
             )
         console.print(str(table))
         cost = "unknown" if meter.cost is None else f"${meter.cost:.2f}"
-        console.print(f"asked now: {meter.questions:,} questions, {meter.tokens:,} tokens, cost {cost}; replies: {out}")
+        console.print(f"asked now: {meter.questions:,} questions; replies: {out}, {meter.tokens:,} tokens, cost {cost}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,22 @@ def digest_of(suite: InstanceSet) -> str:
 class ReplyFile:
     """Holds the answers that are there, and takes new ones: a line is on the disk before the next answer is asked for.
 
-    A last line that was cut off by a kill is dropped; any other broken line, or the file of another suite, policy
-    or prompt, is an error.
+    A last line that was cut off by a kill is dropped; any other broken line, or the file of another suite, policy,
+    prompt or setting, is an error.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], suite: InstanceSet, form: Form, name: str, first_prompt: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        suite: InstanceSet,
+        form: Form,
+        name: str,
+        first_prompt: str | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
         self.count = len(suite)
-        self.header = {
+        self.header = dict(settings or {}) | {
             "answers": VERSION,
             "suite": digest_of(suite),
             "instances": self.count,

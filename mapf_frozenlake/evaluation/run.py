@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mapf_frozenlake.config import LakeConfig
@@ -38,6 +38,7 @@ def evaluate(
     max_workers: int = 1,
     config: LakeConfig | None = None,
     resume: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> EvaluationTable:
     """Evaluate a policy on a suite: it is asked once for each instance, and the same judge judges every answer.
@@ -51,7 +52,8 @@ def evaluate(
     max_workers  ask a solver or text policy from so many threads
     config       the rules of a neural policy's episodes (horizon, hints); its sizes do not matter
     resume       a file that keeps the answers: what it holds is not asked again
-    progress     called with (answers there, instances) after each answer
+    settings     what else decides the answers, as JSON: a file that was begun with others is refused
+    progress     called with (answers there, instances) after each answer, and first where some were kept
 
     An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
     """
@@ -63,9 +65,11 @@ def evaluate(
         raise LakeError(f"max_workers={max_workers}, batch_size={batch_size}: give at least 1")
     name = name if name is not None else _name_of(policy)
     first_prompt = prompt(suite[0]) if form == "text" else None
-    kept = ReplyFile(resume, suite, form, name, first_prompt) if resume is not None else None
+    kept = ReplyFile(resume, suite, form, name, first_prompt, settings) if resume is not None else None
     answers: dict[int, Answer] = dict(kept.answers) if kept is not None else {}
     missing = [index for index in range(len(suite)) if index not in answers]
+    if progress is not None and answers:
+        progress(len(answers), len(suite))
     try:
         for index, answer in _ask(policy, form, suite, missing, prompt, batch_size, max_workers, config):
             answers[index] = answer

@@ -94,6 +94,38 @@ def test_a_cap_ends_it_before_it_is_passed(solver, tmp_path):
     assert 0 < 320 * len(solver.asked) <= 3_000
 
 
+def test_caps_hold_for_the_answers_file_however_often_the_command_is_given(solver, tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    given = {"answers": answers, "workers": 1, "max_tokens": 100}
+    with pytest.raises(EvaluationStopped):
+        evaluate_model(solver.name, SUITE, max_total_tokens=3_000, **given)
+    asked = len(solver.asked)
+    with pytest.raises(EvaluationStopped, match=f"{asked} answers are kept"):
+        evaluate_model(solver.name, SUITE, max_total_tokens=3_000, **given)
+    assert len(solver.asked) == asked
+    _, meter = evaluate_model(solver.name, SUITE, max_total_tokens=10_000, **given)
+    assert (len(solver.asked), meter.questions, meter.tokens) == (12, 12 - asked, 12 * 320)
+    answers.unlink()  # another evaluation: nothing is spent on it yet
+    _, meter = evaluate_model(solver.name, SUITE, max_total_tokens=10_000, **given)
+    assert (meter.questions, meter.tokens) == (12, 12 * 320)
+
+
+def test_a_note_of_what_was_spent_that_cannot_be_read_is_an_error_in_a_sentence(solver, tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    evaluate_model(solver.name, SUITE[:1], answers=answers, max_tokens=100)
+    (tmp_path / "answers.jsonl.spent").write_text('{"tokens": "many"}')
+    with pytest.raises(EvaluationStopped, match=r"answers.jsonl.spent does not say what was spent"):
+        evaluate_model(solver.name, SUITE[:1], answers=answers, max_tokens=100)
+
+
+@pytest.mark.parametrize("other", [{"max_tokens": 50}, {"temperature": 0.5}, {"seed": 3}])
+def test_answers_that_were_asked_for_otherwise_are_refused(solver, tmp_path, other):
+    given = {"answers": tmp_path / "answers.jsonl", "max_tokens": 100}
+    evaluate_model(solver.name, SUITE[:1], **given)
+    with pytest.raises(EvaluationStopped, match=f"holds answers with {next(iter(other))}="):
+        evaluate_model(solver.name, SUITE[:1], **given | other)
+
+
 def test_questions_in_flight_count_with_their_worst_case():
     here, go_on = threading.Semaphore(0), threading.Event()
 
@@ -276,6 +308,21 @@ def test_where_it_stops_it_says_what_is_kept_and_how_to_go_on(evaluating, error,
     with pytest.raises(EvaluationStopped) as stopped:
         evaluate_model("m", answers=answers)
     assert str(stopped.value).startswith(said.replace("2 answers", "0 answers"))
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "expected"),
+    [
+        ("local/folder", {}, {"temperature": 0.0}),
+        ("local/folder", {"temperature": 0.3}, {"temperature": 0.3}),
+        ("openai/m", {}, {}),
+        ("openai/m", {"temperature": 0.0}, {"temperature": 0.0}),
+    ],
+)
+def test_a_local_model_is_asked_greedily_and_others_as_their_providers_have_it(evaluating, model, given, expected):
+    evaluating["ends"] = lambda progress: SimpleNamespace(with_reference=lambda: "the table")
+    evaluate_model(model, **given)
+    assert evaluating["asked"].chat == (model, expected)
 
 
 def test_an_engineer_without_a_model_is_refused():

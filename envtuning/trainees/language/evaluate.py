@@ -13,10 +13,13 @@ import engineers
 from engineers.model.chat import Chat, Completion, Message, Refused, TooLong
 from engineers.model.meter import BudgetExceeded, Meter
 from envtuning.loop.stage import RunStopped
+from envtuning.runs import atomic
 from mapf_frozenlake import EvaluationTable, InstanceSet, LakeError, plan_prompt
 from mapf_frozenlake.evaluation import evaluate
 from mapf_frozenlake.evaluation.run import Progress
 from mapf_frozenlake.text import TextStyle
+
+DECISIVE = ("temperature", "seed", "thinking")  # of a chat: with another value its answers would be others
 
 
 class EvaluationStopped(RunStopped):
@@ -26,8 +29,9 @@ class EvaluationStopped(RunStopped):
 class CappedChat:
     """Asks a chat from many threads; a question is asked only while its worst case fits under the caps with all in flight."""
 
-    def __init__(self, chat: Chat, meter: Meter, max_tokens: int) -> None:
+    def __init__(self, chat: Chat, meter: Meter, max_tokens: int, spent: Path | None = None) -> None:
         self.chat, self.meter, self.max_tokens = chat, meter, max_tokens
+        self.spent = spent  # the file that is told after each question what the meter says
         self._lock = threading.Lock()
         self._tokens, self._cost = 0, 0.0  # worst cases of all that is being asked now
 
@@ -73,6 +77,23 @@ class CappedChat:
             else:
                 self.meter.tokens += worst[0]
                 self.meter.cost = None if self.meter.cost is None else self.meter.cost + worst[1]
+            if self.spent is not None:
+                atomic.write_json(self.spent, {"tokens": self.meter.tokens, "cost": self.meter.cost})
+
+
+def spent_before(answers: Path | None) -> tuple[Path | None, int, float | None]:
+    """The file beside the answers that says what they took, failures included, and its tokens and dollars so far."""
+    if answers is None:
+        return None, 0, 0.0
+    answers = Path(answers)
+    place = answers.with_name(answers.name + ".spent")
+    if not (answers.exists() and place.exists()):
+        return place, 0, 0.0
+    try:
+        told = atomic.read_json(place)
+        return place, int(told["tokens"]), None if told["cost"] is None else float(told["cost"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EvaluationStopped(f"{place} does not say what was spent: remove it to count from nothing") from error
 
 
 def evaluate_model(
@@ -85,19 +106,27 @@ def evaluate_model(
     max_tokens: int = 8_192,
     max_cost: float | None = None,
     max_total_tokens: int | None = None,
+    temperature: float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> tuple[EvaluationTable, Meter]:
     """The model's table on a suite, and what it took. Raises ``EvaluationStopped`` where a cap or a failure ended it.
 
-    ``answers`` keeps every reply as it comes: what it holds is not asked, nor paid, again. ``options`` are the backend's.
+    ``answers`` keeps every reply as it comes: what it holds is not asked, nor paid, again, and the caps hold for all that it took.
+    ``temperature`` is the provider's own where it is not given, and 0 for a local model. ``options`` are the backend's.
     """
+    if temperature is None and model.startswith("local/"):
+        temperature = 0.0
+    if temperature is not None:
+        options["temperature"] = temperature
     chat = getattr(engineers.make(model, **options), "chat", None)
     if chat is None:
         raise engineers.UnknownEngineer(
             f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
         )
-    asked = CappedChat(chat, Meter(max_total_tokens=max_total_tokens, max_cost=max_cost), max_tokens)
+    spent, tokens, cost = spent_before(answers)
+    meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=tokens, cost=cost)
+    asked = CappedChat(chat, meter, max_tokens, spent)
     answered = 0
 
     def count(done: int, of: int) -> None:
@@ -115,6 +144,8 @@ def evaluate_model(
             prompt=lambda instance: plan_prompt(instance, style),
             max_workers=workers,
             resume=answers,
+            settings={"max_tokens": max_tokens}
+            | {name: getattr(chat, name) for name in DECISIVE if hasattr(chat, name)},
             progress=count,
         )
     except LakeError as error:
