@@ -107,6 +107,9 @@ def text_answers(
         yield from zip(batch, replies)
 
 
+RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices", "num_agents"))
+
+
 def neural_answers(
     policy: NeuralPolicy, suite: InstanceSet, wanted: Sequence[int], config: LakeConfig | None, seed: int = 0
 ) -> Iterator[tuple[int, Answer]]:
@@ -128,7 +131,9 @@ def _moves_made(
 
     side, agents = max(boards.holes.shape[1:]), boards.starts.shape[1]
     shapes = {"max_size": side, "max_agents": agents} | policy.env_kwargs
-    rules = config if config is not None else LakeConfig.single(side, num_agents=1)
+    rules = LakeConfig.single(side, num_agents=1)
+    if config is not None:  # without its boards
+        rules = rules.model_copy(update={name: getattr(config, name) for name in RULES})
     batch = LakeBatch(rules, len(boards), **shapes | {"autoreset": "disabled"})
     batch.seed(seeds)
     observation = batch.reset(instances=boards)

@@ -50,8 +50,8 @@ def evaluate(
     prompt       what a text policy is shown for an instance
     batch_size   give a text policy lists of so many prompts, and take lists of replies
     max_workers  ask a solver or text policy from so many threads
-    config       the rules of a neural policy's episodes (horizon, hints); its sizes do not matter
-    resume       a file that keeps the answers: what it holds is not asked again
+    config       the rules of a neural policy's episodes (horizon, hints); its sizes and agents do not matter
+    resume       a file that keeps the answers: what it holds is not asked again; with a neural policy give a ``name``, too
     settings     what else decides the answers, as JSON: a file that was begun with others is refused
     progress     called with (answers there, instances) after each answer, and first where some were kept
 
@@ -63,6 +63,12 @@ def evaluate(
     form = checked_form(policy, form)
     if max_workers < 1 or (batch_size is not None and batch_size < 1):
         raise LakeError(f"max_workers={max_workers}, batch_size={batch_size}: give at least 1")
+    if form == "neural":
+        if resume is not None and name is None:
+            raise LakeError(
+                "resume= with a network needs name=, its checkpoint's for one: the file of another one would be taken for its own"
+            )
+        settings = {"config": None if config is None else config.model_dump(mode="json"), **(settings or {})}
     name = name if name is not None else _name_of(policy)
     first_prompt = prompt(suite[0]) if form == "text" else None
     kept = ReplyFile(resume, suite, form, name, first_prompt, settings) if resume is not None else None

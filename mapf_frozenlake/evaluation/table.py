@@ -67,7 +67,7 @@ class EvaluationTable:
         for record in self.per_instance:
             if where is None or where(record):
                 groups.setdefault(tuple(getattr(record, name) for name in fields), []).append(record)
-        ordered = sorted(groups, key=lambda key: [(isinstance(part, str), part) for part in key])
+        ordered = sorted(groups, key=lambda key: [(part is None, isinstance(part, str), part or 0) for part in key])
         return tuple(_row(self.name, dict(zip(fields, key)), groups[key]) for key in ordered)
 
     def with_reference(self, *models: str) -> EvaluationTable:

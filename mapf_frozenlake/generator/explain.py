@@ -41,14 +41,14 @@ def why_not(kind: Stratum, tally: NDArray) -> str:
 
 
 def _remedy(kind: Stratum, tally: NDArray) -> str:
+    if tally[EXCLUDED]:  # only what fits is looked up
+        return f"the {int(tally[EXCLUDED])} that fit are excluded: exclude less, or choose another size, hole_ratio or num_agents"
     solvable = int(tally[NEEDS_WAIT] + tally[NEEDS_NO_WAIT])
     if solvable:
         return (
             f"of {solvable} solvable boards {int(tally[NEEDS_WAIT])} needed a wait, so wait_ratio={kind.wait_ratio:g} is "
             f"out of reach here: {'lower' if kind.label == WAIT else 'raise'} it, or change hole_ratio or num_agents"
         )
-    if tally[EXCLUDED] > tally[UNSOLVABLE] + tally[UNDECIDED]:
-        return "what can be solved is excluded: exclude less, or choose another size or hole_ratio"
     if tally[UNDECIDED] > tally[UNSOLVABLE]:
         return 'raise limits.expansions, lower num_agents or hole_ratio, or use certify="reachable"'
     return "lower hole_ratio, num_agents or min_distance"

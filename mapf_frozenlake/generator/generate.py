@@ -73,7 +73,7 @@ def generate(
     room = InstanceSet.empty(n, config.max_size, config.max_size, config.max_agents)
     drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)
     drawer.fill(room, strata.sequence(first + n)[first:], np.arange(first, first + n), np.arange(n), threads)
-    return replace(room, config=config, seed=seed)
+    return replace(room, config=config, seed=int(seed))
 
 
 def check_config(

@@ -18,13 +18,16 @@ def validation_suite(config: LakeConfig, n: int, seed: int = 0, *, exclude: Excl
     """n instances of the target ``config`` to validate on, with labels agents, size and hole_ratio to group by.
 
     Drawn from seeds that training does not use. Small lakes repeat all the same: give the suite as ``exclude`` to the
-    training envs, and the test suite as ``exclude`` here, and the three share no board up to symmetry.
+    training envs, and the test suite as ``exclude`` here, and the three share no board up to symmetry. The set's ``seed`` is the
+    one given here, not one for ``generate``.
     """
     drawn = generate(config, n, seed + _SEED_OFFSET, exclude=exclude, limits=_LIMITS)
     ratios = np.array([config.slices[size].hole_ratio for size in drawn.heights.tolist()])
     labels = {"agents": drawn.num_agents.astype(np.int64), "size": drawn.heights.astype(np.int64), "hole_ratio": ratios}
     ids = tuple(
-        f"{agents}ag_{size}x{size}_hr{ratio:g}_{row:03d}"
-        for row, (agents, size, ratio) in enumerate(zip(labels["agents"], labels["size"], ratios, strict=True))
+        f"{agents}ag_{height}x{width}_hr{ratio:g}_{row:03d}"
+        for row, (agents, height, width, ratio) in enumerate(
+            zip(labels["agents"], drawn.heights, drawn.widths, ratios, strict=True)
+        )
     )
     return replace(drawn, labels=labels, sample_ids=ids, seed=seed)

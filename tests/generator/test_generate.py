@@ -255,6 +255,19 @@ def test_excluding_everything_is_said():
         generate(config, 5, exclude=generate(config, 200))
 
 
+def test_what_fits_and_is_excluded_is_told_from_what_does_not_fit():
+    config = LakeConfig.single((2, 3), 2, hole_ratio=0.0, wait_ratio=1.0)
+    with pytest.raises(GenerationError, match=r"needed no wait\); the \d+ that fit are excluded: exclude less"):
+        generate(config, 5, exclude=generate(config, 400, seed=1))
+
+
+def test_a_seed_of_numpys_is_a_seed(tmp_path):
+    config = LakeConfig.single(4, 2)
+    drawn = generate(config, 3, seed=np.int64(3))
+    drawn.save(tmp_path / "boards.lakes")
+    assert drawn == generate(config, 3, seed=3)
+
+
 def test_a_wait_ratio_needs_the_exact_certificate():
     with pytest.raises(GenerationError, match='known only with certify="exact"'):
         generate(LakeConfig.single(4, 2, wait_ratio=0.5), 1, certify="reachable")

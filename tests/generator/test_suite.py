@@ -117,3 +117,8 @@ def test_validation_labels():
     assert len(set(suite.sample_ids)) == 20
     assert list(validation_suite(target, 20)) == list(suite)
     assert list(mfl.generate(target, 20)) != list(suite)
+
+
+def test_an_oblong_suite_is_named_by_both_sides():
+    suite = validation_suite(mfl.LakeConfig.single((3, 6), 2), 2)
+    assert [name.split("_hr")[0] for name in suite.sample_ids] == ["2ag_3x6", "2ag_3x6"]

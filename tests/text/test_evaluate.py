@@ -1,5 +1,6 @@
 """``evaluate``: the three forms agree, the counts add up, and nothing that was paid for is asked twice."""
 
+import itertools
 import json
 import threading
 import time
@@ -136,6 +137,34 @@ class TestForms:
         assert shapes == {(len(suite), 3)}
         assert {len(record.plan[0]) for record in table.per_instance} == {5}
 
+    def test_of_a_config_the_rules_count_alone(self, suite):
+        class Waits:
+            env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
+
+            def act(self, observation):
+                return np.full(observation.shape[:2], 4)
+
+        for boards in (mfl.LakeConfig.single(9, 5, horizon=3), mfl.LakeConfig.single(2, 1, horizon=3)):
+            table = mfl.evaluate(Waits(), suite, config=boards)
+            assert {len(record.plan[0]) for record in table.per_instance} == {3}
+
+    def test_the_answers_of_a_network_belong_to_its_name_and_its_rules(self, suite, tmp_path):
+        class Waits:
+            env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
+
+            def act(self, observation):
+                return np.full(observation.shape[:2], 4)
+
+        path, short, long = tmp_path / "a.jsonl", *(mfl.LakeConfig.single(4, 2, horizon=steps) for steps in (2, 9))
+        with pytest.raises(LakeError, match="resume= with a network needs name="):
+            mfl.evaluate(Waits(), suite, resume=path)
+        table = mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=short)
+        assert mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=short) == table
+        with pytest.raises(LakeError, match="config="):
+            mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=long)
+        with pytest.raises(LakeError, match="policy='step 100'"):
+            mfl.evaluate(Waits(), suite, resume=path, name="step 200", config=short)
+
     def test_a_text_policy_must_give_strings(self, suite):
         with pytest.raises(LakeError, match="replied with int"):
             mfl.evaluate(lambda prompt: 3, suite, form="text")
@@ -247,6 +276,14 @@ class TestResume:
 
 
 class TestTable:
+    def test_groups_of_what_some_do_not_have_come_last(self, suite):
+        turn = itertools.count()
+        table = mfl.evaluate(lambda prompt: Recorder()(prompt) if next(turn) % 2 else "no plan", suite, form="text")
+        assert 0 < table.overall.valid < 100
+        for field in ("regret", "makespan", "wait_subset"):
+            groups = [row.group[field] for row in table.by(field)]
+            assert groups == [*sorted(group for group in groups if group is not None), *([None] * (None in groups))]
+
     def test_reference_rows_are_marked_as_theirs(self, suite):
         table = mfl.evaluate(solve, load_suite("quick")[:12]).with_reference()
         assert all(row.reported for row in table.reference)
