@@ -215,6 +215,9 @@ def test_a_model_learns_turn_by_turn(tiny, unit):
 class Counting:
     """A text environment of somebody else's: say the number that was asked for."""
 
+    def close(self):
+        pass
+
     def reset(self, *, seed=None, options=None):
         self.wanted = str(seed % 10)
         return f"Say {self.wanted}", {"slice": "odd" if seed % 2 else "even"}

@@ -112,3 +112,9 @@ def test_two_steps_in_two_processes_and_the_checkpoint_answers_from_there(foreig
     assert answer.proposal.engineer == "live/checkpoint"
     assert answer.proposal.usage.attempts == 1
     assert run.stage(1).is_done
+
+
+def test_an_entropy_bonus_that_a_checkpoint_would_forget_is_refused(foreign):
+    with pytest.raises(ValueError, match=r"grpo.use_adaptive_entropy: .* set entropy_coef"):
+        LanguageOptions(model=str(foreign), grpo={"use_adaptive_entropy": True})
+    LanguageOptions(model=str(foreign), grpo={"use_adaptive_entropy": False, "entropy_coef": 0.01})

@@ -139,6 +139,9 @@ def test_a_case_of_another_world_is_its_environment_reset_with_the_cases_own_see
         def reset(self, *, seed, options):
             return f"case of {seed}", {"slice": seed % 2} if seed % 3 else {}
 
+        def close(self):
+            pass
+
     made = []
 
     def make_env(config, *, exclude, room, seed):
@@ -169,3 +172,42 @@ def test_a_config_whose_boards_cannot_be_drawn_is_infeasible(mode):
     tasks = tasks_of(world, {}, [mfl.generate(config, n=500, seed=0)])
     with pytest.raises(InfeasibleConfig, match="no board in 20000 draws"):
         tasks.rows(config, 4, seed=0)
+
+
+def test_every_environment_that_is_made_is_closed():
+    from envtuning.trainees.language.rollouts import rollout
+
+    opened, closed = [], []
+
+    class Env:
+        def __init__(self):
+            opened.append(self)
+
+        def reset(self, seed=None, options=None):
+            return "question", {}
+
+        def step(self, action):
+            return "over", 1.0, True, False, {"success": True}
+
+        def close(self):
+            closed.append(self)
+
+    class Silent:
+        tokenizer, template = SimpleNamespace(chat_template=None), {}
+
+        def prompt(self, messages):
+            return [1]
+
+        def sample(self, prompts):
+            return [[2] for _ in prompts]
+
+        def told(self, prompt, written):
+            return Reply("yes")
+
+    world = SimpleNamespace(about=SimpleNamespace(name="words"), make_env=lambda config, **_: Env())
+    tasks = EnvTurns(world, {}, ())
+    rows = tasks.rows(None, 3, seed=0)
+    assert rollout(Silent(), [row["prompt"] for row in rows], tasks.begin, tasks.judge)["paid"] == [1.0] * 3
+    assert len(opened) == 6
+    assert set(map(id, closed)) == set(map(id, opened))
+    assert len(closed) == 6

@@ -118,7 +118,15 @@ def test_a_checkpoint_has_not_seen_what_neither_its_first_model_nor_its_run_was_
     one = alone()
     one.options, one.excluded = module.LanguageOptions(model=str(first)), (own,)
     one.save(checkpoint)
-    assert list(checkpoint.iterdir()) == []  # of a model from elsewhere nobody knows what it has seen
+    raise_unless_unseen(checkpoint, own)
+    with pytest.raises(mfl.LakeError, match="held-out boards may have been taught to the model"):
+        raise_unless_unseen(checkpoint, others)  # the run may have trained on them, wherever its first model is from
+    raise_unless_unseen(first, others)  # … of which itself nobody knows what it has seen
+    one.excluded = ()
+    (checkpoint / HELD_OUT).unlink()
+    one.save(checkpoint)
+    assert list(checkpoint.iterdir()) == []  # a run in another world holds no boards out
+    one.excluded = (own,)
     np.save(first / HELD_OUT, np.unique(np.concatenate([canonical_keys(own), canonical_keys(others)])))
     one.save(checkpoint)
     raise_unless_unseen(checkpoint, own)

@@ -92,6 +92,11 @@ class LanguageOptions(BaseModel):
         taken = sorted(self.grpo.keys() & set(OWNED))
         if taken:
             raise ValueError(f"grpo.{taken[0]} is the loop's own to set: leave it out")
+        if self.grpo.get("use_adaptive_entropy"):
+            raise ValueError(
+                "grpo.use_adaptive_entropy: what it steers by is in no checkpoint, so a resumed run would be another one: leave it "
+                "out, and set entropy_coef"
+            )
         generated = self.of_grpo("per_device_train_batch_size") * self.of_grpo("steps_per_generation") * self.processes
         group = self.of_grpo("num_generations")
         if generated % group:

@@ -30,7 +30,7 @@ from mapf_frozenlake.types import Solution
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-HELD_OUT = "held_out.npy"  # uint64[n], sorted: symmetry keys that supervision never saw
+HELD_OUT = "held_out.npy"  # uint64[n], sorted: symmetry keys that training here never saw
 RECORD = "pretraining.json"
 IGNORED = -100  # label of a token that is not taught
 CHUNK = 4_096  # boards drawn at a time
@@ -177,13 +177,20 @@ def padded(taught: Sequence[tuple[list[int], list[int]]], pad: int) -> tuple[Any
 
 
 def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet]) -> None:
-    """A checkpoint has not seen what its first model was not taught and its run did not train on either."""
+    """A checkpoint has not seen what its first model was not taught and its run did not train on either.
+
+    Of a first model from elsewhere nobody knows what it was taught: what its run held out counts alone.
+    """
+    unseen = np.unique(excluded_keys(excluded))
     if (first / HELD_OUT).is_file():
-        np.save(checkpoint / HELD_OUT, np.intersect1d(np.load(first / HELD_OUT), excluded_keys(excluded)))
+        unseen = np.intersect1d(np.load(first / HELD_OUT), unseen)
+    elif not excluded:
+        return
+    np.save(checkpoint / HELD_OUT, unseen)
 
 
 def raise_unless_unseen(folder: Path, boards: InstanceSet) -> None:
-    """Raise ``LakeError`` when the model in ``folder`` was pretrained here without holding these boards out."""
+    """Raise ``LakeError`` when the model in ``folder`` was trained here without holding these boards out."""
     if not (folder / HELD_OUT).is_file():
         return  # made elsewhere: nobody knows what it has seen
     keys = canonical_keys(boards)

@@ -6,6 +6,7 @@ TRL trains on the tokens of a whole conversation; those that the environment wro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,7 +96,10 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
     cases = [int(prompt[0]["case"]) for prompt in prompts]
     envs, seeds, options = zip(*(begin(case) for case in cases), strict=True)
     recorder = Recorder(policy)
-    talks = converse(envs, recorder, seeds=seeds, options=options)
+    with ExitStack() as ending:
+        for env in envs:
+            ending.callback(env.close)
+        talks = converse(envs, recorder, seeds=seeds, options=options)
     if recorder.error is not None:
         raise recorder.error  # nothing is learnt from conversations that the model was cut out of
     tapes = [recorder.tapes[id(talk.messages)] for talk in talks]

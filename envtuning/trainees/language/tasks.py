@@ -7,6 +7,7 @@ whose training environment speaks in strings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, Protocol
 
 from envtuning.runs.seeds import derive
@@ -115,7 +116,8 @@ class EnvTurns:
         rows = []
         for case in range(n):
             env, case_seed, options = self.begin(case)
-            question, info = env.reset(seed=case_seed, options=options)
+            with closing(env):
+                question, info = env.reset(seed=case_seed, options=options)
             if not isinstance(question, str):
                 raise LakeError(
                     f"world {self.world.about.name!r} trains on {type(question).__name__} observations, and a language "
