@@ -197,6 +197,22 @@ def test_one_batch_of_boards_is_one_call_of_generation(learner, monkeypatch):
     assert all(reply.tokens > 0 for reply in together)
 
 
+def test_replies_take_the_threads_of_the_options_too(learner, monkeypatch):
+    policy, seen, before = learner.policy(), [], torch.get_num_threads()
+    generate = policy.model.generate
+    monkeypatch.setattr(
+        policy.model, "generate", lambda **given: seen.append(torch.get_num_threads()) or generate(**given)
+    )
+    talk = [{"role": "user", "content": "Lake"}]
+    torch.set_num_threads(2)
+    try:
+        policy.reply([talk])
+        policy.beliefs([talk])
+        assert (seen, torch.get_num_threads()) == ([1, 1], 2)
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("whole", [None, ["lm_head"]])
 def test_an_adapter_alone_is_trained_saved_and_brought_back(options, tmp_path, whole):
     """With it the modules that are trained whole."""

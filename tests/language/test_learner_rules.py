@@ -325,9 +325,10 @@ def test_the_first_model_is_the_reference_where_there_is_one_and_otherwise_loade
 
     monkeypatch.setattr("envtuning.trainees.language.learner.AutoModelForCausalLM", Loading)
     one = learner(dtype="bfloat16")
-    one._base, one.trainer.ref_model = None, "the reference"
+    reference = Model()
+    one._base, one.trainer.ref_model, one.habits = None, reference, SimpleNamespace(eos_token_id=1)
     one.trainer.accelerator = SimpleNamespace(unwrap_model=lambda model: model)
-    assert one.base_model() == "the reference"
+    assert one.base_model() is reference
     assert loaded == []
     one.trainer.ref_model, one.trainer.model = None, Model(device="there")
     assert one.base_model().device == "there"

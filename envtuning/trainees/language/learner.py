@@ -21,7 +21,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
-from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
+from envtuning.trainees.language.policy import ReplyPolicy, only_tokens, torch_threads
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.signal import SignalTrainer
@@ -57,7 +57,7 @@ class Learner:
             options.raise_unless_turns_are_played_here()
         self._base: Any = None
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
-        with self._threads(), quiet():
+        with torch_threads(options.torch_threads), quiet():
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
             self.tokenizer.chat_template = self.tokenizer.chat_template or PLAIN_TEMPLATE  # TRL asks for one
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
@@ -100,17 +100,20 @@ class Learner:
             batch=options.reply_batch,
             template=options.of_grpo("chat_template_kwargs"),
             sampling=sampling,
+            threads=options.torch_threads,
         )
 
     def base_model(self) -> Any:
         """The model that the run began with: the reference of the KL term, or, without one, loaded anew. It draws as ``model`` does."""
-        if self._base is None and self.trainer.ref_model is not None:
-            self._base = self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
-        elif self._base is None:
-            self._base = AutoModelForCausalLM.from_pretrained(self.options.model, dtype=_dtype(self.options.dtype))
-            self._base = self._base.to(self.model.device).eval()
-        self._base.generation_config = only_tokens(self.habits)
-        return self._base
+        if self.trainer.ref_model is not None:
+            base = self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
+        else:
+            if self._base is None:
+                self._base = AutoModelForCausalLM.from_pretrained(self.options.model, dtype=_dtype(self.options.dtype))
+                self._base = self._base.to(self.model.device).eval()
+            base = self._base
+        base.generation_config = only_tokens(self.habits)
+        return base
 
     def prompts_for(self, budget: int) -> int:
         """At most how many prompts a stretch of this budget takes: whole batches, at least one."""
@@ -144,7 +147,7 @@ class Learner:
         trainer._metrics["train"].clear()
         self.outcomes.take()
         self.watch.begin(self, on_iteration, budget)
-        with self._threads(), _random_state(seed), quiet():
+        with torch_threads(self.options.torch_threads), _random_state(seed), quiet():
             try:
                 trainer.train()
             finally:
@@ -164,15 +167,6 @@ class Learner:
 
     def close(self) -> None:
         self.folder.cleanup()
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.options.torch_threads or before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
 
 class _Watch(TrainerCallback):

@@ -41,16 +41,18 @@ class ReplyPolicy:
         batch: int = 256,
         template: Mapping[str, Any] | None = None,
         sampling: Any = None,
+        threads: int | None = None,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.sampling = sampling  # transformers' GenerationConfig for what training draws; None: as replies are
         self.template = dict(template or {})  # switches of the chat template
         self.max_tokens, self.temperature, self.batch = max_tokens, temperature, batch
+        self.threads = threads  # of PyTorch on CPU; None: as the process has them
 
     def reply(self, conversations: Sequence[Conversation], *, seed: int = 0) -> list[Reply]:
         """One reply to each, a function of (weights, conversations, seed)."""
         replies: list[Reply] = []
-        with as_found(self.model, seed):
+        with torch_threads(self.threads), as_found(self.model, seed):
             for begin in range(0, len(conversations), self.batch):
                 replies += self._generate(conversations[begin : begin + self.batch])
         return replies
@@ -76,7 +78,7 @@ class ReplyPolicy:
 
     def beliefs(self, conversations: Sequence[Conversation]) -> list[Belief]:
         """The greedy replies, and what the model thinks of them."""
-        with as_found(self.model, 0):
+        with torch_threads(self.threads), as_found(self.model, 0):
             found: list[Belief] = []
             for begin in range(0, len(conversations), self.batch):
                 found += self._believe(conversations[begin : begin + self.batch])
@@ -155,6 +157,19 @@ def only_tokens(habits: Any) -> Any:
 
     names = ("bos_token_id", "eos_token_id", "pad_token_id")
     return GenerationConfig(**{name: getattr(habits, name, None) for name in names})
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """So many threads for PyTorch, None: as many as there are; afterwards as before."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager
