@@ -11,9 +11,9 @@ import mapf_frozenlake as mfl
 from envtuning.trainees.language import rollouts
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.rollouts import Recorder, rollout, turn_markup
+from envtuning.trainees.language.rollouts import Recorder, rollout
 from envtuning.trainees.language.tasks import EnvTurns, LakeTurns
-from envtuning.trainees.language.tokenizer import CHAT_TEMPLATE, begun_thought, prompt_ids, small_tokenizer
+from envtuning.trainees.language.tokenizer import CHAT_TEMPLATE, begun_thought, prompt_ids, small_tokenizer, turn_markup
 from envtuning.worlds.lakes.play import play_lakes
 from mapf_frozenlake.instance_set import InstanceSet
 from tests.language.conftest import QUICK
@@ -35,7 +35,8 @@ class Scripted(ReplyPolicy):
         self.tokenizer, self.replies, self.eos = tokenizer, list(replies), [tokenizer.eos_token_id]
 
     def prompt(self, messages):
-        return prompt_ids(self.tokenizer, [{"role": turn["role"], "content": turn["content"]} for turn in messages])
+        talk = [{"role": turn["role"], "content": turn["content"]} for turn in messages]
+        return prompt_ids(self.tokenizer, talk, **self.template)
 
     def sample(self, prompts):
         text = self.replies.pop(0)
@@ -83,6 +84,50 @@ def test_a_thought_that_the_prompt_begins_is_told_with_the_reply(ending, begun):
     policy = ReplyPolicy(SimpleNamespace(generation_config=None), tokenizer)
     written = tokenizer("UP", add_special_tokens=False).input_ids
     assert reply.text == policy.told([1], written).text == f"{begun}UP"
+
+
+# As Qwen3's: thoughts of earlier turns are taken out, and an empty one is put in front of an answer without thinking.
+FORGETFUL = (
+    "{% for m in messages %}{{ '<|' + m.role + '|>' }}"
+    "{{ m.content.split('</think>')[-1].lstrip() if m.role == 'assistant' else m.content }}"
+    "{% if m.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% if not thinks %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "switches"),
+    [(CHAT_TEMPLATE, {}), (None, {}), (FORGETFUL, {"thinks": False}), (FORGETFUL, {"thinks": True})],
+)
+def test_a_model_is_validated_on_the_conversation_that_it_is_trained_on(template, switches):
+    """Token by token: what was said before stands as it was written, whatever the template would make of it."""
+    tokenizer, tasks = small_tokenizer(), LakeTurns("short", [])
+    tokenizer.chat_template = template
+    said = ["<think>Up?</think>Agent 0: UP\nAgent 1: UP", "no idea", "Agent 0: WAIT\nAgent 1: WAIT"]
+    [row] = tasks.rows(CONFIG, 1, seed=0)
+    asked = []
+
+    class Seen(Scripted):
+        def sample(self, prompts):
+            asked.extend(prompts)
+            return super().sample(prompts)
+
+    trained = Seen(tokenizer, said)
+    trained.template = switches
+    rollout(trained, [row["prompt"]], tasks.begin, tasks.judge)
+    in_training, asked[:] = list(asked), []
+
+    class Validated(Seen):
+        def reply(self, conversations, *, seed=0):
+            prompts = [self.prompt(talk) for talk in conversations]
+            return [self.told(*told) for told in zip(prompts, self.sample(prompts), strict=True)]
+
+    validated = Validated(tokenizer, said)
+    validated.template = switches
+    boards = InstanceSet.from_instances(tasks.boards)
+    play_lakes(validated, boards, CONFIG, seed=0, mode="turns", style="short")
+    assert len(asked) == 3
+    assert asked == in_training
 
 
 def test_a_conversation_costs_in_validation_what_it_costs_in_training():
@@ -164,8 +209,8 @@ def test_training_reads_a_conversation_up_to_the_models_last_token(mine, last):
 
 def test_the_markup_between_turns_is_the_templates():
     assert turn_markup(small_tokenizer()) == ("<|end|><|user|>", "<|assistant|>")
-    plain = SimpleNamespace(chat_template=None)
-    assert turn_markup(plain) == ("\n\n", "\n\n")
+    plain = SimpleNamespace(chat_template=None, eos_token="<|end|>")
+    assert turn_markup(plain) == ("<|end|>\n\n", "\n\n")
 
 
 @pytest.mark.parametrize("eos", ["<|end|>", "<|system|>"])

@@ -16,10 +16,13 @@ needed("torch", "trl", extra="grpo")
 torch, state = Lazy("torch"), Lazy("envtuning.trainees.language.state")
 
 
-def copying(model, weights):
+def copying(model, weights, folder):
+    from safetensors.torch import save_file
+
     from envtuning.trainees.language.state import _copy_weights
 
-    _copy_weights(model, weights)
+    save_file(weights, folder / "model.safetensors")
+    _copy_weights(model, folder)
 
 
 class Model:
@@ -126,12 +129,35 @@ def test_a_model_is_called_by_the_last_part_of_its_place():
     assert state.base_name(SimpleNamespace(config=SimpleNamespace())) == "unnamed"
 
 
-def test_a_checkpoint_that_lacks_weights_is_of_another_model_tied_ones_aside():
+def test_a_checkpoint_that_lacks_weights_is_of_another_model_tied_ones_aside(tmp_path):
     weights = {"bias": torch.tensor([5.0])}
-    copying(model := Model(tied=["weight"]), weights)
+    copying(model := Model(tied=["weight"]), weights, tmp_path)
     assert model.state_dict()["bias"].tolist() == [5.0]
     with pytest.raises(ValueError, match="the checkpoint lacks weight and 0 more: it is of another architecture"):
-        copying(Model(), weights)
+        copying(Model(), weights, tmp_path)
+
+
+def test_a_mixture_of_experts_comes_back_in_place(tmp_path):
+    """transformers fuses the experts in memory and saves them one by one, by other names."""
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    from envtuning.trainees.language.state import _copy_weights
+
+    sizes = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "moe_intermediate_size": 16}
+    shape = {
+        "num_experts": 2,
+        "num_experts_per_tok": 1,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "head_dim": 8,
+    }
+    config = Qwen3MoeConfig(**sizes, **shape, num_key_value_heads=1)
+    first, second = (Qwen3MoeForCausalLM(config) for _ in range(2))
+    places = {name: value.data_ptr() for name, value in second.named_parameters()}
+    first.save_pretrained(tmp_path)
+    _copy_weights(second, tmp_path)
+    assert all(torch.equal(value, second.state_dict()[name]) for name, value in first.state_dict().items())
+    assert {name: value.data_ptr() for name, value in second.named_parameters()} == places
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 6])

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 import mapf_frozenlake as mfl
 from envtuning.trainees.language import tokenizer as making
-from envtuning.trainees.language.rollouts import turn_markup
-from envtuning.trainees.language.tokenizer import PLAIN_TEMPLATE, prompt_ids, single_tokens, small_tokenizer
+from envtuning.trainees.language.tokenizer import (
+    PLAIN_TEMPLATE,
+    prompt_ids,
+    single_tokens,
+    small_tokenizer,
+    turn_markup,
+)
 from mapf_frozenlake.text import STYLES, state_text, turns_prompt
 from tests.lazily import needed
 from tests.text.lakes import instances
@@ -36,7 +41,7 @@ def test_a_tokenizer_without_a_template_and_one_with_the_plain_template_read_ali
     ]
     for messages in (talk[:1], talk):
         assert prompt_ids(bare, messages) == prompt_ids(plain, messages)
-    assert turn_markup(bare) == turn_markup(plain) == ("\n\n", "\n\n")
+    assert turn_markup(bare) == turn_markup(plain) == ("<|end|>\n\n", "\n\n")
 
 
 @given(st.text(max_size=200))

@@ -74,7 +74,7 @@ class ReplyPolicy:
 
     def prompt(self, conversation: Conversation) -> list[int]:
         """The conversation's tokens, up to where the model answers."""
-        return prompt_ids(self.tokenizer, [dict(turn) for turn in conversation], **self.template)
+        return prompt_ids(self.tokenizer, conversation, **self.template)
 
     def beliefs(self, conversations: Sequence[Conversation]) -> list[Belief]:
         """The greedy replies, and what the model thinks of them."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envtuning.trainees.language.policy import ReplyPolicy
+from envtuning.trainees.language.tokenizer import turn_markup
 from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
 
 Begin = Callable[
@@ -71,21 +72,6 @@ class Recorder:
         said = self.policy.tokenizer(before + messages[-1]["content"] + after, add_special_tokens=False).input_ids
         tape.written += said
         tape.mine += [0] * len(said)
-
-
-def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
-    """What the chat template writes between an answer and the user's words, the answer's end first, and behind these."""
-    if tokenizer.chat_template is None:
-        return "\n\n", "\n\n"
-    talk = [
-        {"role": "user", "content": "first"},
-        {"role": "assistant", "content": "answer"},
-        {"role": "user", "content": "second"},
-    ]
-    text = tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True, **template)
-    behind = text.rpartition("answer")[2]
-    before, _, after = behind.partition("second")
-    return before, after
 
 
 def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judge: Judge) -> dict[str, list[Any]]:

@@ -44,7 +44,7 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
 
         set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
     else:
-        _copy_weights(model, _tensors(folder))
+        _copy_weights(model, folder)
     optimiser = optimiser_of(trainer)
     kept = folder / OPTIMISER
     if kept.exists():
@@ -109,9 +109,20 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-def _copy_weights(model: Any, weights: dict[str, torch.Tensor]) -> None:
+def _as_in_memory(folder: Path, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    """The saved tensors by the names that they have in memory: transformers fuses a mixture's experts, and saves them one by one."""
+    from transformers import AutoModelForCausalLM
+
+    loaded, found = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    absent = set(found["missing_keys"])
+    return {name: value for name, value in loaded.state_dict().items() if name not in absent}
+
+
+def _copy_weights(model: Any, folder: Path) -> None:
     """Every saved tensor into the model's own memory; tied weights are saved once."""
-    own = model.state_dict()
+    own, weights = model.state_dict(), _tensors(folder)
+    if not weights.keys() <= own.keys():
+        weights = _as_in_memory(folder, model.dtype)
     with torch.no_grad():
         for name, value in weights.items():
             own[name].copy_(value)

@@ -7,7 +7,7 @@ word of its own is spelt in bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -31,8 +31,11 @@ CHAT_TEMPLATE = (
     "{% if message.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-# What a conversation is to a tokenizer without a template, as ``prompt_ids`` has it.
-PLAIN_TEMPLATE = "{% for message in messages %}{{ message.content + '\\n\\n' }}{% endfor %}"
+# What a conversation is to a tokenizer without a template: its contents, one after the other, and the end behind what the model wrote.
+PLAIN_TEMPLATE = (
+    "{% for message in messages %}{{ message.content }}{% if message.role == 'assistant' %}{{ eos_token }}{% endif %}"
+    "{{ '\\n\\n' }}{% endfor %}"
+)
 # A word or a number of up to two digits with the blank before it; every other sign, and every blank, stands alone.
 PIECES = r" ?[A-Za-z]+| ?\d{1,2}|\s|[^A-Za-z\d\s]"
 WEIGHT = 1_000  # how often a word that must be a single token is counted
@@ -128,22 +131,44 @@ ENGINEERING = (
 )
 
 
+def templated(tokenizer: Any, messages: Sequence[Mapping[str, str]], **template: Any) -> str:
+    """A conversation as the model reads it, up to where it answers. ``template``: switches such as Qwen3's ``enable_thinking``."""
+    if tokenizer.chat_template is None:  # as ``PLAIN_TEMPLATE`` has it
+        ends = {"assistant": getattr(tokenizer, "eos_token", None) or ""}
+        return "".join(f"{turn['content']}{ends.get(turn['role'], '')}\n\n" for turn in messages)
+    talk = [dict(turn) for turn in messages]
+    return tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True, **template)
+
+
 def begun_thought(tokenizer: Any, **template: Any) -> str:
     """What the chat template writes of a thought before the model goes on with it, as "<think>"; the reply lacks it."""
-    if tokenizer.chat_template is None:
-        return ""
-    asked = [{"role": "user", "content": "question"}]
-    text = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True, **template)
+    text = templated(tokenizer, [{"role": "user", "content": "question"}], **template)
     return open_thought(text.rpartition("question")[2])
 
 
-def prompt_ids(tokenizer: Any, messages: list[dict[str, str]], **template: Any) -> list[int]:
-    """A conversation up to where the model answers. Without a chat template: its contents, one after the other.
+def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
+    """What the chat template writes between an answer and the user's words, the answer's end first, and behind these."""
+    talk = [
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": "answer"},
+        {"role": "user", "content": "second"},
+    ]
+    behind = templated(tokenizer, talk, **template).rpartition("answer")[2]
+    before, _, after = behind.partition("second")
+    return before, after
 
-    ``template`` are the template's own switches, such as Qwen3's ``enable_thinking``.
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]], **template: Any) -> list[int]:
+    """A conversation's tokens, up to where the model answers.
+
+    Later turns are put behind the earlier ones, which stay as they were written: many a template would rewrite them (Qwen3's takes the
+    thoughts out), and a model is trained on whole conversations, token by token.
     """
-    if tokenizer.chat_template is None:
-        text = "\n\n".join(message["content"] for message in messages) + "\n\n"
-    else:
-        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **template)
+    first = next((at for at, turn in enumerate(messages) if turn["role"] == "assistant"), len(messages))
+    text = templated(tokenizer, messages[:first], **template)
+    if first < len(messages):
+        begun = begun_thought(tokenizer, **template)
+        behind, after = turn_markup(tokenizer, **template)
+        for reply, said in zip(messages[first::2], messages[first + 1 :: 2], strict=True):
+            text += reply["content"].removeprefix(begun) + behind + said["content"] + after
     return tokenizer(text, add_special_tokens=False).input_ids
