@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
+from benchmarks import credit as benchmark
 from envtuning.cli import app
 from envtuning.loop import run as loop
 from envtuning.loop.validation import draw_suites
@@ -16,6 +19,7 @@ from envtuning.runs.spec import Stage, load_spec
 from envtuning.studies.credit import MOST_GROUPS, credit, groups_of
 from envtuning.trainees import make_trainee
 from mapf_frozenlake import LakeConfig
+from tests.atlas.conftest import SMALL
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig
 
@@ -117,3 +121,32 @@ def test_there_are_at_most_eight_groups_and_they_hold_every_change():
     groups = groups_of(Many(), MANY)
     assert len(groups) == MOST_GROUPS
     assert {path for group in groups for path in group.turned} == {(name,) for name in Many.model_fields}
+
+
+def test_the_benchmark_takes_every_stage_of_a_run_apart(tmp_path, monkeypatch):
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
+    stored = {}
+    monkeypatch.setattr(benchmark, "raise_unless_committed", lambda: None)
+    monkeypatch.setattr(benchmark, "record", lambda name, figures: stored.update({name: figures}))
+    given = [
+        "--atlas",
+        tmp_path / "small.yaml",
+        "--engineer",
+        "ladder",
+        "--run-seed",
+        3,
+        "--seeds",
+        5,
+        "--out",
+        tmp_path,
+    ]
+    monkeypatch.setattr(sys, "argv", ["credit", *map(str, given)])
+    benchmark.main()
+    figures = stored["credit_small"]
+    numbers = [stage["stage"] for stage in figures["stages"]]
+    assert sorted(numbers + figures["kept_as_it_was"]) == [1, 2]
+    assert numbers
+    for stage in figures["stages"]:
+        earned = [group["credit"]["mean"] for group in stage["groups"] if group["credit"]]
+        assert earned == sorted(earned, reverse=True)
+        assert stage["seeds"] == [0, 1, 2, 3, 4]

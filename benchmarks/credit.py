@@ -1,0 +1,66 @@
+"""Which change of an engineer's proposals earned the gain? ``python -m benchmarks.credit``: a run of an atlas's spec, stage by stage.
+
+The run's seed is none of the tree's. Every stage is then trained again, on paired seeds: on the config as it was, as proposed, and with each
+kind of change undone. It goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks._record import raise_unless_committed, record
+from benchmarks.atlas import ROSTER, real_arms, spec_named
+from envtuning.atlas.spec import AtlasSpec
+from envtuning.runs.folder import RunFolder
+from envtuning.show.console import make_console
+from envtuning.studies.credit import Credit, credit, table, write
+from envtuning.studies.study import execute, folder_name
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--atlas", default="corridors", help="whose target, root and budgets the run has; a name or a file"
+    )
+    parser.add_argument("--engineer", default="rules", choices=ROSTER, help="who writes the stages")
+    parser.add_argument("--run-seed", type=int, default=9100, help="seed of the run")
+    parser.add_argument("--seeds", type=int, default=10, help="paired seeds on which every stage is trained again")
+    parser.add_argument("--out", type=Path, default=Path("runs/credit"), help="folder of the run")
+    arguments = parser.parse_args()
+    raise_unless_committed()
+    console, spec = make_console(), spec_named(arguments.atlas)
+    run = finished(spec, arguments.engineer, arguments.run_seed, arguments.out / spec.name)
+    changed = changed_stages(run)
+    found = []
+    for stage in changed:
+        one = credit(run, stage, seeds=arguments.seeds, ended=lambda line, pace: console.print(f"{line} ({pace})"))
+        write(one, run)
+        console.print(table(one))
+        found.append(figures(one))
+    kept = [stage for stage in range(1, spec.depth + 1) if stage not in changed]
+    print(f"figures: {record(f'credit_{spec.name}', {'stages': found, 'kept_as_it_was': kept})}")
+
+
+def finished(spec: AtlasSpec, engineer: str, seed: int, out: Path) -> RunFolder:
+    """The run that is taken apart; trained where it is not there yet."""
+    execute(real_arms(spec, [engineer]), [seed], out)
+    return RunFolder(out / folder_name(engineer) / f"seed{seed}")
+
+
+def changed_stages(run: RunFolder) -> list[int]:
+    """Those whose config the engineer wrote anew."""
+    configs = [stage.config.config for stage in run.done_stages if stage.config is not None]
+    return [number for number in range(1, len(configs)) if configs[number] != configs[number - 1]]
+
+
+def figures(found: Credit) -> dict[str, Any]:
+    """One stage; the change that earned most comes first."""
+    groups = sorted(found.groups, key=lambda group: -(group.credit.mean if group.credit else -1.0))
+    return asdict(found) | {"groups": [asdict(group) for group in groups]}
+
+
+if __name__ == "__main__":
+    main()
