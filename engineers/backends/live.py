@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from engineers.backends.making import engineer_on
+from engineers.backends.plain_text import missing_template
 from engineers.extras import require
 from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLong
 from engineers.proposal import Engineer
@@ -78,8 +79,6 @@ class LiveChat:
         """int64[1, length]: the conversation as the model was taught to read it, up to where it answers."""
         from jinja2 import TemplateError
 
-        if self.tokenizer.chat_template is None:  # a base model: plain text
-            return self._encode("\n\n".join(message["content"] for message in messages) + "\n\n")
         try:
             return self._encode(self._templated(messages))
         except TemplateError:  # some templates know no system turn
@@ -88,7 +87,11 @@ class LiveChat:
     def _templated(self, messages: list[Message]) -> str:
         """Some templates begin a thought whatever they are told: it ends there for a model that is not to think."""
         text = self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, enable_thinking=self.thinking > 0
+            messages,
+            chat_template=missing_template(self.tokenizer),
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=self.thinking > 0,
         )
         begun = not self.thinking and text.rstrip().endswith(THOUGHT_BEGIN)
         return f"{text.rstrip()}\n\n{THOUGHT_END}\n\n" if begun else text

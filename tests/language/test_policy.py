@@ -55,7 +55,10 @@ class Chain:
 class Letters:
     """A tokenizer of three letters; blanks are none of them."""
 
-    chat_template, eos_token_id, pad_token_id = None, END, END
+    chat_template, eos_token_id, pad_token_id = "contents", END, END
+
+    def apply_chat_template(self, talk, **_):
+        return "".join(turn["content"] for turn in talk)
 
     def __call__(self, text, add_special_tokens):
         return SimpleNamespace(input_ids=[".abc".index(letter) for letter in text if letter in "abc"])

@@ -170,9 +170,12 @@ def test_what_sampling_raises_ends_the_rollout_and_nobody_is_asked_again(at):
 
 
 class Letters:
-    """A tokenizer of letters without a chat template, which begins every text with a mark unless it is told not to."""
+    """A tokenizer of letters, which begins every text with a mark unless it is told not to."""
 
-    chat_template, eos_token, eos_token_id = None, ".", 0
+    chat_template, eos_token_id = "contents", 0
+
+    def apply_chat_template(self, talk, **_):
+        return "".join(turn["content"] + ("." if turn["role"] == "assistant" else "") for turn in talk)
 
     def __call__(self, text, add_special_tokens=True):
         ids = [ord(letter) for letter in text if letter != "\n"]
@@ -209,8 +212,6 @@ def test_training_reads_a_conversation_up_to_the_models_last_token(mine, last):
 
 def test_the_markup_between_turns_is_the_templates():
     assert turn_markup(small_tokenizer()) == ("<|end|><|user|>", "<|assistant|>")
-    plain = SimpleNamespace(chat_template=None, eos_token="<|end|>")
-    assert turn_markup(plain) == ("<|end|>\n\n", "\n\n")
 
 
 @pytest.mark.parametrize("eos", ["<|end|>", "<|system|>"])

@@ -193,7 +193,10 @@ def test_every_environment_that_is_made_is_closed():
             closed.append(self)
 
     class Silent:
-        tokenizer, template = SimpleNamespace(chat_template=None), {}
+        tokenizer, template = (
+            SimpleNamespace(chat_template="", apply_chat_template=lambda talk, **_: "answer second"),
+            {},
+        )
 
         def prompt(self, messages):
             return [1]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mapf_frozenlake as mfl
+from engineers.backends.plain_text import PLAIN_TEMPLATE
 from envtuning.trainees.language import tokenizer as making
 from envtuning.trainees.language.tokenizer import (
-    PLAIN_TEMPLATE,
+    CHAT_TEMPLATE,
+    PAD,
     prompt_ids,
     single_tokens,
     small_tokenizer,
@@ -93,18 +94,20 @@ def test_it_is_counted_from_its_words_from_what_engineers_read_and_from_lakes_of
             assert next(told) == state_text(board, board.starts, 1, 24, style)
 
 
-class Marked:
-    """A tokenizer that begins every text with a mark unless it is told not to, as many on the hub do."""
+@pytest.mark.parametrize("template", [None, CHAT_TEMPLATE])
+def test_a_tokenizers_own_beginning_stands_in_front_only_where_the_template_is_missing(template):
+    from tokenizers.processors import TemplateProcessing
 
-    chat_template = None
-
-    def __call__(self, text, add_special_tokens=True):
-        return SimpleNamespace(input_ids=["mark"] * add_special_tokens + [text])
-
-
-def test_a_conversation_is_not_marked_a_second_time_and_without_a_template_it_is_its_contents():
-    talk = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
-    assert prompt_ids(Marked(), talk) == ["a\n\nb\n\n"]
+    marking = small_tokenizer()
+    marking.bos_token, marking.chat_template = PAD, template
+    before = prompt_ids(marking, [{"role": "user", "content": "Lake"}])
+    mark = TemplateProcessing(single=f"{PAD} $A", special_tokens=[(PAD, marking.bos_token_id)])
+    marking.backend_tokenizer.post_processor = mark
+    begun = [marking.bos_token_id] * (template is None)
+    assert prompt_ids(marking, [{"role": "user", "content": "Lake"}]) == begun + before
+    assert turn_markup(marking) == (
+        ("<|end|>\n\n", "\n\n") if template is None else ("<|end|><|user|>", "<|assistant|>")
+    )
 
 
 def test_blanks_are_neither_added_nor_tidied_away(tokenizer):

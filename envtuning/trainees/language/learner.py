@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, T
 from transformers.utils import GENERATION_CONFIG_NAME
 from trl import GRPOConfig, GRPOTrainer
 
+from engineers.backends.plain_text import missing_template
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens, torch_threads
@@ -27,7 +28,6 @@ from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.signal import SignalTrainer
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
-from envtuning.trainees.language.tokenizer import PLAIN_TEMPLATE
 
 Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
@@ -59,7 +59,9 @@ class Learner:
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with torch_threads(options.torch_threads), quiet():
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
-            self.tokenizer.chat_template = self.tokenizer.chat_template or PLAIN_TEMPLATE  # TRL asks for one
+            self.tokenizer.chat_template = (
+                missing_template(self.tokenizer) or self.tokenizer.chat_template
+            )  # TRL asks for one
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
             self.habits = model.generation_config
             model.generation_config = only_tokens(self.habits)

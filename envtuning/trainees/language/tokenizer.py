@@ -13,6 +13,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
+from engineers.backends.plain_text import missing_template
 from mapf_frozenlake import LakeConfig, explain, generate, plan_prompt
 from mapf_frozenlake.letters import GOAL_LETTERS, HOLE, ICE, START_LETTERS
 from mapf_frozenlake.text import STYLES, state_text, turns_prompt
@@ -30,11 +31,6 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message.role + '|>' + message.content }}"
     "{% if message.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-# What a conversation is to a tokenizer without a template: its contents, one after the other, and the end behind what the model wrote.
-PLAIN_TEMPLATE = (
-    "{% for message in messages %}{{ message.content }}{% if message.role == 'assistant' %}{{ eos_token }}{% endif %}"
-    "{{ '\\n\\n' }}{% endfor %}"
 )
 # A word or a number of up to two digits with the blank before it; every other sign, and every blank, stands alone.
 PIECES = r" ?[A-Za-z]+| ?\d{1,2}|\s|[^A-Za-z\d\s]"
@@ -133,11 +129,10 @@ ENGINEERING = (
 
 def templated(tokenizer: Any, messages: Sequence[Mapping[str, str]], **template: Any) -> str:
     """A conversation as the model reads it, up to where it answers. ``template``: switches such as Qwen3's ``enable_thinking``."""
-    if tokenizer.chat_template is None:  # as ``PLAIN_TEMPLATE`` has it
-        ends = {"assistant": getattr(tokenizer, "eos_token", None) or ""}
-        return "".join(f"{turn['content']}{ends.get(turn['role'], '')}\n\n" for turn in messages)
     talk = [dict(turn) for turn in messages]
-    return tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True, **template)
+    return tokenizer.apply_chat_template(
+        talk, chat_template=missing_template(tokenizer), tokenize=False, add_generation_prompt=True, **template
+    )
 
 
 def begun_thought(tokenizer: Any, **template: Any) -> str:

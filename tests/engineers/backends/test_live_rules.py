@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -192,16 +193,20 @@ def test_a_padded_batch_of_one_is_padded_with_an_end_and_a_tokenizer_without_one
         chat._eos  # noqa: B018
 
 
-def test_a_base_model_reads_the_text_alone_with_no_token_that_the_tokenizer_would_add() -> None:
-    calls: list[dict[str, Any]] = []
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_base_model_reads_the_contents_alone_begun_as_its_tokenizer_begins_every_text(
+    byte_tokens: Any, monkeypatch: pytest.MonkeyPatch, begins: bool
+) -> None:
+    from tokenizers.processors import TemplateProcessing
 
-    def tokenizer(text: str, **options: Any) -> Any:
-        calls.append({"text": text, **options})
-        return SimpleNamespace(input_ids=torch.zeros((1, 2)))
-
-    tokenizer.chat_template = None  # type: ignore[attr-defined]
-    live.LiveChat(SimpleNamespace(device="cpu"), tokenizer)._prompt([*QUESTION, *QUESTION])
-    assert calls == [{"text": "How?\n\nHow?\n\n", "add_special_tokens": False, "return_tensors": "pt"}]
+    tokenizer = copy.deepcopy(byte_tokens)
+    tokenizer.chat_template, tokenizer.bos_token = None, EOS
+    if begins:
+        mark = TemplateProcessing(single=f"{EOS} $A", special_tokens=[(EOS, tokenizer.bos_token_id)])
+        tokenizer.backend_tokenizer.post_processor = mark
+    answered: list[Message] = [*QUESTION, {"role": "assistant", "content": "So."}, *QUESTION]
+    ids = live.LiveChat(SimpleNamespace(device="cpu"), tokenizer)._prompt(answered)
+    assert tokenizer.decode(ids[0]) == begins * EOS + f"How?\n\nSo.{EOS}\n\nHow?\n\n"
 
 
 def test_a_template_that_knows_no_system_turn_gets_all_its_words_at_the_start_of_the_users() -> None:
