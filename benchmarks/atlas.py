@@ -324,7 +324,7 @@ def gains_table(trees: list[Tree]) -> Table:
     found, sure = gains(trees), {diagnosis_of(tree) for tree in confirmed(trees)}
     drawn = plain_table(
         "what one stage on an entry brings a policy that lacks one thing, over keeping its config, in points",
-        "confirmed: following the diagnosis gains, with its interval clear of zero; engineers are asked about these alone",
+        "confirmed: following the diagnosis gains, with its interval clear of zero; planted weaknesses are asked about in these alone",
     )
     for heading in ("lacks", *trees[0].spec.menu, "confirmed"):
         drawn.add_column(heading, justify="left" if heading == "lacks" else "right")

@@ -16,7 +16,7 @@ from benchmarks.atlas import ROSTER, real_arms, spec_named
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.runs.folder import RunFolder
 from envtuning.show.console import make_console
-from envtuning.studies.credit import Credit, credit, table, write
+from envtuning.studies.credit import Credit, changed_stages, credit, raise_unless_enough, table, write
 from envtuning.studies.study import execute, folder_name
 
 
@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/credit"), help="folder of the run")
     arguments = parser.parse_args()
     raise_unless_committed()
+    raise_unless_enough(arguments.seeds)
     console, spec = make_console(), spec_named(arguments.atlas)
     run = finished(spec, arguments.engineer, arguments.run_seed, arguments.out / spec.name)
     changed = changed_stages(run)
@@ -48,12 +49,6 @@ def finished(spec: AtlasSpec, engineer: str, seed: int, out: Path) -> RunFolder:
     """The run that is taken apart; trained where it is not there yet."""
     execute(real_arms(spec, [engineer]), [seed], out)
     return RunFolder(out / folder_name(engineer) / f"seed{seed}")
-
-
-def changed_stages(run: RunFolder) -> list[int]:
-    """Those whose config the engineer wrote anew."""
-    configs = [stage.config.config for stage in run.done_stages if stage.config is not None]
-    return [number for number in range(1, len(configs)) if configs[number] != configs[number - 1]]
 
 
 def figures(found: Credit) -> dict[str, Any]:

@@ -99,9 +99,8 @@ def credit(
     ended: Callable[[str, Pace], None] = lambda line, pace: None,
 ) -> Credit:
     """Of the proposal that stage ``number`` was trained on. What was trained before a kill is not trained again."""
+    raise_unless_enough(seeds)
     keep, proposal = both(run, number)
-    if seeds < FEWEST_SEEDS:
-        raise RunError(f"{seeds} seeds say too little of a difference: give at least {FEWEST_SEEDS}")
     arms: dict[str, Any] = {KEEP: keep, PROPOSAL: proposal}
     groups, refused = groups_of(keep, proposal), {}
     for group in groups:
@@ -124,18 +123,35 @@ def credit(
     return _credit(bench, found, groups, refused)
 
 
+def raise_unless_enough(seeds: int) -> None:
+    """For a difference between arms. Raises ``RunError``."""
+    if seeds < FEWEST_SEEDS:
+        raise RunError(f"{seeds} seeds say too little of a difference: give at least {FEWEST_SEEDS}")
+
+
 def both(run: RunFolder, number: int) -> tuple[Any, Any]:
     """The config that the engineer had before it, and the one that it wrote. Raises ``RunError`` where there is no such pair."""
     if not 1 <= number < len(run.done_stages):
         last = len(run.done_stages) - 1
         raise RunError(f"stage {number} of {run.path} was written by no engineer and finished: give one of 1 to {last}")
+    keep, proposal = _pair(run, number)
+    if keep == proposal:
+        raise RunError(f"stage {number} of {run.path} kept the config as it was: there is no change to give credit to")
+    return keep, proposal
+
+
+def changed_stages(run: RunFolder) -> list[int]:
+    """Those that an engineer gave another config than the stage before was trained on."""
+    pairs = {number: _pair(run, number) for number in range(1, len(run.done_stages))}
+    return [number for number, (keep, proposal) in pairs.items() if keep != proposal]
+
+
+def _pair(run: RunFolder, number: int) -> tuple[Any, Any]:
+    """What the stage before was trained on, which may be older than what was proposed for it, and what was proposed then."""
     before, chosen = run.stage(number - 1).report, run.stage(number).config
     assert before is not None
     assert chosen is not None
-    keep = validated(run.world.config_type, before.config)
-    if keep == chosen.config:
-        raise RunError(f"stage {number} of {run.path} kept the config as it was: there is no change to give credit to")
-    return keep, chosen.config
+    return validated(run.world.config_type, before.config), chosen.config
 
 
 class _Bench:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -16,7 +17,7 @@ from envtuning.loop.validation import draw_suites
 from envtuning.runs.folder import RunError
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import Stage, load_spec
-from envtuning.studies.credit import MOST_GROUPS, credit, groups_of
+from envtuning.studies.credit import MOST_GROUPS, both, changed_stages, credit, groups_of
 from envtuning.trainees import make_trainee
 from mapf_frozenlake import LakeConfig
 from tests.atlas.conftest import SMALL
@@ -121,6 +122,38 @@ def test_there_are_at_most_eight_groups_and_they_hold_every_change():
     groups = groups_of(Many(), MANY)
     assert len(groups) == MOST_GROUPS
     assert {path for group in groups for path in group.turned} == {(name,) for name in Many.model_fields}
+
+
+@pytest.mark.parametrize(
+    ("proposed", "trained", "changed"),
+    [
+        ((1, 5, 1), (1, 1, 1), [1]),
+        ((1, 5, 5), (1, 1, 5), [1, 2]),
+        ((1, 1, 1), (1, 1, 1), []),
+        ((1, 2, 3), (1, 2, 3), [1, 2]),
+    ],
+)
+def test_a_change_is_from_what_was_trained_on_last_also_where_a_proposal_could_not_be_drawn(proposed, trained, changed):
+    configs = [CountConfig(level=level / 10) for level in proposed]
+    stages = [
+        SimpleNamespace(config=SimpleNamespace(config=config), report=SimpleNamespace(config={"level": level / 10}))
+        for config, level in zip(configs, trained, strict=True)
+    ]
+    run = SimpleNamespace(
+        path="runs/mine", done_stages=stages, stage=stages.__getitem__, world=SimpleNamespace(config_type=CountConfig)
+    )
+    assert changed_stages(run) == changed
+    for number in {1, 2} - set(changed):
+        with pytest.raises(RunError, match="kept the config"):
+            both(run, number)
+
+
+def test_the_benchmark_refuses_too_few_seeds_before_it_trains(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark, "raise_unless_committed", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["credit", "--seeds", "4", "--out", str(tmp_path / "runs")])
+    with pytest.raises(RunError, match="at least 5"):
+        benchmark.main()
+    assert not (tmp_path / "runs").exists()
 
 
 def test_the_benchmark_takes_every_stage_of_a_run_apart(tmp_path, monkeypatch):
