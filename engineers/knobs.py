@@ -37,7 +37,8 @@ class Knob:
     value: Any  # as JSON
     extra: dict[str, Any]  # from the field's json_schema_extra: {"role": "share", "space": [0.0, 0.5]}
     multiple_of: float | None = None
-    outside: frozenset[float] = frozenset()  # bounds that the value itself may not have
+    above: float | None = None  # a minimum that the value itself may not have
+    below: float | None = None  # a maximum that it may not have
 
     @property
     def name(self) -> str:
@@ -80,15 +81,15 @@ class Knob:
 
         That is the knob's bounds unless another is given. A range's ends and the value ``exact`` are not rounded.
         """
-        low, high = self.bounds or (-math.inf, math.inf)
+        low, high = float(self.schema.get("minimum", -math.inf)), float(self.schema.get("maximum", math.inf))
         within = within or (low, high)
         nearest = self._rounded(
             min(max(value, low), high), (low, high), (low, high, *within, exact), _decimals(*within)
         )
-        if nearest not in self.outside:
-            return nearest
         step = self.multiple_of or (10.0 ** -_decimals(*within) if "number" in self.types else 1)
-        return nearest + step if nearest == low else nearest - step
+        if nearest == self.above:
+            return nearest + step
+        return nearest - step if nearest == self.below else nearest
 
     def _rounded(
         self, value: float, bounds: tuple[float, float], kept: Sequence[float | None], decimals: int
@@ -301,7 +302,6 @@ def _leaf_knob(
     documented = {**strict, "description": description(schema, plain, path[-1])}
     extra = {key: item for branch in plain for key, item in branch.items() if key in ("role", "space")}
     step = next((branch["multipleOf"] for branch in plain if "multipleOf" in branch), None)
-    outside = {
-        float(branch[end]) for branch in plain for end in ("exclusiveMinimum", "exclusiveMaximum") if end in branch
-    }
-    yield Knob(path, name, documented, value, extra, step, frozenset(outside))
+    above = next((branch["exclusiveMinimum"] for branch in plain if "exclusiveMinimum" in branch), None)
+    below = next((branch["exclusiveMaximum"] for branch in plain if "exclusiveMaximum" in branch), None)
+    yield Knob(path, name, documented, value, extra, step, above, below)

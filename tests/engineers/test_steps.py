@@ -376,13 +376,58 @@ def test_shares_in_percent_and_bounds_that_no_value_may_have(name):
     assert moved
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["float", "int"])
+@pytest.mark.parametrize("bounds", [{"gt": 0}, {"gt": 0, "le": 1}, {"ge": 0, "lt": 1}, {"lt": 1}, {"gt": 0, "lt": 1}])
+@pytest.mark.parametrize("name", ["rules", "schedule"])
+def test_a_share_with_excluded_bounds_follows_the_target_from_stage_to_stage(name, bounds, whole):
+    """Also where a bound has none opposite: the step off it goes to the side where values are allowed."""
+    kind, all_of_it = (int, 100) if whole else (float, 1.0)
+    scaled = {end: kind(bound * all_of_it) for end, bound in bounds.items()}
+
+    class Weighted(BaseModel):
+        share: kind = Field(all_of_it / 2, json_schema_extra={"role": "share"}, **scaled)
+
+    class Mixed(BaseModel):
+        parts: dict[str, Weighted]
+
+    few, most = kind(all_of_it / 100), kind(all_of_it * 99 / 100)
+    current = Mixed(parts={"a": {"share": most}, "b": {"share": few}})
+    target = dump(Mixed(parts={"b": {"share": most}}))  # all of its data is in one slice
+    engineer, shares = engineers.make(name), []
+    for stage in range(3):
+        alive = [result(part, 100, valid_rate=0.9) for part in "ab"]
+        report = StageReport(stage=stage, config=dump(current), target=target, results=alive, training_results=alive)
+        proposal = engineer.propose(report, current)
+        assert (proposal.refusals, proposal.fallback) == ([], False)
+        current = proposal.config
+        shares.append(current.parts["b"].share)
+    assert shares[-1] >= most
+
+
 @pytest.mark.parametrize(
     ("kind", "value", "fitted"),
-    [("number", 0.0, 0.0001), ("number", 1.0, 0.9999), ("number", 1e-6, 0.0001), ("integer", 0, 1), ("integer", 1, 0)],
+    [("number", 0.0, 0.0001), ("number", 1.0, 0.9999), ("number", 1e-6, 0.0001), ("integer", 0, 1), ("integer", 2, 1)],
 )
 def test_a_bound_that_is_outside_is_not_reached(kind, value, fitted):
-    schema = {"type": kind, "minimum": 0, "maximum": 1}
-    outside = frozenset({0.0, 1.0}) if kind == "number" else frozenset({float(value)})
-    found = Knob(("heat",), "heat", schema, 0.5, {}, None, outside)
+    top = 1 if kind == "number" else 2
+    schema = {"type": kind, "minimum": 0, "maximum": top}
+    found = Knob(("heat",), "heat", schema, 0.5, {}, None, above=0, below=top)
     assert found.fit(value) == fitted
     assert found.fit(1e-6, exact=1e-6) == (1e-6 if kind == "number" else found.fit(0))
+
+
+@pytest.mark.parametrize(
+    ("schema", "ends", "value", "fitted"),
+    [
+        ({"type": "number", "minimum": 0}, {"above": 0}, 0, 0.0001),
+        ({"type": "number", "minimum": 0}, {"above": 0}, -3, 0.0001),
+        ({"type": "integer", "minimum": 0}, {"above": 0}, 0, 1),
+        ({"type": "integer", "minimum": 0}, {"above": 0, "multiple_of": 4}, -3, 4),
+        ({"type": "number", "maximum": 1}, {"below": 1}, 1, 0.9999),
+        ({"type": "integer", "maximum": 9}, {"below": 9}, 12, 8),
+        ({"type": "number", "minimum": 0.05}, {}, 0, 0.05),
+        ({"type": "number", "maximum": 0.05}, {}, 1, 0.05),
+    ],
+)
+def test_a_bound_without_one_opposite_holds_too(schema, ends, value, fitted):
+    assert Knob(("heat",), "heat", schema, 0.5, {}, **ends).fit(value) == fitted
