@@ -166,6 +166,11 @@ class LakeConfig(_Frozen):
         return hash(self.digest)
 
 
+RULES = tuple(
+    name for name in LakeConfig.model_fields if name not in ("slices", "num_agents")
+)  # all but what boards are drawn from
+
+
 def raise_on_impossible(config: LakeConfig) -> None:
     """Refuse what no generator could draw, in one sentence with value, bound and remedy."""
     if not any(piece.share > 0 for piece in config.slices.values()):

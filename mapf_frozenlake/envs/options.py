@@ -11,13 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mapf_frozenlake.config import LakeConfig, Slice
+from mapf_frozenlake.config import RULES, LakeConfig, Slice
 from mapf_frozenlake.errors import LakeError, UnknownArgument
 from mapf_frozenlake.types import Instance
 from mapf_frozenlake.world.batch import LakeBatch
 
 DRAW = ("size", "num_agents", "hole_ratio", "wait_ratio", "min_distance")  # as LakeConfig.single takes them
-RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices", "num_agents"))
 BATCH = tuple(
     name
     for name in inspect.signature(LakeBatch).parameters

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.config import RULES, LakeConfig
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import actions_by_step
@@ -105,9 +105,6 @@ def text_answers(
 
     for batch, replies in _concurrently(ask, batches, max_workers):
         yield from zip(batch, replies)
-
-
-RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices", "num_agents"))
 
 
 def neural_answers(

@@ -102,7 +102,7 @@ class ReplyFile:
         for key, wanted in self.header.items():
             if found.get(key) != wanted:
                 raise LakeError(
-                    f"{self.path} holds answers with {key}={str(found.get(key))[:40]!r}, this run has {wanted!r}: "
+                    f"{self.path} holds answers with {key}={found.get(key)!r:.40}, this run has {wanted!r}: "
                     "give another resume= path"
                 )
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.config import RULES, LakeConfig
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.evaluation.forms import (
     Answer,
@@ -68,7 +68,8 @@ def evaluate(
             raise LakeError(
                 "resume= with a network needs name=, its checkpoint's for one: the file of another one would be taken for its own"
             )
-        settings = {"config": None if config is None else config.model_dump(mode="json"), **(settings or {})}
+        rules = LakeConfig() if config is None else config
+        settings = {f"config.{rule}": getattr(rules, rule) for rule in RULES} | dict(settings or {})
     name = name if name is not None else _name_of(policy)
     first_prompt = prompt(suite[0]) if form == "text" else None
     kept = ReplyFile(resume, suite, form, name, first_prompt, settings) if resume is not None else None

@@ -21,6 +21,7 @@ def validation_suite(config: LakeConfig, n: int, seed: int = 0, *, exclude: Excl
     training envs, and the test suite as ``exclude`` here, and the three share no board up to symmetry. The set's ``seed`` is the
     one given here, not one for ``generate``.
     """
+    seed = int(seed)  # NumPy's numbers end where the offset begins
     drawn = generate(config, n, seed + _SEED_OFFSET, exclude=exclude, limits=_LIMITS)
     ratios = np.array([config.slices[size].hole_ratio for size in drawn.heights.tolist()])
     labels = {"agents": drawn.num_agents.astype(np.int64), "size": drawn.heights.astype(np.int64), "hole_ratio": ratios}

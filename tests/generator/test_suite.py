@@ -119,6 +119,14 @@ def test_validation_labels():
     assert list(mfl.generate(target, 20)) != list(suite)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64])
+def test_a_validation_suite_takes_a_seed_of_numpys(tmp_path, kind):
+    config = mfl.LakeConfig.single(4, 2)
+    drawn = validation_suite(config, 3, kind(3))
+    drawn.save(tmp_path / "boards.lakes")
+    assert drawn == validation_suite(config, 3, 3)
+
+
 def test_an_oblong_suite_is_named_by_both_sides():
     suite = validation_suite(mfl.LakeConfig.single((3, 6), 2), 2)
     assert [name.split("_hr")[0] for name in suite.sample_ids] == ["2ag_3x6", "2ag_3x6"]

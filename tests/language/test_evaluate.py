@@ -8,10 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 import mapf_frozenlake as mfl
 from engineers.model.chat import Completion, Refused, Rejected, TooLong
 from engineers.model.meter import BudgetExceeded, Meter, Price
+from envtuning.cli import app
 from envtuning.trainees.language import evaluate as evaluation
 from envtuning.trainees.language.evaluate import CappedChat, EvaluationStopped, evaluate_model
 
@@ -328,3 +330,27 @@ def test_a_local_model_is_asked_greedily_and_others_as_their_providers_have_it(e
 def test_an_engineer_without_a_model_is_refused():
     with pytest.raises(ValueError, match="'rules' is not a language model"):
         evaluate_model("rules", SUITE)
+
+
+OWN_CHAT = """
+import engineers
+
+def make(rest: str, *, creativity: float = 0.0) -> engineers.ModelEngineer:
+    return engineers.ModelEngineer(None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("rules", "'rules' has no option temperature; it has guard, space, thresholds"),
+        ("own_chat:make", "'own_chat:make' has no option temperature; it has creativity"),
+    ],
+)
+def test_a_temperature_for_what_has_none_is_told_in_a_sentence(monkeypatch, tmp_path, model, said):
+    (tmp_path / "own_chat.py").write_text(OWN_CHAT)
+    monkeypatch.chdir(tmp_path)
+    args = ["evaluate", "--model", model, "--temperature", "0", "--suite", "quick"]
+    told = CliRunner().invoke(app, args)
+    assert (told.exit_code, isinstance(told.exception, SystemExit)) == (1, True)
+    assert said in " ".join(told.output.split())

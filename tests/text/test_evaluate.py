@@ -160,10 +160,23 @@ class TestForms:
             mfl.evaluate(Waits(), suite, resume=path)
         table = mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=short)
         assert mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=short) == table
-        with pytest.raises(LakeError, match="config="):
+        with pytest.raises(LakeError, match=r"holds answers with config\.horizon=2, this run has 9:"):
             mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=long)
+        other_boards = mfl.LakeConfig.single(5, 3, hole_ratio=0.1, horizon=2)
+        assert mfl.evaluate(Waits(), suite, resume=path, name="step 100", config=other_boards) == table
         with pytest.raises(LakeError, match="policy='step 100'"):
             mfl.evaluate(Waits(), suite, resume=path, name="step 200", config=short)
+
+    def test_no_config_and_one_of_the_usual_rules_are_the_same_to_an_answers_file(self, suite, tmp_path):
+        class Waits:
+            env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
+
+            def act(self, observation):
+                return np.full(observation.shape[:2], 4)
+
+        given = {"resume": tmp_path / "a.jsonl", "name": "step 100"}
+        table = mfl.evaluate(Waits(), suite, **given)
+        assert mfl.evaluate(Waits(), suite, config=mfl.LakeConfig.single(5, 3), **given) == table
 
     def test_a_text_policy_must_give_strings(self, suite):
         with pytest.raises(LakeError, match="replied with int"):

@@ -119,7 +119,10 @@ def evaluate_model(
         temperature = 0.0
     if temperature is not None:
         options["temperature"] = temperature
-    chat = getattr(engineers.make(model, **options), "chat", None)
+    try:
+        chat = getattr(engineers.make(model, **options), "chat", None)
+    except TypeError as error:  # it has no such option
+        raise engineers.UnknownEngineer(str(error)) from error
     if chat is None:
         raise engineers.UnknownEngineer(
             f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
