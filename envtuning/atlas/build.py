@@ -38,7 +38,7 @@ def build(
 ) -> None:
     """Train and store every seed that is not stored yet, ``jobs`` at a time. ``work`` holds what is unfinished.
 
-    Raises ``RunError`` for a seed that the file does not have, and for one that is stored from another file.
+    Raises ``RunError`` for a seed that the file does not have, and for one that is stored from another file or preset.
     """
     wanted = list(seeds or spec.seeds)
     if strangers := [seed for seed in wanted if seed not in spec.seeds]:

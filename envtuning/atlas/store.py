@@ -78,7 +78,7 @@ def write_tree(
 
 
 def raise_unless_stored_of(folder: Path, spec: AtlasSpec, seed: int) -> None:
-    """Raise ``RunError`` where a seed's files are damaged, or were built from another file."""
+    """Raise ``RunError`` where a seed's files are damaged, or were built from another file or preset."""
     for part in (REPORTS, TEST):
         _read(_file(folder, seed, part), spec, seed)
 
@@ -128,6 +128,7 @@ def _read(path: Path, spec: AtlasSpec, seed: int) -> dict[str, Any]:
         raise RunError(f"{path} is format {head[0]} of {head[1]!r}, seed {head[2]}: wanted {(FORMAT, spec.name, seed)}")
     if digest != spec.digest:
         raise RunError(
-            f"{path} was built from another file of this name: undo the changes to that file, or remove what is stored and build again"
+            f"{path} was built from another file of {spec.name}, or from another preset {spec.preset}: undo the changes to these, "
+            "or remove what is stored and build again"
         )
     return dict(stored)

@@ -147,7 +147,7 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
 
 
 def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_path):
-    spec = SimpleNamespace(name="t", seeds=(5, 4, 3), digest="d")
+    spec = SimpleNamespace(name="t", seeds=(5, 4, 3), digest="d", preset="p.yaml")
     reports = {path: StageReport(stage=len(path), config={"at": as_key(path)}) for path in ((), ("a",), ("b", "a"))}
     write_tree(
         tmp_path / "new" / "t",
@@ -170,9 +170,10 @@ def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_pat
         with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(1, 't', 4\)"):
             read_tree(folder, spec, 4)
     (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | {"digest": "e"}).encode()))
-    with pytest.raises(
-        RunError, match=r"seed4\.reports\.json\.xz was built from another file of this name: undo the changes"
-    ):
+    said = (
+        r"seed4\.reports\.json\.xz was built from another file of t, or from another preset p\.yaml: undo the changes"
+    )
+    with pytest.raises(RunError, match=said):
         read_tree(folder, spec, 4)
 
 
