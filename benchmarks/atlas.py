@@ -15,12 +15,12 @@ from typing import Any
 
 from rich.table import Table
 
+from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
 from benchmarks.causes import KIND, falsified, report_of
+from engineers.model.context import CONTEXTS
 from engineers.model.meter import Meter
-from engineers.model.transcript import TranscriptError
-from engineers.registry import UnknownEngineer
 from envtuning.atlas.build import build
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.evidence import Altered, Planted, altered, confirmed, diagnosis_of, gains, planted
@@ -73,10 +73,8 @@ def main() -> None:
     _add_real(commands)
     _add_evidence(commands)
     arguments = parser.parse_args(given)
-    try:
+    with errors_in_one_sentence():
         arguments.do(arguments)
-    except (RunError, SpecError, UnknownEngineer, TranscriptError, ImportError) as error:
-        raise SystemExit(str(error)) from error
 
 
 def spec_named(name: str) -> AtlasSpec:
@@ -125,7 +123,7 @@ def _add_score(commands: Any) -> None:
     parser = commands.add_parser("score", help="how far engineers come, beside what could be reached")
     _add_engineer(parser)
     parser.add_argument("--mode", choices=("menu", "free"), default="menu", help="choose an entry, or write any config")
-    parser.add_argument("--context", help="what a language model is told: V1 to V6, informed, full")
+    parser.add_argument("--context", choices=CONTEXTS, help="what a language model is told")
     parser.add_argument("--record", action="store_true", help="store the table and the figure in benchmarks/results")
     parser.set_defaults(do=do_score)
 
@@ -291,7 +289,7 @@ def as_json(row: Row, rows: list[Row]) -> dict[str, Any]:
 def _add_evidence(commands: Any) -> None:
     parser = commands.add_parser("evidence", help="whether engineers read what they are told")
     _add_engineer(parser)
-    parser.add_argument("--context", help="what a language model is told: V1 to V6, informed, full")
+    parser.add_argument("--context", choices=CONTEXTS, help="what a language model is told")
     parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
     parser.set_defaults(do=do_evidence)
 

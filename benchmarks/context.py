@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import record
 from benchmarks.atlas import HERE, as_json, built, exchanges, spec_named
 from engineers.model.context import CONTEXTS
@@ -28,18 +29,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--engineer", required=True, help="a language model, as engineers.make takes it")
     parser.add_argument("--atlas", action="append", help="a tree; default: all that are built")
-    parser.add_argument("--contexts", default=",".join(ASKED), help=f"of {', '.join(CONTEXTS)}")
+    parser.add_argument(
+        "--contexts", type=known, default=",".join(ASKED), metavar="NAME,NAME", help=f"of {', '.join(CONTEXTS)}"
+    )
     parser.add_argument("--max-cost", type=float, help="US dollars that all questions together may cost")
     parser.add_argument("--max-total-tokens", type=int, help="tokens that they may take")
     parser.add_argument("--transcripts", type=Path, default=Path("runs/context"), help="folder for the exchanges")
     parser.add_argument("--trees", type=Path, default=HERE, help="folder of all trees")
     parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
-    arguments = parser.parse_args()
+    with errors_in_one_sentence():
+        ablate(parser.parse_args())
+
+
+def known(contexts: str) -> list[str]:
+    """Contexts separated by commas."""
+    named = contexts.split(",")
+    if strangers := [name for name in named if name not in CONTEXTS]:
+        raise argparse.ArgumentTypeError(f"{strangers[0]!r} is no context: there are {', '.join(CONTEXTS)}")
+    return named
+
+
+def ablate(arguments: argparse.Namespace) -> None:
     meter = Meter(max_total_tokens=arguments.max_total_tokens, max_cost=arguments.max_cost)
-    contexts, figures = arguments.contexts.split(","), {}
+    figures = {}
     for name in arguments.atlas or built(arguments.trees):
         trees = read_trees(arguments.trees / spec_named(name).name, spec_named(name))
-        rows = ablation(trees, players(arguments.engineer, contexts, meter, arguments.transcripts, trees))
+        rows = ablation(trees, players(arguments.engineer, arguments.contexts, meter, arguments.transcripts, trees))
         make_console().print(table(trees, rows))
         figures[name] = [as_json(row, rows) for row in rows]
     if arguments.record:

@@ -30,6 +30,12 @@ app = typer.Typer(
 )
 console = make_console()
 
+# errors that a user can mend
+MENDABLE = (
+    SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
+    InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
+)  # fmt: skip
+
 
 def print_version(asked: bool) -> None:
     if asked:
@@ -62,13 +68,9 @@ def trusting(named: list[str] | None, *said: str | None) -> Iterator[None]:
 @contextmanager
 def errors_in_one_sentence() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
-    expected = (
-        SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
-        InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
-    )  # fmt: skip
     try:
         yield
-    except expected as error:
+    except MENDABLE as error:
         print_error("error", str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

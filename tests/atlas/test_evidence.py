@@ -170,6 +170,28 @@ def test_the_commands_end_to_end(weak, stored, spec, tmp_path, monkeypatch, caps
     assert context.players("rules", ["V1"], Meter(), tmp_path, read_trees(stored, spec)).keys() == {"V1"}
 
 
+@pytest.mark.parametrize(
+    ("module", "arguments", "said"),
+    [
+        (atlas, ("--engineer", "server/x", "--context", "V9"), "argument --context: invalid choice: 'V9'"),
+        (atlas, ("evidence", "--context", "V9"), "argument --context: invalid choice: 'V9'"),
+        (atlas, ("--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
+        (atlas, ("--engineer", "nobody"), "engineer 'nobody' is unknown"),
+        (atlas, ("--engineer", "replay/nope"), "no transcript there"),
+        (context, ("--engineer", "server/x", "--contexts", "V1,V9"), "--contexts: 'V9' is no context: there are"),
+        (context, ("--engineer", "server/x", "--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
+        (context, ("--engineer", "nobody"), "engineer 'nobody' is unknown"),
+    ],
+)
+def test_what_the_caller_can_mend_ends_a_command_with_a_sentence(
+    module, arguments, said, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "argv", ["command", *arguments, "--transcripts", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        module.main()
+    assert said in f"{ended.value} {capsys.readouterr().err}"
+
+
 def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):
     from envtuning.atlas.distance import Distances
     from envtuning.atlas.score import row_of
