@@ -1,7 +1,8 @@
 """``Ledger``: a record of each question to a model, written before it is asked, so that caps hold after a kill.
 
-Each question has a line with its worst case, then a line with what it really took. A question without the second line was
+Each question has a line with its worst case, later a line with what it really took. A question without the second line was
 asked by a process that died before the answer came: it counts at its worst case, because it may have been billed.
+Where several are open at a time, the second line names the first one by its number in the file.
 """
 
 from __future__ import annotations
@@ -35,35 +36,42 @@ class Ledger:
 
     path: Path
 
-    def asks(self, worst: Taken) -> None:
-        self._append({"asked": worst.tokens, "cost": worst.cost})
+    def asks(self, worst: Taken) -> int:
+        """The line of the file on which the question is noted, counted from 1."""
+        return self._append({"asked": worst.tokens, "cost": worst.cost})
 
-    def took(self, really: Taken) -> None:
-        """What the question that was noted last came to."""
-        self._append({"took": really.tokens, "cost": really.cost})
+    def took(self, really: Taken, line: int | None = None) -> None:
+        """What the question that was noted on this line came to; the one that was noted last if none is given."""
+        of = {} if line is None else {"line": line}
+        self._append({"took": really.tokens, "cost": really.cost, **of})
 
-    def _append(self, line: dict[str, Any]) -> None:
+    def _append(self, entry: dict[str, Any]) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
-            if file.tell() and not self.path.read_bytes().endswith(b"\n"):
+            before = self.path.read_bytes()
+            if before and not before.endswith(b"\n"):
                 file.write(b"\n")  # a process was killed in mid-line
-            file.write(json.dumps(line).encode() + b"\n")
+                before += b"\n"
+            file.write(json.dumps(entry).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+        return before.count(b"\n") + 1
 
     def total(self) -> Taken:
         """Of all questions so far. Raises ``LedgerDamaged``."""
-        total, open_question = Taken(), Taken()
-        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
+        total, last = Taken(), 0
+        still_open: dict[int, Taken] = {}  # by line
+        for number, line in enumerate(self.path.read_bytes().split(b"\n") if self.path.exists() else (), start=1):
             try:
                 entry = json.loads(line)
                 cost = None if entry["cost"] is None else float(entry["cost"])
                 if "asked" in entry:
-                    total, open_question = total + open_question, Taken(int(entry["asked"]), cost)
+                    still_open[number], last = Taken(int(entry["asked"]), cost), number
                 else:
-                    total, open_question = total + Taken(int(entry["took"]), cost), Taken()
+                    total += Taken(int(entry["took"]), cost)
+                    still_open.pop(entry.get("line", last), None)
             except (ValueError, TypeError, KeyError) as error:
                 if line.rstrip().endswith(b"}"):
                     raise LedgerDamaged(f"{self.path} is damaged ({error}): bring it back from a copy") from error
                 # A line that is empty or was cut off: the question before it, if any, still counts at its worst case.
-        return total + open_question
+        return sum(still_open.values(), total)

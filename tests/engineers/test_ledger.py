@@ -25,6 +25,20 @@ def test_a_ledger_counts_the_answered_as_they_were_and_the_others_at_their_worst
     assert ledger.total() == Taken(150, None)
 
 
+def test_of_several_open_questions_each_answer_names_its_own(tmp_path):
+    ledger = Ledger(tmp_path / "asked.jsonl")
+    first, second = ledger.asks(Taken(100, 1.0)), ledger.asks(Taken(10, 0.5))
+    assert ledger.total() == Taken(110, 1.5)
+    ledger.took(Taken(40, 0.25), first)
+    assert ledger.total() == Taken(50, 0.75)
+    with ledger.path.open("ab") as file:
+        file.write(b'{"ask')  # killed with the second still open
+    third = ledger.asks(Taken(1_000, 2.0))
+    ledger.took(Taken(7, 0.125), third)
+    assert (first, second, third) == (1, 2, 5)
+    assert ledger.total() == Taken(57, 0.875)
+
+
 def test_a_ledgers_line_that_was_cut_off_is_none_and_any_other_damage_is_told(tmp_path):
     ledger = Ledger(tmp_path / "asked.jsonl")
     ledger.asks(Taken(100, 1.0))

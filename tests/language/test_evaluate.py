@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -12,7 +13,8 @@ from typer.testing import CliRunner
 
 import mapf_frozenlake as mfl
 from engineers.model.chat import Completion, Refused, Rejected, TooLong
-from engineers.model.meter import BudgetExceeded, Meter, Price
+from engineers.model.ledger import Ledger, Taken
+from engineers.model.meter import BudgetExceeded, Meter, Price, listed_price, most_tokens
 from envtuning.cli import app
 from envtuning.trainees.language import evaluate as evaluation
 from envtuning.trainees.language.evaluate import CappedChat, EvaluationStopped, evaluate_model
@@ -112,11 +114,70 @@ def test_caps_hold_for_the_answers_file_however_often_the_command_is_given(solve
     assert (meter.questions, meter.tokens) == (12, 12 * 320)
 
 
-def test_a_note_of_what_was_spent_that_cannot_be_read_is_an_error_in_a_sentence(solver, tmp_path):
+class Dying:
+    """Answers so many questions; then the process dies, as many questions open as there are workers."""
+
+    model = "openai/gpt-5-mini"
+
+    def __init__(self, told, answers, workers):
+        self.told, self.answers, self.together = told, answers, threading.Barrier(workers)
+        self.lock = threading.Lock()
+
+    def complete(self, messages, schema, *, max_tokens):
+        with self.lock, self.told.open("a") as file:
+            self.answers -= 1
+            dies = self.answers < 0
+            file.write(json.dumps(most_tokens(messages, schema)) + "\n")
+        if dies:
+            self.together.wait(30)
+            os._exit(9)
+        return Completion("Agent 0: UP", 10, 5)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("workers", [1, 4])
+def test_questions_that_were_open_at_a_kill_count_at_their_worst_ever_after(monkeypatch, tmp_path, workers):
+    answers, told = tmp_path / "answers.jsonl", tmp_path / "told"
+    price = listed_price(Dying.model)
+    given = {"answers": answers, "workers": workers, "max_tokens": 100}
+
+    def asking(count):
+        chat = Dying(told, count, workers)
+        monkeypatch.setattr(evaluation.engineers, "make", lambda name, **options: SimpleNamespace(chat=chat))
+
+    tokens, cost = 0, 0.0
+    for _ in range(3):
+        asking(1)
+        told.write_text("")
+        child = os.fork()
+        if child == 0:
+            try:
+                evaluate_model("m", SUITE, **given)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        _, *lost = map(json.loads, told.read_text().splitlines())
+        assert len(lost) == workers
+        tokens += 15 + sum(prompt + 100 for prompt in lost)
+        cost += price.of(10, 5) + sum(price.of(prompt, 100) for prompt in lost)
+    told.write_text("")
+    asking(12)
+    for caps in ({"max_total_tokens": tokens + 100}, {"max_cost": cost}):
+        with pytest.raises(EvaluationStopped, match="3 answers are kept"):
+            evaluate_model("m", SUITE, **given, **caps)
+    assert told.read_text() == ""
+    _, meter = evaluate_model("m", SUITE, **given)
+    assert meter.tokens == tokens + 9 * 15
+    assert meter.cost == pytest.approx(cost + 9 * price.of(10, 5))
+    assert Ledger(tmp_path / "answers.jsonl.spent").total() == Taken(meter.tokens, pytest.approx(meter.cost))
+
+
+@pytest.mark.parametrize("note", ['{"tokens": "many"}', '{\n "tokens": 15,\n "cost": 0.0\n}\n'])
+def test_a_note_of_what_was_spent_that_cannot_be_read_is_an_error_in_a_sentence(solver, tmp_path, note):
     answers = tmp_path / "answers.jsonl"
     evaluate_model(solver.name, SUITE[:1], answers=answers, max_tokens=100)
-    (tmp_path / "answers.jsonl.spent").write_text('{"tokens": "many"}')
-    with pytest.raises(EvaluationStopped, match=r"answers.jsonl.spent does not say what was spent"):
+    (tmp_path / "answers.jsonl.spent").write_text(note)
+    with pytest.raises(EvaluationStopped, match=r"answers.jsonl.spent is damaged .* remove it to count"):
         evaluate_model(solver.name, SUITE[:1], answers=answers, max_tokens=100)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import engineers
 from engineers.model.chat import Chat, Completion, Message, Refused, TooLong
+from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.model.meter import BudgetExceeded, Meter
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import atomic
@@ -29,16 +30,16 @@ class EvaluationStopped(RunStopped):
 class CappedChat:
     """Asks a chat from many threads; a question is asked only while its worst case fits under the caps with all in flight."""
 
-    def __init__(self, chat: Chat, meter: Meter, max_tokens: int, spent: Path | None = None) -> None:
+    def __init__(self, chat: Chat, meter: Meter, max_tokens: int, ledger: Ledger | None = None) -> None:
         self.chat, self.meter, self.max_tokens = chat, meter, max_tokens
-        self.spent = spent  # the file that is told after each question what the meter says
+        self.ledger = ledger  # in which every question is noted before it is asked
         self._lock = threading.Lock()
-        self._tokens, self._cost = 0, 0.0  # worst cases of all that is being asked now
+        self._open: list[Taken] = []  # worst cases of all that is being asked now
 
     def __call__(self, prompt: str) -> str:
         """The reply to one prompt; a reply that was cut or refused is what there is of it."""
         messages: list[Message] = [{"role": "user", "content": prompt}]
-        worst = self._reserve(messages)
+        worst, line = self._reserve(messages)
         completion: Completion | None = None
         try:
             completion = self.chat.complete(messages, None, max_tokens=self.max_tokens)
@@ -49,51 +50,54 @@ class CappedChat:
             completion = error.spent or Completion("")
             return completion.text
         finally:
-            self._record_cost(messages, completion, worst)
+            self._record_cost(messages, completion, worst, line)
 
-    def _reserve(self, messages: list[Message]) -> tuple[int, float]:
-        """Raises ``BudgetExceeded``."""
+    def _reserve(self, messages: list[Message]) -> tuple[Taken, int | None]:
+        """The question's worst case and its line in the ledger. Raises ``BudgetExceeded``."""
         with self._lock:
             own = self.meter
             kept = own.tokens, own.cost
-            own.tokens, own.cost = own.tokens + self._tokens, (own.cost or 0.0) + self._cost
+            with_all = sum(self._open, Taken(own.tokens, own.cost or 0.0))
+            own.tokens, own.cost = with_all.tokens, with_all.cost
             try:
                 own.reserve(self.chat.model, messages, None, self.max_tokens)
             finally:
                 own.tokens, own.cost = kept
             price = own.price_of(self.chat.model)
-            worst = sum(own.worst), price.of(*own.worst) if price else 0.0
-            self._tokens += worst[0]
-            self._cost += worst[1]
-            return worst
+            worst = Taken(sum(own.worst), price.of(*own.worst) if price else None)
+            line = None
+            if self.ledger is not None:
+                with atomic.storage_errors(self.ledger.path):
+                    line = self.ledger.asks(worst)
+            self._open.append(worst)
+            return worst, line
 
-    def _record_cost(self, messages: list[Message], completion: Completion | None, worst: tuple[int, float]) -> None:
+    def _record_cost(
+        self, messages: list[Message], completion: Completion | None, worst: Taken, line: int | None
+    ) -> None:
         """What was really spent takes the place of the worst case; a failure may have been billed in full."""
         with self._lock:
-            self._tokens -= worst[0]
-            self._cost -= worst[1]
+            self._open.remove(worst)
             if completion is not None:
-                self.meter.record(self.chat.model, messages, completion)
+                prompt, answer, cost = self.meter.record(self.chat.model, messages, completion)
+                really = Taken(prompt + answer, cost)
             else:
-                self.meter.tokens += worst[0]
-                self.meter.cost = None if self.meter.cost is None else self.meter.cost + worst[1]
-            if self.spent is not None:
-                atomic.write_json(self.spent, {"tokens": self.meter.tokens, "cost": self.meter.cost})
+                really, after = worst, Taken(self.meter.tokens, self.meter.cost) + worst
+                self.meter.tokens, self.meter.cost = after.tokens, after.cost
+            if self.ledger is not None:
+                with atomic.storage_errors(self.ledger.path):
+                    self.ledger.took(really, line)
 
 
-def spent_before(answers: Path | None) -> tuple[Path | None, int, float | None]:
-    """The file beside the answers that says what they took, failures included, and its tokens and dollars so far."""
+def ledger_beside(answers: Path | None) -> Ledger | None:
+    """What the answers took, failures and what was open at a kill included; nothing where there are no answers yet."""
     if answers is None:
-        return None, 0, 0.0
+        return None
     answers = Path(answers)
-    place = answers.with_name(answers.name + ".spent")
-    if not (answers.exists() and place.exists()):
-        return place, 0, 0.0
-    try:
-        told = atomic.read_json(place)
-        return place, int(told["tokens"]), None if told["cost"] is None else float(told["cost"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise EvaluationStopped(f"{place} does not say what was spent: remove it to count from nothing") from error
+    ledger = Ledger(answers.with_name(answers.name + ".spent"))
+    if not answers.exists():
+        ledger.path.unlink(missing_ok=True)
+    return ledger
 
 
 def evaluate_model(
@@ -127,9 +131,13 @@ def evaluate_model(
         raise engineers.UnknownEngineer(
             f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
         )
-    spent, tokens, cost = spent_before(answers)
-    meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=tokens, cost=cost)
-    asked = CappedChat(chat, meter, max_tokens, spent)
+    ledger = ledger_beside(answers)
+    try:
+        before = ledger.total() if ledger is not None else Taken()
+    except LedgerDamaged as error:
+        raise EvaluationStopped(f"{error}, or remove it to count from nothing") from error
+    meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=before.tokens, cost=before.cost)
+    asked = CappedChat(chat, meter, max_tokens, ledger)
     answered = 0
 
     def count(done: int, of: int) -> None:
