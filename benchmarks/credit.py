@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import raise_unless_committed, record
 from benchmarks.atlas import ROSTER, real_arms, spec_named
 from envtuning.atlas.spec import AtlasSpec
@@ -31,6 +32,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/credit"), help="folder of the run")
     arguments = parser.parse_args()
     raise_unless_committed()
+    with errors_in_one_sentence():
+        take_apart(arguments)
+
+
+def take_apart(arguments: argparse.Namespace) -> None:
     raise_unless_enough(arguments.seeds)
     console, spec = make_console(), spec_named(arguments.atlas)
     run = finished(spec, arguments.engineer, arguments.run_seed, arguments.out / spec.name)
