@@ -79,7 +79,6 @@ def walk(tree: Tree, player: Player) -> Walk:
 class Chooser:
     """Menu mode."""
 
-    name: str
     make: MakeEngineer
     shift: int = 0  # other letters than the seed's own
     knob: str = KNOB  # what the choice is called
@@ -87,31 +86,32 @@ class Chooser:
 
     def step(self, tree: Tree, path: Path_) -> Step:
         menu = menu_at(tree, path, shift=self.shift, knob=self.knob, hide_current=self.hide_current)
-        report = as_menu(tree.report(path, self.name), menu, tree, path)
-        current = menu.model.model_validate(report.config)
         engineer = self.make(tree, len(path))
+        report = as_menu(
+            tree.report(path, engineer.name), menu, tree, path
+        )  # a replay has the recorded engineer's name
+        current = menu.model.model_validate(report.config)
         try:
             proposal = engineer.propose(report, current, None)
             return _step(menu.entry(proposal.config), proposal)
         except Exception as error:  # as in a run: a third party's engineer may fail in any way
-            return _step(menu.entry(current), failed(self.name, current, error))
+            return _step(menu.entry(current), failed(engineer.name, current, error))
 
 
 @dataclass
 class Writer:
     """Free mode; what a run's guard would refuse falls back to the current config, as it does there."""
 
-    name: str
     make: MakeEngineer
     distances: Distances
 
     def step(self, tree: Tree, path: Path_) -> Step:
-        report, current = tree.report(path, self.name), tree.config(path)
         engineer = self.make(tree, len(path))
+        report, current = tree.report(path, engineer.name), tree.config(path)
         try:
             proposal = guarded(tree, engineer, report, current)
         except Exception as error:  # as above
-            proposal = failed(self.name, current, error)
+            proposal = failed(engineer.name, current, error)
         entries = tree.entries(path)
         entry, distance = self.distances.nearest(proposal.config, entries)
         return _step(entry, proposal, distance, self.distances.spacing(entries))
@@ -211,8 +211,8 @@ def recorded_in(folder: Path, tree: Tree) -> Path:
 def player_of(name: str, mode: str, distances: Distances, **options: Any) -> Player:
     """The engineer of this name, in menu or free mode; writers by rule are writers in both."""
     if mode == "free" or writes_by_rule(name, **options):
-        return Writer(name, by_name(name, mode="free", **options), distances)
-    return Chooser(name, by_name(name, mode="menu", **options))
+        return Writer(by_name(name, mode="free", **options), distances)
+    return Chooser(by_name(name, mode="menu", **options))
 
 
 def writes_by_rule(name: str, **options: Any) -> bool:

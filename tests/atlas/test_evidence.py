@@ -6,6 +6,7 @@ import json
 import random
 import re
 import sys
+import warnings
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ import yaml
 from benchmarks import atlas, context
 from benchmarks.causes import EPISODES, KIND, falsified, report_of
 from engineers.model.chat import Completion
+from engineers.model.context import context_named
 from engineers.model.engineer import ModelEngineer
 from engineers.model.meter import Meter
 from envtuning.atlas.build import build
@@ -57,6 +59,19 @@ class Chat:
         return Completion(json.dumps({"reasons": [], "config": {knob: letter}}), 1, 1, 0.0)
 
 
+class Mute:
+    """Its answers are no configs: the current one goes on."""
+
+    model = "mute"
+
+    def complete(self, messages, schema, *, max_tokens):
+        return Completion("", 1, 1, 0.0)
+
+
+def mute(rest: str = "", **options) -> ModelEngineer:
+    return ModelEngineer(Mute(), max_attempts=1, **options)
+
+
 def reads(prompt, said):
     """Finds the cause in the report's own words, and the entry that answers it in the legend's."""
     lies = [line for line in prompt.splitlines() if "wait is needed 0," in line]
@@ -73,7 +88,7 @@ def reads(prompt, said):
 
 
 def player(choose, **more):
-    return Chooser("fake", lambda tree, stage: ModelEngineer(Chat(choose), context="informed"), **more)
+    return Chooser(lambda tree, stage: ModelEngineer(Chat(choose), context="informed"), **more)
 
 
 def in_all_parts(trees, choose):
@@ -205,8 +220,37 @@ def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):
             Chat(lambda prompt, said: rng.choice(said["enum"])), transcript=transcript_of(tmp_path, tree)
         )
 
-    walked = row_of("drawn", trees, Chooser("drawn", recording))
+    walked = row_of("drawn", trees, Chooser(recording))
     distances = Distances(spec.run.world.made)
     again = row_of("drawn", trees, player_of(f"replay/{tmp_path}", "menu", distances))
     assert again.paths == walked.paths
     assert again.tokens == walked.tokens
+
+
+@pytest.mark.parametrize("mode", ["menu", "free"])
+def test_a_replay_warns_where_a_question_differs_and_nowhere_else(mode, tmp_path):
+    """Deep enough for reports whose history names who wrote a config: three stages."""
+    from benchmarks.atlas import HERE, spec_named
+    from engineers.model.transcript import read_transcript
+    from envtuning.atlas.distance import Distances
+    from envtuning.atlas.store import read_tree
+    from envtuning.atlas.walk import player_of, transcript_of, walk
+
+    spec = spec_named("small-corridors")
+    tree, distances = read_tree(HERE / spec.name, spec, spec.seeds[0]), Distances(spec.run.world.made)
+
+    def warnings_of(player):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            walk(tree, player)
+        return [str(one.message) for one in told]
+
+    walk(tree, player_of(f"{__name__}:mute", mode, distances, transcripts=tmp_path))
+    replay = player_of(f"replay/{tmp_path}", mode, distances)
+    assert warnings_of(replay) == []
+    recorded = read_transcript(transcript_of(tmp_path, tree))
+    other = [one.model_copy(update={"context": context_named("V1")}).model_dump_json() + "\n" for one in recorded]
+    transcript_of(tmp_path, tree).write_text("".join(other))
+    assert [said.split(" differs")[0] for said in warnings_of(replay)] == [
+        f"question 0 of stage {stage}" for stage in range(3)
+    ]

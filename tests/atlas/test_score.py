@@ -58,7 +58,7 @@ def at_random(rng):
 
 
 def model_chooser(answer):
-    return Chooser("fake", lambda tree, stage: ModelEngineer(Replies(answer), context="informed"))
+    return Chooser(lambda tree, stage: ModelEngineer(Replies(answer), context="informed"))
 
 
 def knowing(best):
@@ -144,7 +144,7 @@ def test_answers_far_from_what_stands_for_them_get_no_score(trees, distances):
             return engineers.Proposal(config=config, engineer=self.name)
 
     trees = [tree.__class__(_opened(tree.spec), tree.seed, tree.reports, tree.folder) for tree in trees]
-    row = row_of("elsewhere", trees, Writer("elsewhere", lambda tree, stage: Elsewhere(), distances))
+    row = row_of("elsewhere", trees, Writer(lambda tree, stage: Elsewhere(), distances))
     assert row.fallbacks == 0
     assert not row.counts
 
@@ -165,7 +165,7 @@ def test_what_the_guard_refuses_falls_back_to_the_current_config(trees, distance
         def propose(self, report, current, editable=None):
             return engineers.Proposal(config=current.model_copy(update={"reward": "shaped"}), engineer=self.name)
 
-    row = row_of("stranger", trees, Writer("stranger", lambda tree, stage: Stranger(), distances))
+    row = row_of("stranger", trees, Writer(lambda tree, stage: Stranger(), distances))
     assert row.fallbacks == 2 * len(trees)
     assert row.values == same_entry("", trees, "easy").values
 

@@ -60,9 +60,9 @@ def test_who_raises_or_answers_off_the_menu_falls_back_and_the_walk_goes_on(tree
 
     distances = Distances(tree.spec.run.world.made)
     for player, said in (
-        (Chooser("own", made(raises)), "OSError: no line"),
-        (Chooser("own", made(off)), "choice='Z' is not on the menu"),
-        (Writer("own", made(raises), distances), "OSError: no line"),
+        (Chooser(made(raises)), "OSError: no line"),
+        (Chooser(made(off)), "choice='Z' is not on the menu"),
+        (Writer(made(raises), distances), "OSError: no line"),
     ):
         row = row_of("own", [tree], player)
         assert row.paths == {tree.seed: (tree.spec.first_entry,) * tree.spec.depth}
