@@ -89,6 +89,13 @@ def names() -> list[str]:
     return sorted(path.stem for path in HERE.glob("*.yaml"))
 
 
+def named_or_built(arguments: argparse.Namespace) -> list[str]:
+    """The trees that the caller names, or all that there are. Raises ``RunError`` for none."""
+    if chosen := arguments.atlas or built(arguments.trees):
+        return chosen
+    raise RunError(f"{arguments.trees} has no tree: python -m benchmarks.atlas build small-corridors")
+
+
 def built(folder: Path, *, weak: bool = False) -> list[str]:
     """The trees of which a seed is stored, those that are held out last; or those of weak policies."""
     specs = [spec for spec in map(spec_named, names()) if (spec.diagnosis is not None) == weak]
@@ -146,10 +153,7 @@ def _add_engineer(parser: Any) -> None:
 def do_score(arguments: argparse.Namespace) -> None:
     console = make_console()
     options = model_options(arguments)
-    chosen = arguments.atlas or built(arguments.trees)
-    if not chosen:
-        raise RunError(f"{arguments.trees} has no tree: python -m benchmarks.atlas build small-corridors")
-    for name in chosen:
+    for name in named_or_built(arguments):
         spec = spec_named(name)
         trees = read_trees(arguments.trees / spec.name, spec)
         rows = scored(trees, wanted(arguments.engineer), arguments.mode, options, arguments.transcripts)

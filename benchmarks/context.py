@@ -13,7 +13,7 @@ from rich.table import Table
 
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import record
-from benchmarks.atlas import HERE, as_json, built, exchanges, spec_named
+from benchmarks.atlas import HERE, as_json, exchanges, named_or_built, spec_named
 from engineers.model.context import CONTEXTS
 from engineers.model.meter import Meter
 from envtuning.atlas.distance import Distances
@@ -52,7 +52,7 @@ def known(contexts: str) -> list[str]:
 def ablate(arguments: argparse.Namespace) -> None:
     meter = Meter(max_total_tokens=arguments.max_total_tokens, max_cost=arguments.max_cost)
     figures = {}
-    for name in arguments.atlas or built(arguments.trees):
+    for name in named_or_built(arguments):
         trees = read_trees(arguments.trees / spec_named(name).name, spec_named(name))
         rows = ablation(trees, players(arguments.engineer, arguments.contexts, meter, arguments.transcripts, trees))
         make_console().print(table(trees, rows))

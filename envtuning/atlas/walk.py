@@ -24,7 +24,7 @@ from engineers.model.meter import Meter
 from engineers.model.transcript import TranscriptError
 from engineers.plain.base import PlainEngineer
 from engineers.proposal import Engineer, Proposal, Usage
-from engineers.registry import TAKES_NOTHING
+from engineers.registry import TAKES_NOTHING, UnknownEngineer
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import KNOB, as_menu, menu_at
@@ -220,4 +220,7 @@ def writes_by_rule(name: str, **options: Any) -> bool:
     if ":" not in name.partition("/")[0]:
         return name in TAKES_NOTHING
     own = {key: value for key, value in options.items() if key not in ("transcripts", "meter", "context")}
-    return isinstance(engineers.make(name, **own), PlainEngineer)
+    try:
+        return isinstance(engineers.make(name, **own), PlainEngineer)
+    except (TypeError, ValueError) as error:  # an option that it has not, or nothing that proposes
+        raise UnknownEngineer(str(error)) from error

@@ -180,7 +180,8 @@ class _Loop:
             self.observer.engineer_answered(before, answer)
             for incident in answer.incidents:
                 self.observer.went_wrong(incident)
-            chosen = chosen_by(name=plan.name, config=answer.config, engineer=self.spec.engineer.name)
+            by = answer.proposal.engineer if answer.proposal else ""  # a replay has the recorded engineer's name
+            chosen = chosen_by(name=plan.name, config=answer.config, engineer=by or self.spec.engineer.name)
         atomic.make_folder(folder.path)
         checked.write_record(folder.config_file, chosen)
 

@@ -185,6 +185,17 @@ def test_the_commands_end_to_end(weak, stored, spec, tmp_path, monkeypatch, caps
     assert context.players("rules", ["V1"], Meter(), tmp_path, read_trees(stored, spec)).keys() == {"V1"}
 
 
+class Nameless:
+    """Proposes, but lacks the name that an engineer has."""
+
+    def propose(self, report, current, editable=None):
+        raise NotImplementedError
+
+
+def nameless(rest: str) -> Nameless:
+    return Nameless()
+
+
 @pytest.mark.parametrize(
     ("module", "arguments", "said"),
     [
@@ -196,6 +207,12 @@ def test_the_commands_end_to_end(weak, stored, spec, tmp_path, monkeypatch, caps
         (context, ("--engineer", "server/x", "--contexts", "V1,V9"), "--contexts: 'V9' is no context: there are"),
         (context, ("--engineer", "server/x", "--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
         (context, ("--engineer", "nobody"), "engineer 'nobody' is unknown"),
+        (
+            context,
+            ("--engineer", "server/x", "--trees", "nowhere"),
+            "nowhere has no tree: python -m benchmarks.atlas build",
+        ),
+        (atlas, ("--engineer", f"{__name__}:nameless"), "made a Nameless, which is not an engineer: it needs a name"),
     ],
 )
 def test_what_the_caller_can_mend_ends_a_command_with_a_sentence(

@@ -349,7 +349,9 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
     assert not (run.stage(0).path / "asked_before.jsonl").exists()
 
 
-def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("error:question")  # one that differs from the recorded one
+@pytest.mark.parametrize("context", ["V1", "informed"])
+def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, monkeypatch, context):
     from engineers import Completion, ModelEngineer
 
     class Model:
@@ -358,11 +360,14 @@ def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, mon
         def complete(self, messages, schema, *, max_tokens):
             return Completion(json.dumps(example(schema)), 10, 5, 0.25)
 
+    spec = spec.model_copy(
+        update={"stages": (*spec.stages, spec.stages[-1]), "total": None}
+    )  # one after a stage that it wrote
     with monkeypatch.context() as patch:
         patch.setattr(
             envtuning.loop.ask.engineers,
             "make",
-            lambda name, **options: ModelEngineer(Model(), context="V1", transcript=options.get("transcript")),
+            lambda name, **options: ModelEngineer(Model(), context=context, transcript=options.get("transcript")),
         )
         original = loop.start(spec, tmp_path / "original" / "run")
     again = spec.engineer.model_copy(update={"name": f"replay/{original.path}"})
