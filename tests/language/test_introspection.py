@@ -98,7 +98,7 @@ def test_a_named_model_is_asked_within_the_runs_time(name, model, monkeypatch):
     made = []
     monkeypatch.setattr("engineers.backends.live.make", lambda **given: made.append(given) or "engineer")
     assert live_engineer(name, Models(), timeout=9.0, seed=1) == "engineer"
-    called = {"model": model, "tokenizer": "its tokenizer", "called": f"live/{name}", "seed": 1}
+    called = {"model": model, "tokenizer": "its tokenizer", "called": f"live/{name}", "name": name, "seed": 1}
     assert live_engineer(name, Models(), timeout=9.0, time_limit=2.0, seed=1) == "engineer"
     assert made == [called | {"time_limit": 9.0}, called | {"time_limit": 2.0}]
 

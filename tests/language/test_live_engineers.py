@@ -53,7 +53,7 @@ def test_even_a_model_that_knows_nothing_of_it_writes_a_config(trainee, report, 
     assert not proposal.fallback, proposal.refusals
     assert proposal.usage.attempts == 1
     assert mfl.LakeConfig.model_validate(proposal.config.model_dump()) == proposal.config
-    assert proposal.engineer == f"live/{name}"
+    assert proposal.engineer == name
 
 
 def test_the_answer_changes_with_the_weights_and_comes_back_with_them(trainee, report, tmp_path):

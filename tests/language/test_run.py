@@ -131,7 +131,7 @@ def test_what_the_run_is_made_of(undisturbed):
     assert done.validated["samples"] > 0  # validation is charged
     assert done.trained["tokens"] > done.trained["samples"]
     answer = run.stage(0).answer
-    assert answer.proposal.engineer == "live/checkpoint"
+    assert answer.proposal.engineer == "checkpoint"
     assert answer.proposal.usage.completion_tokens > 0
     assert not answer.proposal.fallback
     assert {"truncated_rate", "parse_error_rate", "equal_groups", "entropy"} <= found["report 0"]["training"].keys()

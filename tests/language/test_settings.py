@@ -109,7 +109,7 @@ def test_two_steps_in_two_processes_and_the_checkpoint_answers_from_there(foreig
     assert len(iterations) == 2
     assert run.stage(0).done.trained["samples"] == 128
     answer = run.stage(0).answer
-    assert answer.proposal.engineer == "live/checkpoint"
+    assert answer.proposal.engineer == "checkpoint"
     assert answer.proposal.usage.attempts == 1
     assert run.stage(1).is_done
 

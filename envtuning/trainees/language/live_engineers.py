@@ -51,7 +51,7 @@ def live_engineer(name: str, trainee: Any, *, timeout: float | None = None, **op
         return IntrospectionEngineer(trainee=trainee, **options)
     from engineers.backends import live
 
-    options = {"time_limit": timeout} | options
+    options = {"time_limit": timeout, "name": name} | options
     if getattr(trainee, "group", None) is not None:
         return remote_engineer(name, trainee.group, options)
     model, tokenizer = trainee.language_model() if name == "checkpoint" else trainee.base_model()
