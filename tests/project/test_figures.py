@@ -454,7 +454,7 @@ def test_a_figure_on_a_page_is_the_stored_one(claim):
     assert re.search(".{0,120}?".join(parts), page(claim.page))
 
 
-@pytest.mark.parametrize("tree", ["small-corridors", "corridors"])
+@pytest.mark.parametrize("tree", ["small-corridors", "corridors", "long-corridors"])
 def test_the_atlas_page_has_the_stored_table_and_how_reliable_it_is(tree):
     said, found = page("docs/atlas.md"), figures_of(f"atlas_{tree}")["reliability"]
     table = (RESULTS / f"atlas_{tree}.md").read_text(encoding="utf-8").split("\n\n")[0]
