@@ -463,6 +463,12 @@ def test_the_atlas_page_has_the_stored_table_and_how_reliable_it_is(tree):
     assert figures.replace("0.", ".") in said
 
 
+def test_the_readme_says_where_an_engineer_is_worth_nothing():
+    found = {row["name"]: row["success"] for row in figures_of("atlas_long-corridors")["rows"]}
+    rules, uniform = (signed(found[name]).removeprefix("+") for name in ("rules", "uniform"))
+    assert f"`rules` ends at {rules} % and `uniform` at {uniform} %" in page(README)
+
+
 def test_the_atlas_page_says_how_far_real_runs_agree():
     agree = figures_of("atlas_small-corridors")["agreement"]
     assert agree["agree"] == agree["resolved"]
