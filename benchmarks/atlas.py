@@ -339,9 +339,10 @@ def read_by(
     trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
 ) -> tuple[Planted | None, Altered]:
     player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
+    renamed = None
     if isinstance(player, Chooser):
         player = replace(player, hide_current=True)
-    renamed = replace(player, shift=1, knob="variant") if isinstance(player, Chooser) else None
+        renamed = replace(player, shift=1, knob="variant")
     causes = lambda tree: {cause: report_of(cause, tree.report(())) for cause in KIND if cause in tree.spec.menu}  # noqa: E731
     one_each = list({diagnosis_of(tree): tree for tree in trees}.values())
     return planted(confirmed(trees), player), altered(one_each, causes, falsified, player, renamed)

@@ -26,9 +26,8 @@ def draw(trees: Sequence[Tree], rows: Sequence[Row], path: Path) -> None:
     for node, value in means.items():
         if node:
             axes.plot([len(node) - 1, len(node)], [means[node[:-1]], value], color="#b0b0b0", linewidth=0.5, zorder=1)
-    walked = list(
-        {str(row.paths): row for row in reversed(rows) if row.paths and row.counts}.values()
-    )  # one of those on one path
+    with_score = [row for row in reversed(rows) if row.paths and row.counts]
+    walked = list({str(row.paths): row for row in with_score}.values())  # one of those on one path
     ends: list[tuple[float, str, str]] = []  # success, label, colour; the best first
     for row, colour in zip(spread(walked, SHOWN), COLOURS, strict=False):
         ways = [[tree.tested[row.paths[tree.seed][:stage]] for tree in trees] for stage in range(spec.depth + 1)]

@@ -53,7 +53,8 @@ def ablate(arguments: argparse.Namespace) -> None:
     meter = Meter(max_total_tokens=arguments.max_total_tokens, max_cost=arguments.max_cost)
     figures = {}
     for name in named_or_built(arguments):
-        trees = read_trees(arguments.trees / spec_named(name).name, spec_named(name))
+        spec = spec_named(name)
+        trees = read_trees(arguments.trees / spec.name, spec)
         rows = ablation(trees, players(arguments.engineer, arguments.contexts, meter, arguments.transcripts, trees))
         make_console().print(table(trees, rows))
         figures[name] = [as_json(row, rows) for row in rows]

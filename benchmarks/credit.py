@@ -7,7 +7,7 @@ kind of change undone. It goes on where it was stopped.
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,7 @@ def finished(spec: AtlasSpec, engineer: str, seed: int, out: Path) -> RunFolder:
 
 def figures(found: Credit) -> dict[str, Any]:
     """One stage; the change that earned most comes first."""
-    groups = sorted(found.groups, key=lambda group: -(group.credit.mean if group.credit else -1.0))
-    return asdict(found) | {"groups": [asdict(group) for group in groups]}
+    return asdict(replace(found, groups=found.ranked))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Qwen's: the figures are upper bounds. ``--tiny`` runs the same on a CPU with sma
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from benchmarks._record import raise_unless_committed, record
+from benchmarks.bfcl.memory import highest_kib
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
@@ -93,7 +93,7 @@ def peak_memory() -> int:
     """Bytes on the GPU; without one, of this process."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_reserved()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return highest_kib() * 1024
 
 
 def measured(*, tiny: bool = False) -> dict[str, Any]:

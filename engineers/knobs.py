@@ -83,25 +83,23 @@ class Knob:
         """
         low, high = float(self.schema.get("minimum", -math.inf)), float(self.schema.get("maximum", math.inf))
         within = within or (low, high)
-        nearest = self._rounded(
-            min(max(value, low), high), (low, high), (low, high, *within, exact), _decimals(*within)
-        )
-        step = self.multiple_of or (10.0 ** -_decimals(*within) if "number" in self.types else 1)
+        decimals = _decimals(*within)
+        nearest = self._rounded(min(max(value, low), high), low, high, (*within, exact), decimals)
+        step = self.multiple_of or (10.0**-decimals if "number" in self.types else 1)
         if nearest == self.above:
             return nearest + step
         return nearest - step if nearest == self.below else nearest
 
     def _rounded(
-        self, value: float, bounds: tuple[float, float], kept: Sequence[float | None], decimals: int
+        self, value: float, low: float, high: float, kept: tuple[float | None, ...], decimals: int
     ) -> float | int:
-        low, high = bounds
         if self.multiple_of:
             steps = round(value / self.multiple_of)
             steps += (steps * self.multiple_of < low) - (steps * self.multiple_of > high)
             value = without_noise(steps * self.multiple_of)
         if "number" not in self.types:
             return round(value)
-        if self.multiple_of or value in kept:
+        if self.multiple_of or value in (low, high, *kept):
             return value
         return min(max(round(value, decimals), low), high)
 
@@ -301,7 +299,8 @@ def _leaf_knob(
     name, plain = ".".join(pattern), branches(root, schema)
     documented = {**strict, "description": description(schema, plain, path[-1])}
     extra = {key: item for branch in plain for key, item in branch.items() if key in ("role", "space")}
-    step = next((branch["multipleOf"] for branch in plain if "multipleOf" in branch), None)
-    above = next((branch["exclusiveMinimum"] for branch in plain if "exclusiveMinimum" in branch), None)
-    below = next((branch["exclusiveMaximum"] for branch in plain if "exclusiveMaximum" in branch), None)
+    step, above, below = (
+        next((branch[word] for branch in plain if word in branch), None)
+        for word in ("multipleOf", "exclusiveMinimum", "exclusiveMaximum")
+    )
     yield Knob(path, name, documented, value, extra, step, above, below)

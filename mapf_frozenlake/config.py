@@ -166,9 +166,8 @@ class LakeConfig(_Frozen):
         return hash(self.digest)
 
 
-RULES = tuple(
-    name for name in LakeConfig.model_fields if name not in ("slices", "num_agents")
-)  # all but what boards are drawn from
+# All but what boards are drawn from.
+RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices", "num_agents"))
 
 
 def raise_on_impossible(config: LakeConfig) -> None:

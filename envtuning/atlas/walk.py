@@ -87,9 +87,8 @@ class Chooser:
     def step(self, tree: Tree, path: Path_) -> Step:
         menu = menu_at(tree, path, shift=self.shift, knob=self.knob, hide_current=self.hide_current)
         engineer = self.make(tree, len(path))
-        report = as_menu(
-            tree.report(path, engineer.name), menu, tree, path
-        )  # a replay has the recorded engineer's name
+        told = tree.report(path, engineer.name)  # a replay has the recorded engineer's name
+        report = as_menu(told, menu, tree, path)
         current = menu.model.model_validate(report.config)
         try:
             proposal = engineer.propose(report, current, None)

@@ -38,14 +38,12 @@ def targets(study: StudySpec) -> dict[str, Any]:
 
 def keys(study: StudySpec) -> dict[str, str]:
     """What each set is kept under, by name: another target, size or seed is another set, whatever its name."""
-    seed = study.base.suites.seed_of_test
-    said = {
-        name: [target.model_dump(mode="json"), study.beyond_per_slice, seed] for name, target in targets(study).items()
-    }
-    digests = {
-        name: hashlib.sha256(json.dumps(one, sort_keys=True).encode()).hexdigest()[:8] for name, one in said.items()
-    }
-    return {name: f"{'-'.join(name.split())}-{digest}" for name, digest in digests.items()}
+    found = {}
+    for name, target in targets(study).items():
+        said = [target.model_dump(mode="json"), study.beyond_per_slice, study.base.suites.seed_of_test]
+        digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]
+        found[name] = f"{'-'.join(name.split())}-{digest}"
+    return found
 
 
 def raise_unless_playable(study: StudySpec) -> None:
@@ -77,11 +75,13 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
     return found
 
 
-def reached(run: RunFolder, study: StudySpec, cases: Mapping[str, Any]) -> dict[str, float]:
+def reached(
+    run: RunFolder, wanted: Mapping[str, Any], named: Mapping[str, str], cases: Mapping[str, Any]
+) -> dict[str, float]:
     """Success of the run's last checkpoint on each set; what was not played yet is played now."""
-    path, named = run.path / BEYOND_FILE, keys(study)
+    path = run.path / BEYOND_FILE
     kept: dict[str, float] = atomic.read_json(path) if path.exists() else {}
-    missing = {name: target for name, target in targets(study).items() if named[name] not in kept}
+    missing = {name: target for name, target in wanted.items() if named[name] not in kept}
     if missing:
         kept |= {named[name]: float(np.mean(played_on(run, target, cases[name]))) for name, target in missing.items()}
         atomic.write_json(path, kept)
@@ -91,8 +91,9 @@ def reached(run: RunFolder, study: StudySpec, cases: Mapping[str, Any]) -> dict[
 def table(study: StudySpec, runs: Mapping[tuple[str, int], RunFolder], out: Path) -> dict[str, dict[str, Interval]]:
     """By arm and set the mean over seeds, with its interval; empty for a study without further sets."""
     cases = suites(study, out) if study.beyond else {}
+    wanted, named = targets(study), keys(study)
     found: dict[str, dict[str, list[float]]] = {}
     for (arm, _), run in runs.items():
-        for name, success in reached(run, study, cases).items():
+        for name, success in reached(run, wanted, named, cases).items():
             found.setdefault(arm, {}).setdefault(name, []).append(success)
     return {arm: {name: interval(mean, values) for name, values in row.items()} for arm, row in found.items()}

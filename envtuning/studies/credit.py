@@ -70,6 +70,11 @@ class Credit:
     gain: Interval  # of the proposal over keep, paired by seed
     groups: list[Share]
 
+    @property
+    def ranked(self) -> list[Share]:
+        """The groups, what earned most first; what cannot be taken back alone comes last."""
+        return sorted(self.groups, key=lambda group: -(group.credit.mean if group.credit else -1.0))
+
 
 def groups_of(keep: Any, proposal: Any) -> list[Group]:
     """What was changed, by kind of knob; beyond ``MOST_GROUPS`` kinds the last group holds the rest."""
@@ -263,7 +268,7 @@ def table(found: Credit) -> Table:
     )
     for heading in ("taken back", "without it", "its credit", "changes"):
         drawn.add_column(heading, justify="left" if heading in ("taken back", "changes") else "right")
-    for group in sorted(found.groups, key=lambda group: -(group.credit.mean if group.credit else -1.0)):
+    for group in found.ranked:
         success = "" if group.success is None else group.success.percent()
         earned = group.note if group.credit is None else group.credit.percent(signed=True)
         drawn.add_row(

@@ -11,18 +11,27 @@ import torch
 
 
 @contextmanager
-def process_state(seed: int, torch_threads: int) -> Iterator[None]:
-    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are restored afterwards."""
-    before = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    threads = torch.get_num_threads()
-    torch.set_num_threads(torch_threads)
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
-    torch.manual_seed(seed)
+def set_threads(count: int | None) -> Iterator[None]:
+    """So many threads for PyTorch, None: as many as there are; afterwards as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
     try:
         yield
     finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
-        torch.set_rng_state(before[2])
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def process_state(seed: int, torch_threads: int) -> Iterator[None]:
+    """Seeds the generators of Python, NumPy and PyTorch and sets PyTorch's threads; all are restored afterwards."""
+    before = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    with set_threads(torch_threads):
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])  # noqa: NPY002
+            torch.set_rng_state(before[2])

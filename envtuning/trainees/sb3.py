@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from engineers.own import object_at
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
-from envtuning.trainees.process_state import process_state
+from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.worlds.world import Cases, World
 
 LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
@@ -153,14 +153,9 @@ class SB3Policy:
         self.generator = np.random.default_rng(0)
 
     def act(self, observations: Any) -> np.ndarray:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(self.torch_threads)
-        try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(int(self.generator.integers(2**31)))
-                return self.net.predict(observations, deterministic=self.deterministic)[0]
-        finally:
-            torch.set_num_threads(threads)
+        with set_threads(self.torch_threads), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(self.generator.integers(2**31)))
+            return self.net.predict(observations, deterministic=self.deterministic)[0]
 
 
 class Watch(BaseCallback):

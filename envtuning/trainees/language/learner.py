@@ -22,12 +22,13 @@ from trl import GRPOConfig, GRPOTrainer
 from engineers.backends.plain_text import missing_template
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
-from envtuning.trainees.language.policy import ReplyPolicy, only_tokens, torch_threads
+from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
 from envtuning.trainees.language.quiet import quiet
 from envtuning.trainees.language.rollouts import rollout
 from envtuning.trainees.language.signal import SignalTrainer
 from envtuning.trainees.language.state import base_digest, load_state, save_state
 from envtuning.trainees.language.tasks import Tasks
+from envtuning.trainees.process_state import set_threads
 
 Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
@@ -57,11 +58,10 @@ class Learner:
             options.raise_unless_turns_are_played_here()
         self._base: Any = None
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
-        with torch_threads(options.torch_threads), quiet():
+        with set_threads(options.torch_threads), quiet():
             self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
-            self.tokenizer.chat_template = (
-                missing_template(self.tokenizer) or self.tokenizer.chat_template
-            )  # TRL asks for one
+            # TRL asks for a template.
+            self.tokenizer.chat_template = missing_template(self.tokenizer) or self.tokenizer.chat_template
             model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
             self.habits = model.generation_config
             model.generation_config = only_tokens(self.habits)
@@ -149,7 +149,7 @@ class Learner:
         trainer._metrics["train"].clear()
         self.outcomes.take()
         self.watch.begin(self, on_iteration, budget)
-        with torch_threads(self.options.torch_threads), _random_state(seed), quiet():
+        with set_threads(self.options.torch_threads), _random_state(seed), quiet():
             try:
                 trainer.train()
             finally:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engineers.backends.live import as_found
 from envtuning.trainees.language.tokenizer import begun_thought, prompt_ids
+from envtuning.trainees.process_state import set_threads
 from envtuning.worlds.text_player import Reply
 
 Conversation = Sequence[dict[str, str]]
@@ -52,7 +53,7 @@ class ReplyPolicy:
     def reply(self, conversations: Sequence[Conversation], *, seed: int = 0) -> list[Reply]:
         """One reply to each, a function of (weights, conversations, seed)."""
         replies: list[Reply] = []
-        with torch_threads(self.threads), as_found(self.model, seed):
+        with set_threads(self.threads), as_found(self.model, seed):
             for begin in range(0, len(conversations), self.batch):
                 replies += self._generate(conversations[begin : begin + self.batch])
         return replies
@@ -78,7 +79,7 @@ class ReplyPolicy:
 
     def beliefs(self, conversations: Sequence[Conversation]) -> list[Belief]:
         """The greedy replies, and what the model thinks of them."""
-        with torch_threads(self.threads), as_found(self.model, 0):
+        with set_threads(self.threads), as_found(self.model, 0):
             found: list[Belief] = []
             for begin in range(0, len(conversations), self.batch):
                 found += self._believe(conversations[begin : begin + self.batch])
@@ -157,19 +158,6 @@ def only_tokens(habits: Any) -> Any:
 
     names = ("bos_token_id", "eos_token_id", "pad_token_id")
     return GenerationConfig(**{name: getattr(habits, name, None) for name in names})
-
-
-@contextmanager
-def torch_threads(count: int | None) -> Iterator[None]:
-    """So many threads for PyTorch, None: as many as there are; afterwards as before."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -49,10 +49,8 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
     kept = folder / OPTIMISER
     if kept.exists():
         saved = torch.load(kept, map_location="cpu", weights_only=True)
-        own = optimiser.state_dict()[
-            "param_groups"
-        ]  # learning rate and the like are the options', not the checkpoint's
-        pairs = zip(own, saved["param_groups"], strict=True)
+        # Learning rate and the like are the options', not the checkpoint's.
+        pairs = zip(optimiser.state_dict()["param_groups"], saved["param_groups"], strict=True)
         saved["param_groups"] = [group | {"params": theirs["params"]} for group, theirs in pairs]
         optimiser.load_state_dict(saved)
     else:
