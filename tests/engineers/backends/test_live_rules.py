@@ -195,7 +195,7 @@ def test_a_padded_batch_of_one_is_padded_with_an_end_and_a_tokenizer_without_one
 
 @pytest.mark.parametrize("begins", [False, True])
 def test_a_base_model_reads_the_contents_alone_begun_as_its_tokenizer_begins_every_text(
-    byte_tokens: Any, monkeypatch: pytest.MonkeyPatch, begins: bool
+    byte_tokens: Any, begins: bool
 ) -> None:
     from tokenizers.processors import TemplateProcessing
 
