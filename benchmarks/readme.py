@@ -15,6 +15,10 @@ the commit, the machine and the versions. A `+` after a commit means that there 
 refused. `python -m benchmarks.readme` makes this page
 from those files, and a test checks that it is up to date.
 
+Some figures are older than the code that would make them now. The studies' worst tenth was chosen on the seeds that it is scored on, which is
+too low; now it is chosen on the other seeds. `credit_corridors` has intervals over seeds alone, now they are over seeds and boards. The headroom of
+small-corridors was computed again from the stored runs, with the best searched arm chosen in every resample.
+
 | result | command | commit | machine | recorded |
 | --- | --- | --- | --- | --- |
 """
