@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import NormalDist, fmean, stdev, variance
 
-# Student's t at 97.5 %, by degrees of freedom; beyond the table it is expanded around the normal value.
-T_975 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
+from envtuning.studies.student_t import t_quantile
+
 NORMAL_975 = NormalDist().inv_cdf(0.975)
 
 
@@ -61,31 +59,18 @@ def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:
     if spread == 0:
         return Interval(mean, mean, mean)
     freedom = (of_seeds + of_cases) ** 2 / (of_seeds**2 / (seeds - 1) + of_cases**2 / (cases - 1))
-    half = t_975(int(freedom)) * spread**0.5
+    half = t_quantile(0.975, int(freedom)) * spread**0.5
     return Interval(mean, mean - half, mean + half)
-
-
-def t_975(freedom: int) -> float:
-    """Student's t at 97.5 %: of the table, beyond it by Cornish and Fisher's expansion, which is exact to five digits there."""
-    if freedom <= len(T_975):
-        return T_975[freedom - 1]
-    z = NORMAL_975
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
 def half_width(deviation: float, n: int) -> float:
     """Half of Student's t interval of a mean of ``n`` values that spread so much."""
-    return t_975(n - 1) * deviation / n**0.5
+    return t_quantile(0.975, n - 1) * deviation / n**0.5
 
 
 def seeds_for(deviation: float, half: float) -> int:
     """The least n for which the interval of the mean is ± ``half`` at most, by the spread that a pilot had."""
-    n = 2
+    n = max(2, ceil((NORMAL_975 * deviation / half) ** 2))  # fewer would be too few were the spread known
     while half_width(deviation, n) > half:
         n += 1
     return n
