@@ -29,7 +29,7 @@ from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -237,9 +237,11 @@ class RunFolder:
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
 
-    _repr_html_: ClassVar[Any] = (
-        None  # what a notebook shows: envtuning.show.console gives it, which knows how a run looks
-    )
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from envtuning.show.console import as_html  # which imports this module
+
+        return as_html(self)
 
     @property
     def world(self) -> World[Any]:

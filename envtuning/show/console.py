@@ -226,9 +226,6 @@ def as_html(run: RunFolder) -> str:
     )
 
 
-RunFolder._repr_html_ = as_html
-
-
 class ConsoleObserver(Observer):
     """Prints what happens; on a terminal the running stage has a bar that moves."""
 

@@ -197,7 +197,7 @@ def table(comparison: Comparison) -> Table:
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = plain_table(
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, % of the test suite, 95 % intervals",
-        "means over seeds, Student's t intervals (two seeds hardly have one); gain over the first stage and differences paired by seed; "
+        "means over seeds, Student's t intervals from three seeds on; gain over the first stage and differences paired by seed; "
         f"fallbacks: answers, of all runs, after which the current config went on{_floor(comparison)}",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]

@@ -10,18 +10,19 @@ from statistics import NormalDist, fmean, stdev, variance
 from envtuning.studies.student_t import t_quantile
 
 NORMAL_975 = NormalDist().inv_cdf(0.975)
+FEWEST = 3  # observations
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its 95 % interval; None where one observation, or none, says nothing about the spread."""
+    """A mean and its 95 % interval; None where there are too few observations to say anything about the spread."""
 
     mean: float
     low: float | None
     high: float | None
 
     def percent(self, *, signed: bool = False) -> str:
-        """In percent: mean ± half the interval's width, which of two seeds may be wider than all that there is."""
+        """In percent: mean ± half the interval's width, which of few seeds may be wider than all that there is."""
         sign = "+" if signed else ""
         half = None if self.low is None or self.high is None else 50 * (self.high - self.low)
         spread = "" if half is None else " ± >100" if half > 100 else f" ± {half:.1f}"
@@ -29,9 +30,9 @@ class Interval:
 
 
 def t_mean(values: Sequence[float]) -> Interval:
-    """The mean with Student's t interval."""
+    """The mean with Student's t interval; without one below ``FEWEST``, where it would be far too wide or, by luck, of no width."""
     mean = fmean(values)
-    if len(values) < 2:
+    if len(values) < FEWEST:
         return Interval(mean, None, None)
     half = half_width(stdev(values), len(values))
     return Interval(mean, mean - half, mean + half)
@@ -46,7 +47,7 @@ def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:
     by_seed = [fmean(row) for row in outcomes]
     by_case = [fmean(column) for column in zip(*outcomes, strict=True)]
     mean = fmean(by_seed)
-    if seeds < 2 or cases < 2:
+    if seeds < FEWEST or cases < FEWEST:
         return t_mean(by_seed)
     left = sum(
         (value - of_seed - of_case + mean) ** 2
