@@ -12,11 +12,12 @@ from typing import Any
 
 import engineers
 from engineers.guard import Guard
-from engineers.knobs import KnobError, dump, validated
+from engineers.knobs import KnobError, dump, find_knobs, get_or_none, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
+from engineers.roles import split_by_role
 from envtuning.runs import atomic, checked
 from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
 from envtuning.runs.seeds import derive
@@ -67,6 +68,36 @@ def raise_unless_able(spec: RunSpec, engineer: engineers.Engineer) -> None:
                 able(stage.config, spec.editable)
             except KnobError as error:
                 raise EngineerUnavailable(str(error)) from error
+
+
+def out_of_reach(spec: RunSpec) -> str | None:
+    """What no stage will have as the target has it, because this run's engineer cannot turn it: a sentence, or None where there is nothing.
+
+    A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
+    """
+    written = [dump(stage.config) for stage in spec.stages if stage.config != "engineer"]
+    if not spec.asks_an_engineer:
+        return None
+    engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})
+    can_turn = getattr(engineer, "can_turn", lambda knobs: True)
+    first, target = spec.stages[0].config, dump(spec.target)
+    shares, others = split_by_role(find_knobs(first, spec.editable))
+    turned = {knob.path for knob in (*shares, *(knob for knob in others if can_turn([knob])))}
+    stuck: dict[str, str] = {}
+    for knob in find_knobs(first, ("*",)):
+        goal = get_or_none(target, knob.path)
+        if goal is not None and knob.path not in turned and all(get_or_none(one, knob.path) != goal for one in written):
+            stuck.setdefault(
+                knob.pattern, f"{knob.name} is {knob.value!r:.60} in the first stage and {goal!r:.60} in the target"
+            )
+    if not stuck:
+        return None
+    one, *more = stuck.values()
+    also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
+    return (
+        f"{one}, and engineer {spec.engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; "
+        "write that into the first stage, or let an engineer turn it (`editable`, `--engineer`)"
+    )
 
 
 def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]:

@@ -168,7 +168,7 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
         return "result"
 
     monkeypatch.setattr(envtuning.cli.studies, "comparing", SimpleNamespace(
-        compare=compare, table=lambda result: f"the {result}", write=lambda result, out: out / "figures.json"))  # fmt: skip
+        compare=compare, arms_of=lambda spec, names: {}, table=lambda result: f"the {result}", write=lambda result, out: out / "figures.json"))  # fmt: skip
     code, output = called(
         "compare",
         *words,
