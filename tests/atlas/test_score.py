@@ -208,7 +208,7 @@ def test_reliability_says_how_many_seeds_would_do(trees):
 
 
 def test_agreement_counts_resolved_pairs_alone():
-    real = {"a": {1: 0.5, 2: 0.52}, "b": {1: 0.1, 2: 0.12}, "c": {1: 0.2, 2: 0.9}}
+    real = {"a": {1: 0.5, 2: 0.52, 3: 0.51}, "b": {1: 0.1, 2: 0.12, 3: 0.1}, "c": {1: 0.2, 2: 0.9, 3: 0.1}}
     atlas = {"a": {7: 0.4}, "b": {7: 0.3}, "c": {7: 0.9}}
     found = agreement(atlas, real)
     assert (found.pairs, found.resolved, found.agree) == (3, 1, 1.0)
@@ -316,6 +316,6 @@ def test_what_is_taken_of_the_way_up_is_nothing_where_there_is_none():
 
 
 def test_agreement_is_over_the_seeds_that_both_were_run_on():
-    real = {"a": {1: 0.5, 2: 0.52, 3: 0.0}, "b": {1: 0.1, 2: 0.12, 4: 9.0}}
+    real = {"a": {1: 0.5, 2: 0.52, 3: 0.51, 4: 0.0}, "b": {1: 0.1, 2: 0.12, 3: 0.1, 5: 9.0}}
     found = agreement({"a": {7: 0.4}, "b": {7: 0.3}, "only here": {7: 0.5}}, real)
     assert (found.pairs, found.resolved, found.agree) == (1, 1, 1.0)
