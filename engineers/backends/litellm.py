@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from typing import Any, ClassVar
 
+from engineers import own
 from engineers.backends.making import engineer_on
 from engineers.backends.network import NetworkChat, error_for_status, limit_body
 from engineers.backends.openai import read_chat_completion, strict_format
@@ -16,6 +18,7 @@ from engineers.extras import require
 from engineers.model.chat import AuthFailed, ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 
+PLAIN_NAME = re.compile(r"(?!http)\w[\w.+@-]*(:[\w.-]+)?(/(?!http)\w[\w.+@-]*(:[\w.-]+)?)*", re.ASCII | re.IGNORECASE)
 _most_bytes: ContextVar[int | None] = ContextVar(
     "bytes of a reply to one of our questions; None: somebody else's", default=None
 )
@@ -29,6 +32,15 @@ class LiteLLMChat(NetworkChat):
 
     def _load(self) -> None:
         _litellm()
+
+    def raise_unless_key_may_go(self) -> None:
+        """Some providers of litellm take an address, or a part of one, for a model: ``huggingface/https://…``."""
+        super().raise_unless_key_may_go()
+        if not own.is_trusted_option("engineer.name") and not PLAIN_NAME.fullmatch(self.model_id):
+            raise AuthFailed(
+                f"{self.model!r:.200} may hold an address that a key would go to, on a file's word: write PROVIDER/MODEL, or name it "
+                "on the command line"
+            )
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()

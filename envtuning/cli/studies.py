@@ -43,7 +43,7 @@ def compare(
     trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with errors_in_one_sentence(), trusting(trust, *engineers.split(","), *settings or ()):
+    with errors_in_one_sentence(), trusting(trust, engineers=engineers.split(","), settings=settings):
         if file is not None and preset is not None:
             raise SpecError(f"compare {file} --preset {preset}: name one of them")
         what = file or preset or "engineer"
