@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -124,8 +123,7 @@ def available() -> dict[str, str]:
 
 def _factory(backend: str) -> Callable[..., Engineer]:
     if backend in BACKENDS:
-        module, _, attribute = BACKENDS[backend].partition(":")
-        return getattr(import_module(module), attribute)
+        return object_at(BACKENDS[backend])
     third_parties = _third_parties()
     if backend in third_parties:
         return third_parties[backend].load()

@@ -20,6 +20,7 @@ from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
+from tests.lazily import needed
 
 BASE = "extends: scripted\n"
 
@@ -137,6 +138,21 @@ def test_no_module_is_imported_on_a_files_word(tmp_path, monkeypatch, text):
     assert (tmp_path / "it_ran").exists()
 
 
+GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of its options, and }
+
+
+def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
+    needed("torch", "transformers", "trl", "datasets", extra="grpo")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planted_reward.py").write_text(PROOF + "def f(**columns): ...\n")
+    said = refused(tmp_path, GRPO + "{model: some/model, reward: 'planted_reward:f'}}")
+    assert "--trust planted_reward" in said
+    for place in ("os:system", "envtuning.cli.app:app", "engineers:make"):  # our own modules hold no rewards
+        assert "--trust " + place.partition(":")[0] in refused(tmp_path, GRPO + f"{{model: m/m, reward: '{place}'}}}}")
+    assert not (tmp_path / "it_ran").exists()
+    assert "planted_reward" not in sys.modules
+
+
 def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = RunFolder.create(tmp_path / "run", load_spec("scripted"))
@@ -213,7 +229,7 @@ def test_in_a_script_every_name_is_its_writers_own_word():
         ("openai/gpt-5-mini", {"base_url": "http://evil.example/v1"}),
         ("gemini/x", {"base_url": "http://evil.example"}),
         ("litellm/openai/x", {"base_url": "http://evil.example"}),
-        ("litellm/openai/x", {"request": {"api_base": "http://evil.example"}}),
+        ("openai/x", {"base_url": "https://api.openai.com@evil.example/v1"}),
         ("server/http://evil.example/v1#m", {}),
     ],
 )
@@ -227,6 +243,14 @@ def test_a_key_goes_to_no_host_on_a_files_word(tmp_path, monkeypatch, engineer, 
     said = refused(tmp_path, text)
     assert "would go to evil.example" in said
     assert "planted" not in said
+
+
+@pytest.mark.parametrize("trust", ["gentle", "models.example.org", "host:models.example.org", "host:gentle"])
+def test_a_host_whose_name_begins_like_a_trusted_name_gets_no_key(tmp_path, monkeypatch, trust):
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
+    name = trust.removeprefix("host:")
+    text = BASE + f"engineer: {{name: openai/x, options: {{base_url: 'https://{name}.evil.example/v1'}}}}"
+    assert f"--trust host:{name}.evil.example" in refused(tmp_path, text, "--trust", trust)
 
 
 def test_a_key_in_options_is_refused_in_python_too():

@@ -10,7 +10,6 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from transformers.utils import GENERATION_CONFIG_NAME
 from trl import GRPOConfig, GRPOTrainer
 
 from engineers.backends.plain_text import missing_template
-from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
 from envtuning.trainees.language.quiet import quiet
@@ -205,17 +204,6 @@ def dataset(rows: Rows) -> Any:
     from datasets import Dataset
 
     return Dataset.from_list(rows)
-
-
-def named(place: str | None) -> Any:
-    """The reward function that ``package.module:function`` names."""
-    if place is None:
-        return None
-    module, _, name = place.partition(":")
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from None
 
 
 def _of_device() -> dict[str, Any]:

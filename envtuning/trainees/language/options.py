@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from engineers.own import object_at
+
 # "Don't Just Fine-tune the Agent, Tune the Environment": no critic, group-normalised advantages, asymmetric clip, KL 0.1
 # (0.001 collapses), gradient clip 1.0, learning rate 1e-6 and 16 rollouts for a model of billions of parameters.
 PAPERS: dict[str, Any] = {
@@ -163,3 +165,13 @@ class LanguageOptions(BaseModel):
     def settings(self) -> dict[str, Any]:
         """All arguments of GRPOConfig but those of one stretch: its folder, its seed and its length."""
         return PAPERS | REQUIRED | self.grpo
+
+
+def named(place: str | None) -> Any:
+    """The reward function that ``package.module:function`` names; on a file's word, only of a module that the user trusts."""
+    if place is None:
+        return None
+    try:
+        return object_at(place, known=())
+    except ImportError as error:
+        raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from error

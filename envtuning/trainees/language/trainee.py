@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
-from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
 from envtuning.worlds.world import Form
 
@@ -71,7 +71,7 @@ class GRPOTrainee:
 
     @staticmethod
     def check_options(**options: Any) -> None:
-        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
+        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing but the reward's module."""
         from engineers.extras import require
 
         given = LanguageOptions(**options)
@@ -79,6 +79,7 @@ class GRPOTrainee:
             raise ValueError(
                 f"there is no model in {options['model']}: `envtuning pretrain {options['model']} --for RUN` makes a small one"
             )
+        named(given.reward)
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
