@@ -81,7 +81,10 @@ def out_of_reach(spec: RunSpec) -> str | None:
     engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})
     can_turn = getattr(engineer, "can_turn", lambda knobs: True)
     first, target = spec.stages[0].config, dump(spec.target)
-    shares, others = split_by_role(find_knobs(first, spec.editable))
+    try:
+        shares, others = split_by_role(find_knobs(first, spec.editable))
+    except KnobError:
+        return None  # the run itself is refused for it
     turned = {knob.path for knob in (*shares, *(knob for knob in others if can_turn([knob])))}
     stuck: dict[str, str] = {}
     for knob in find_knobs(first, ("*",)):
