@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
-from engineers.own import declares, object_at
+from engineers.own import declares, is_trusted_option, object_at
 from engineers.proposal import Engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -60,6 +61,17 @@ COMMON_OPTIONS = (
 )
 
 
+# Those of them that a file may give to any engineer; guard, transcript, ledger and desk are the loop's own.
+COMMON_FROM_FILE: Allowed = {
+    "seed": PLAIN,
+    "space": DATA,
+    "context": DATA,
+    "max_attempts": PLAIN,
+    "max_cost": PLAIN,
+    "max_total_tokens": PLAIN,
+}
+LOOPS_OWN = tuple(name for name in COMMON_OPTIONS if name not in COMMON_FROM_FILE)
+
 POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -107,6 +119,19 @@ def make(name: str, **options: Any) -> Engineer:
             f"{name!r} made a {type(made).__name__}, which is not an engineer: it needs a name and propose()"
         )
     return made
+
+
+def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
+    """Raises ``NotAllowed`` for what the engineer of this name takes from its user alone, and a run's file says."""
+    backend, _, rest = name.partition("/")
+    factory = _factory(backend)
+    allowed = allowed_in(factory, backend if ":" in backend else available()[backend])
+    if allowed is None:
+        return
+    free = getattr(factory, "rest_from_file", False) or backend in TAKES_NOTHING or not rest
+    if not free and not is_trusted_option("engineer.name"):
+        raise not_allowed("engineer.name", name)
+    raise_unless_allowed("engineer.options", options, {**COMMON_FROM_FILE, **allowed})
 
 
 def require_common(engineer: str, unused: Mapping[str, Any]) -> None:

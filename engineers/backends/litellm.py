@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 from engineers import own
 from engineers.backends.making import engineer_on
-from engineers.backends.network import NetworkChat, error_for_status, limit_body
+from engineers.backends.network import FROM_FILE, NetworkChat, error_for_status, limit_body
 from engineers.backends.openai import read_chat_completion, strict_format
 from engineers.extras import require
+from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import AuthFailed, ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 
@@ -22,6 +23,9 @@ PLAIN_NAME = re.compile(r"(?!http)\w[\w.+@-]*(:[\w.-]+)?(/(?!http)\w[\w.+@-]*(:[
 _most_bytes: ContextVar[int | None] = ContextVar(
     "bytes of a reply to one of our questions; None: somebody else's", default=None
 )
+
+
+REQUEST: Allowed = dict.fromkeys(("frequency_penalty", "presence_penalty", "reasoning_effort", "stop", "top_p"), PLAIN)
 
 
 @dataclass
@@ -134,6 +138,7 @@ def _cost(reply: Any) -> float | None:
     return None if cost is None else float(cost)
 
 
+@reads({**FROM_FILE, "request": REQUEST}, rest=True)
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at any provider of litellm: ``provider/model``. Keys come from the environment or ``api_key``."""
     require("litellm", extra="litellm")

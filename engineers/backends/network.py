@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from pydantic import SecretStr
 
 from engineers import own
+from engineers.from_file import PLAIN, Allowed
 from engineers.model.chat import (
     AuthFailed,
     ChatError,
@@ -34,11 +35,17 @@ from engineers.model.chat import (
     TooLong,
     WireBroken,
 )
+from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.redaction import protect, redact
 
 GRACE = 0.5  # seconds; an attempt that its SDK has not ended by then is left alone
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
 LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
+# What a file may set; of ``request``, whose fields the SDK takes, each provider lists those that send nothing elsewhere.
+FROM_FILE: Allowed = {
+    **ENGINEER,
+    **dict.fromkeys(("base_url", "temperature", "timeout", "attempts", "max_bytes"), PLAIN),
+}
 HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quote the key
     *("httpx", "httpcore.http11", "httpcore.http2", "httpx2", "httpcore2.http11", "httpcore2.http2"),
     *("openai._base_client", "google_genai._api_client", "LiteLLM"),

@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.from_file import DATA, reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
@@ -158,6 +159,7 @@ def _clearly_below(now: Rates | None, before: Rates | None) -> bool:
     return wilson(now.pooled, now.episodes)[1] < wilson(before.pooled, before.episodes)[0]
 
 
+@reads({"thresholds": DATA})
 def make(
     _model: str = "",
     *,

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import engineers
+from engineers.from_file import raise_unless_allowed
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump, find_knobs, get_or_none, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.proposal import Proposal
 from engineers.redaction import redact
+from engineers.registry import raise_unless_from_file
 from engineers.report import Incident, StageReport
 from engineers.roles import split_by_role
 from envtuning.runs import atomic, checked
@@ -23,7 +25,7 @@ from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 from envtuning.trainees import factory_of
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE, live_engineer, raise_unless_possible
+from envtuning.trainees.language.live_engineers import FROM_FILE, NEED_THE_TRAINEE, live_engineer, raise_unless_possible
 
 REDRAWS = 100
 TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: where a third party's engineer stumbled
@@ -164,10 +166,11 @@ def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | Non
     """The run's engineer, seeded for this stage; what it was already told for this stage is not asked again."""
     options = {
         "seed": derive(run.spec.seed, "engineer", stage.number),
+        **run.spec.engineer.options,
         "transcript": stage.transcript_file,
         "ledger": ledger_of(stage).path,
         "desk": run.path / "desk",
-    } | run.spec.engineer.options
+    }
     replies = recorded_replies(stage)
     for cap, spent in spent_before(run, stage).items():
         if options.get(cap) is not None:
@@ -180,11 +183,16 @@ def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | Non
 
 def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | None = None) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
-    given = {"guard": guard_of(spec)} | spec.engineer.options | options
+    given = spec.engineer.options | options | {"guard": guard_of(spec)}
+    live = spec.engineer.name in NEED_THE_TRAINEE
     try:
+        if live:
+            raise_unless_allowed("engineer.options", spec.engineer.options, FROM_FILE[spec.engineer.name])
+        else:
+            raise_unless_from_file(spec.engineer.name, spec.engineer.options)
         if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
             given["context"] = engineers.Context(**given["context"])
-        if spec.engineer.name in NEED_THE_TRAINEE and trainee is not None:
+        if live and trainee is not None:
             return live_engineer(spec.engineer.name, trainee(), timeout=spec.engineer.timeout, **given)
         return engineers.make(spec.engineer.name, **given)
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:

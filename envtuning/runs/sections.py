@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from engineers.registry import COMMON_OPTIONS
+from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
 from envtuning.loop.transitions import Rule
 from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
 from envtuning.worlds.registry import make_world
@@ -80,9 +80,15 @@ class TraineeSpec(Named):
     options: Options = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
 
 
+def _without_the_loops_own(options: dict[str, Any]) -> dict[str, Any]:
+    if own := sorted(options.keys() & set(LOOPS_OWN)):
+        raise ValueError(f"{own[0]} is the run's own to set, in its folder: leave it out")
+    return options
+
+
 class EngineerSpec(Named):
     name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
-    options: Annotated[Options, AfterValidator(_without_secrets)] = Field(
+    options: Annotated[Options, AfterValidator(_without_secrets), AfterValidator(_without_the_loops_own)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
     )
     timeout: float | None = Field(

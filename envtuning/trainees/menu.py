@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from engineers.from_file import PLAIN, reads
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.worlds.bfcl.menu import DONE, HEADING, read_menu
 
@@ -156,6 +157,7 @@ def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
     return (to_come - to_come.mean(axis=0)) / (spread + 0.05), float(spread[0])
 
 
+@reads(dict.fromkeys(("clip", "group", "groups", "kl", "learning_rate"), PLAIN))
 class MenuTrainee:
     """REINFORCE with a group's mean as its baseline and, where ``kl`` is not 0, a pull back to the first policy."""
 

@@ -19,6 +19,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from engineers.from_file import DATA, PLAIN, Allowed, reads
 from engineers.own import object_at
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
@@ -33,7 +34,25 @@ UNFIT = {  # by the name of the class or of one of its bases: sb3-contrib, which
     "MaskablePPO": "the training environments tell no action masks: name PPO, and let an action that is not possible do nothing",
 }
 
+_HYPERPARAMETERS = (
+    "batch_size", "buffer_size", "cg_damping", "cg_max_steps", "clip_range", "clip_range_vf", "device", "ent_coef",
+    "exploration_final_eps", "exploration_fraction", "exploration_initial_eps", "gae_lambda", "gamma",
+    "gradient_steps", "learning_rate", "learning_starts", "line_search_max_iter", "line_search_shrinking_factor",
+    "max_grad_norm", "n_critic_updates", "n_epochs", "n_steps", "normalize_advantage", "optimize_memory_usage",
+    "policy_delay", "rms_prop_eps", "sde_sample_freq", "stats_window_size", "sub_sampling_factor", "target_entropy",
+    "target_kl", "target_noise_clip", "target_policy_noise", "target_update_interval", "tau",
+    "top_quantiles_to_drop_per_net", "train_freq", "use_rms_prop", "use_sde", "verbose", "vf_coef",
+)  # fmt: skip
+_POLICY = "full_std log_std_init n_critics n_quantiles normalize_images ortho_init share_features_extractor squash_output use_expln"
+# What a file may set; ``tensorboard_log`` would write where it likes.
+FROM_FILE: Allowed = {
+    **dict.fromkeys(("algorithm", "deterministic", "num_envs", "policy", "report_every", "torch_threads"), PLAIN),
+    **dict.fromkeys(_HYPERPARAMETERS, PLAIN),
+    "policy_kwargs": {**dict.fromkeys(_POLICY.split(), PLAIN), "net_arch": DATA},
+}
 
+
+@reads(FROM_FILE)
 class SB3Trainee:
     """A ``Trainee``: see there for what its methods promise.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from engineers.from_file import PLAIN, reads
 from envtuning.trainees.base import Metrics, OnIteration
 from envtuning.worlds.lakes.episodes import downhill
 from mapf_frozenlake import LakeConfig
@@ -25,6 +26,7 @@ from mapf_frozenlake.types import DELTAS, Instance, Plan
 ITERATION = 500  # env steps
 
 
+@reads(dict.fromkeys(("speed", "spill"), PLAIN))
 class ScriptedTrainee:
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 

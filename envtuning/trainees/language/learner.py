@@ -19,6 +19,7 @@ from transformers.utils import GENERATION_CONFIG_NAME
 from trl import GRPOConfig, GRPOTrainer
 
 from engineers.backends.plain_text import missing_template
+from engineers.backends.weights import WEIGHTS, raise_unless_data
 from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
@@ -56,12 +57,15 @@ class Learner:
         if tasks is not None and tasks.turns:
             options.raise_unless_turns_are_played_here()
         self._base: Any = None
+        raise_unless_data(options.model)
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with set_threads(options.torch_threads), quiet():
-            self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
+            self.tokenizer = AutoTokenizer.from_pretrained(
+                options.model, padding_side="left", trust_remote_code=WEIGHTS["trust_remote_code"]
+            )
             # TRL asks for a template.
             self.tokenizer.chat_template = missing_template(self.tokenizer) or self.tokenizer.chat_template
-            model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
+            model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype), **WEIGHTS)
             self.habits = model.generation_config
             model.generation_config = only_tokens(self.habits)
             self.watch = _Watch()
@@ -110,7 +114,9 @@ class Learner:
             base = self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
         else:
             if self._base is None:
-                self._base = AutoModelForCausalLM.from_pretrained(self.options.model, dtype=_dtype(self.options.dtype))
+                self._base = AutoModelForCausalLM.from_pretrained(
+                    self.options.model, dtype=_dtype(self.options.dtype), **WEIGHTS
+                )
                 self._base = self._base.to(self.model.device).eval()
             base = self._base
         base.generation_config = only_tokens(self.habits)

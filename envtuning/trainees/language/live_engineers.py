@@ -16,15 +16,28 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.from_file import PLAIN, Allowed
 from engineers.knobs import Knob
+from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.learnability import UNIFORM_PART, mixed_with_uniform
 from engineers.plain.signals import learnability
 from engineers.proposal import Engineer, Proposal, Usage
+from engineers.registry import COMMON_FROM_FILE
 from engineers.report import StageReport
 from engineers.roles import find_slices
 
 NEED_THE_TRAINEE = ("checkpoint", "base", "introspection")
+_CHAT: Allowed = {
+    **COMMON_FROM_FILE,
+    **ENGINEER,
+    **dict.fromkeys(("constrained", "longest_string", "temperature", "thinking", "time_limit"), PLAIN),
+}
+FROM_FILE: dict[str, Allowed] = {
+    "checkpoint": _CHAT,
+    "base": _CHAT,
+    "introspection": {**COMMON_FROM_FILE, "boards": PLAIN},
+}
 BOARDS = 20  # per slice that introspection asks its own model about
 
 

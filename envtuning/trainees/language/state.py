@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from engineers.backends.weights import WEIGHTS
+
 OPTIMISER = "optimizer.pt"
 
 BASE = "base.json"
@@ -111,7 +113,7 @@ def _as_in_memory(folder: Path, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     """The saved tensors by the names that they have in memory: transformers fuses a mixture's experts, and saves them one by one."""
     from transformers import AutoModelForCausalLM
 
-    loaded, found = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    loaded, found = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True, **WEIGHTS)
     absent = set(found["missing_keys"])
     return {name: value for name, value in loaded.state_dict().items() if name not in absent}
 

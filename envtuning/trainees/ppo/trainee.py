@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from engineers.from_file import DATA, reads
 from envtuning.trainees.base import Metrics, OnIteration
 from envtuning.trainees.lakes.levels import LevelReplay
 from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics
@@ -24,6 +25,7 @@ from mapf_frozenlake import GenerationError, LakeBatch, LakeConfig
 from mapf_frozenlake.world.layout import EgoLayout
 
 
+@reads(dict.fromkeys(PPOOptions.model_fields, DATA))
 class PPOTrainee(LakeTrainee):
     """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``PPOOptions``."""
 

@@ -18,6 +18,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_OPTIMIZER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.utils.metrics import LEARNER_RESULTS
 
+from engineers.from_file import DATA, reads
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
 from envtuning.trainees.base import Metrics, OnIteration, WorkerLost
 from envtuning.trainees.lakes.sampler import as_metrics
@@ -33,6 +34,7 @@ _PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds o
 _LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
 
 
+@reads(dict.fromkeys(RLlibOptions.model_fields, DATA))
 class RLlibTrainee(LakeTrainee):
     """A ``Trainee``: see there for what its methods promise. With a local runner and learner it is deterministic.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engineers.from_file import PLAIN, reads
 from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_kind, plan_of, success_by_kind
@@ -51,6 +52,7 @@ ABOUT = About(
 )
 
 
+@reads(dict.fromkeys(("mode", "style"), PLAIN))
 class LakeWorld(World[LakeConfig]):
     """Boards of ``LakeConfig``. Language models write a whole plan (``mode="plan"``) or move by move (``"turns"``)."""
 
