@@ -7,6 +7,7 @@ that lists what an option which a library takes may hold. Code that the user tru
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar, Union
 
 from engineers.own import OPTION, is_trusted, is_trusted_option
@@ -48,13 +49,14 @@ def raise_unless_allowed(section: str, given: Mapping[str, Any], allowed: Allowe
         if isinstance(kind, Mapping) and isinstance(value, Mapping):
             raise_unless_allowed(place, value, kind)
         elif not (isinstance(kind, Mapping) and value is None):
-            raise not_allowed(place, value)
+            close = "".join(f" (did you mean {one}?)" for one in get_close_matches(name, allowed, 1) if one != name)
+            raise not_allowed(place, value, close)
 
 
-def not_allowed(place: str, value: Any) -> NotAllowed:
+def not_allowed(place: str, value: Any, hint: str = "") -> NotAllowed:
     return NotAllowed(
-        f"{place}={value!r:.60} is not taken from a file, because it may run code, write files or send keys: leave it out, or, if you "
-        f"trust it, add --trust {OPTION}{place}"
+        f"{place}={value!r:.60} is not taken from a file{hint}, where it might run code, write files or send keys: leave it out, or, "
+        f"if you trust it, add --trust {OPTION}{place}"
     )
 
 

@@ -131,7 +131,11 @@ def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
     free = getattr(factory, "rest_from_file", False) or backend in TAKES_NOTHING or not rest
     if not free and not is_trusted_option("engineer.name"):
         raise not_allowed("engineer.name", name)
-    raise_unless_allowed("engineer.options", options, {**COMMON_FROM_FILE, **allowed})
+    taken = _taken(list(inspect.signature(factory).parameters.values()))
+    known = {
+        name: value for name, value in options.items() if taken is None or name in taken
+    }  # ``make`` refuses the others
+    raise_unless_allowed("engineer.options", known, {**COMMON_FROM_FILE, **allowed})
 
 
 def require_common(engineer: str, unused: Mapping[str, Any]) -> None:

@@ -92,10 +92,10 @@ def raise_unless_makeable(
             f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
         )
     with _explained(kind):
-        _raise_unless_from_file(kind, factory, options)
         signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
         if hasattr(factory, "check_options"):
             factory.check_options(**options)
+        _raise_unless_from_file(kind, factory, options)
 
 
 def arguments_of(spec: RunSpec, configs: Sequence[Any] = ()) -> dict[str, Any]:

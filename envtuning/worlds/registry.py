@@ -42,8 +42,8 @@ def make_world(name: str, **options: Any) -> World[Any]:
                 "one, or a function whose return annotation is such a class"
             )
         try:
-            raise_unless_allowed("world.options", options, allowed_in(found, place))
             signature(found).bind(**options)
+            raise_unless_allowed("world.options", options, allowed_in(found, place))
             found = found(**options)
         except (Exception, SystemExit) as error:  # somebody else's code
             said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
