@@ -29,7 +29,7 @@ from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, player_of
 from envtuning.cli import parse_seeds
-from envtuning.runs import atomic
+from envtuning.runs import checked
 from envtuning.runs.folder import RunError, RunFolder
 from envtuning.runs.sections import EngineerSpec
 from envtuning.runs.spec import SpecError
@@ -159,7 +159,7 @@ def do_score(arguments: argparse.Namespace) -> None:
         rows = scored(trees, wanted(arguments.engineer), arguments.mode, options, arguments.transcripts)
         console.print(table(trees, rows))
         real = RESULTS / f"atlas_{spec.name}_real.json"
-        agree = agreed(rows, atomic.read_json(real)["figures"]) if real.exists() else None
+        agree = agreed(rows, found["figures"]) if (found := checked.figures(real, dict[str, Any])) else None
         console.print("\n".join(notes(trees, rows, agree)), highlight=False)
         if arguments.record:
             store(trees, rows, agree)

@@ -12,6 +12,7 @@ import typer
 
 from engineers import UnknownEngineer, own
 from envtuning.loop.ask import EngineerUnavailable
+from envtuning.loop.contract import TraineeFailed
 from envtuning.loop.observer import UnknownObserver
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import atomic
@@ -34,7 +35,7 @@ ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # in a word of the command lin
 
 # errors that a user can mend
 MENDABLE = (
-    SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
+    SpecError, RunError, RunStopped, TraineeFailed, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
     InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
 )  # fmt: skip
 

@@ -150,7 +150,7 @@ def find_film(one: RunFolder, stage: int, case: int | None) -> Film:
         case = next((episode.case for episode in recorded if not episode.succeeded), 0)
     if case >= len(recorded):
         raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
-    film = one.world.film(one.held_out(one.validation_file), recorded[case])
+    film = one.film(one.stage(stage), one.held_out(one.validation_file), recorded[case])
     if film is None:
         raise RunError(
             f"the world {one.world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"

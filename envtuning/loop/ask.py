@@ -21,7 +21,7 @@ from engineers.registry import raise_unless_from_file
 from engineers.report import Incident, StageReport
 from engineers.roles import split_by_role
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder
+from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder, exchanges_in
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 from envtuning.trainees import factory_of
@@ -237,7 +237,7 @@ def recorded_before(stage: StageFolder) -> Path:
 
 def recorded_replies(stage: StageFolder) -> list[dict[str, Any]]:
     """Replies that came before the process died; the transcript itself starts afresh."""
-    kept = checked.lines(recorded_before(stage), checked=False) + stage.transcript()
+    kept = exchanges_in(recorded_before(stage), whole=False) + stage.transcript()
     if kept:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off

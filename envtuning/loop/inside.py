@@ -43,7 +43,8 @@ class Inside(BaseModel):
 
 def folders(stage: Path) -> list[Path]:
     """The whole ones, oldest first."""
-    found = [folder for folder in stage.glob(f"{PREFIX}*") if folder.is_dir()]
+    numbered = (folder for folder in stage.glob(f"{PREFIX}*") if folder.name.removeprefix(PREFIX).isdecimal())
+    found = [folder for folder in numbered if folder.is_dir()]
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
 
 

@@ -13,7 +13,7 @@ from engineers.knobs import KnobError, find_knobs
 from engineers.report import Incident
 from envtuning.loop import contract
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
-from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
+from envtuning.loop.contract import TraineeFailed, held_to, load_checkpoint, save_checkpoint
 from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
@@ -110,11 +110,6 @@ def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: in
         raise_unless_askable(run.spec)
         observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
-        if not checked.is_checked(run.path):
-            unchecked = (
-                f"{run.path} has no {checked.NAME}, like runs of earlier versions: a damaged file would not be noticed"
-            )
-            observer.went_wrong(Incident(kind="other", message=unchecked, stage=0))
         loop = _Loop(run, observer)
         try:
             while (task := next_task(run)) is not None:
@@ -233,9 +228,7 @@ class _Loop:
             checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
             if not checkpoint.is_dir():
                 raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
-            checked.raise_unless_as_written(checkpoint)
-            with held_to("load"):
-                self.trainee.load(checkpoint)
+            load_checkpoint(self.trainee, checkpoint)
         except TraineeFailed as error:
             raise RunStopped(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
         return self.trainee

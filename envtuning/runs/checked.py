@@ -3,7 +3,7 @@
 ``RUN/checksums.json`` has the SHA-256 of every file that is whole, and of every checkpoint's folder as one. A checksum is noted
 before its file takes its name, so a process that dies between the two leaves at most a file that is still to be written.
 A folder that is changed in its place has none meanwhile.
-A run without ``checksums.json`` (from an earlier version) is read unchecked. This does not protect against an attacker, who
+A run without ``checksums.json`` is damaged. This does not protect against an attacker, who
 can change a file and its checksum.
 """
 
@@ -18,9 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from engineers import untrusted
 from engineers.knobs import as_text
+from engineers.sentences import in_sentences
+from engineers.untrusted import NotReadable
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
@@ -31,18 +34,22 @@ Signature = tuple[tuple[str, int, int, int], ...]
 _hashed: dict[Path, tuple[Signature, str]] = {}  # folders that this process has hashed, as they were then
 
 
+_TABLE = TypeAdapter(dict[str, list[str]])
+
+
 class RunError(RuntimeError):
     """The folder is not what the command needs; the message says what to do."""
+
+
+def damaged(path: Path, why: object) -> RunError:
+    """What is raised for a file of a run that cannot be what was written there; ``why`` follows its name."""
+    return RunError(f"{path} {why}: {REMEDY}")
 
 
 def begin(run: Path) -> None:
     """From here on the run's files are checked."""
     if not (run / NAME).exists():
         atomic.write_json(run / NAME, {})
-
-
-def is_checked(run: Path) -> bool:
-    return (run / NAME).exists()
 
 
 # Writing
@@ -138,13 +145,26 @@ def read_bytes(path: Path) -> bytes | None:
 def read_unchecked(path: Path) -> bytes | None:
     """The same for a file that is still being written to."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise RunError(f"{path} is not a file: {REMEDY}")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
+        return untrusted.read_bytes(path)
+    except NotReadable as error:
+        raise damaged(path, error) from error
+
+
+def figures(path: Path, kind: Any) -> Any:
+    """What a command left to be spared the same work again, as a value of that type; None where there is nothing.
+
+    Such a file has no checksum. Raises ``RunError`` for a damaged one.
+    """
+    try:
+        found = untrusted.read_bytes(path)
+        if found is None:
+            return None
+        value = untrusted.parsed_lines(found) if path.suffix == ".jsonl" else untrusted.parsed(found)
+        return TypeAdapter(kind).validate_python(value)
+    except NotReadable as error:
+        raise RunError(f"{path} {error}: remove it, and it is made again") from error
+    except ValidationError as error:
+        raise RunError(f"{path} is damaged ({in_sentences(error)}): remove it, and it is made again") from error
 
 
 def raise_unless_as_written(path: Path) -> None:
@@ -156,14 +176,22 @@ def raise_unless_as_written(path: Path) -> None:
     _compare(path, [digest])
 
 
+def value(path: Path) -> Any:
+    """The JSON value that was written there; None where there is nothing."""
+    found = read_bytes(path)
+    try:
+        return None if found is None else untrusted.parsed(found)
+    except NotReadable as error:
+        raise damaged(path, error) from error
+
+
 def lines(path: Path, *, checked: bool = True) -> list[Any]:
     """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
     found = (read_bytes if checked else read_unchecked)(path) or b""
-    whole, _, _cut_off = found.rpartition(b"\n")
     try:
-        return [json.loads(line) for line in whole.splitlines() if line.strip()]
-    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, thousands of digits
-        raise RunError(f"{path} is damaged ({type(error).__name__}: {error}): {REMEDY}") from error
+        return untrusted.parsed_lines(found)
+    except NotReadable as error:
+        raise damaged(path, error) from error
 
 
 def _compare(path: Path, digests: list[str]) -> None:
@@ -188,14 +216,11 @@ def _run_of(path: Path) -> Path | None:
 def _listed(run: Path) -> dict[str, list[str]]:
     found = read_unchecked(run / NAME)
     try:
-        listed = json.loads(found or b"{}")
-        if not isinstance(listed, dict) or not all(isinstance(one, list) for one in listed.values()):
-            raise ValueError("no table of checksums")
-    except (ValueError, RecursionError) as error:
-        raise RunError(
-            f"{run / NAME} is damaged ({error}): bring it back from a copy, or remove it to go on without checks"
-        ) from error
-    return listed
+        return _TABLE.validate_python(untrusted.parsed(found or b"{}"))
+    except ValidationError:
+        raise damaged(run / NAME, "is damaged (no table of checksums)") from None
+    except NotReadable as error:
+        raise damaged(run / NAME, error) from error
 
 
 # Hashing

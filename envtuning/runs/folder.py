@@ -20,34 +20,39 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from engineers.knobs import as_text
+from engineers import untrusted
+from engineers.knobs import KnobError, as_text, validated
+from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal, Usage
-from engineers.report import Incident, SliceResult, StageReport
+from engineers.report import Incident, SliceResult, StageRecord, StageReport
 from engineers.sentences import in_sentences
+from engineers.untrusted import NotReadable
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
+from envtuning.runs.sections import MOST_SPENT
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 from envtuning.worlds.registry import UnknownWorld
-from envtuning.worlds.world import World
+from envtuning.worlds.world import Film, World
 
 FORMAT = 2
 COMPARISON = "comparison.json"  # what `envtuning compare` writes beside its runs
 RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic", "ray", "torch")
 
+Charged = dict[str, Annotated[int, Field(ge=0, le=MOST_SPENT)]]
 C = TypeVar("C", bound=BaseModel)  # a config of the run's world
 
 
@@ -95,13 +100,13 @@ class Done(_Record):
     """done.json"""
 
     reason: str = Field(description="Why the stage ended.")
-    spent: Amounts = Field(
+    spent: Charged = Field(
         description="What the stage was charged, by unit: training, validation and probes, diverged attempts included."
     )
-    trained: Amounts = Field(description="What training spent in the attempt that counts.")
-    validated: Amounts = Field(description="What validation and probes spent in the attempt that counts.")
-    attempts: int = 1
-    seconds: float = 0.0
+    trained: Charged = Field(description="What training spent in the attempt that counts.")
+    validated: Charged = Field(description="What validation and probes spent in the attempt that counts.")
+    attempts: int = Field(1, ge=1)
+    seconds: float = Field(0.0, ge=0)
     metrics: dict[str, float] = Field(default_factory=dict, description="The closing validation, all slices together.")
 
     @property
@@ -118,11 +123,27 @@ class TestRecord(_Record):
     last: list[SliceResult]
 
 
+class _Measured(BaseModel):
+    """A line of metrics.jsonl with what was measured so far."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+    __pydantic_extra__: dict[str, float]
+
+    kind: Literal["iteration", "validation"]
+    spent: int = Field(ge=0)
+
+
+class _Said(BaseModel):
+    """A line of metrics.jsonl in words."""
+
+    kind: Literal["incident", "end"]
+
+
 class StageFolder:
     """One stage's files. Reading never sees half a file; only ``done`` stages are complete."""
 
-    def __init__(self, path: Path, number: int, config_type: type[BaseModel]) -> None:
-        self.path, self.number, self.config_type = path, number, config_type
+    def __init__(self, path: Path, number: int, world: World[Any]) -> None:
+        self.path, self.number, self.world, self.config_type = path, number, world, world.config_type
 
     config_file = property(lambda self: self.path / "config.json")
     metrics_file = property(lambda self: self.path / "metrics.jsonl")
@@ -143,7 +164,17 @@ class StageFolder:
 
     @property
     def report(self) -> StageReport | None:
-        return _load(StageReport, self.report_file)
+        report: StageReport | None = _load(StageReport, self.report_file)
+        if report is not None:
+            tables: list[StageReport | StageRecord] = [report, *report.history]
+            rows = [row for table in tables for row in (*table.results, *table.training_results)]
+            _raise_unless_rates([row.metrics for row in rows], self.world, self.report_file)
+            try:
+                for table in tables:
+                    validated(self.config_type, table.config)
+            except KnobError as error:
+                raise checked.damaged(self.report_file, f"has another world's config ({error})") from error
+        return report
 
     @property
     def answer(self) -> Answer[Any] | None:
@@ -151,25 +182,30 @@ class StageFolder:
 
     @property
     def done(self) -> Done | None:
-        return _load(Done, self.done_file)
+        done: Done | None = _load(Done, self.done_file)
+        if done is not None:
+            _raise_unless_rates([done.metrics], self.world, self.done_file)
+        return done
 
     def metrics(self) -> list[dict[str, Any]]:
         """Of a stage that is not done also while it is written to."""
         found = checked.lines(self.metrics_file, checked=self.is_done)
-        if not all(isinstance(line, dict) and isinstance(line.get("kind"), str) for line in found):
-            raise RunError(f"{self.metrics_file} is damaged (a line has no kind): {checked.REMEDY}")
+        _validated(list[_Measured | _Said], found, self.metrics_file)
         return found
 
     def transcript(self) -> list[dict[str, Any]]:
-        return checked.lines(self.transcript_file, checked=self.proposal_file.exists())
+        return exchanges_in(self.transcript_file, whole=self.proposal_file.exists())
 
     def episodes(self) -> list[Episode]:
         """Of the closing validation."""
-        stored = checked.read_bytes(self.episodes_file)
-        try:
-            return [Episode.from_json(data) for data in json.loads(stored)] if stored is not None else []
-        except (ValueError, TypeError, RecursionError) as error:
-            raise RunError(f"{self.episodes_file} is damaged ({error}): {checked.REMEDY}") from error
+        return _validated(list[Episode], checked.value(self.episodes_file) or [], self.episodes_file)
+
+
+def exchanges_in(path: Path, *, whole: bool) -> list[dict[str, Any]]:
+    """The lines of a transcript; ``whole`` when its last one was written."""
+    found = checked.lines(path, checked=whole)
+    _validated(list[Exchange], found, path)
+    return found
 
 
 def runs_below(path: Path) -> list[Path]:
@@ -190,6 +226,8 @@ class RunFolder:
         self.path = Path(path)
         if not (self.path / "run.json").is_file():
             raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(self.path)}")
+        if not (self.path / checked.NAME).exists():
+            raise checked.damaged(self.path / checked.NAME, "is missing, so nothing in this run can be checked")
 
     @classmethod
     def create(cls, path: str | Path, spec: RunSpec) -> RunFolder:
@@ -257,6 +295,14 @@ class RunFolder:
     test_file = property(lambda self: self.path / "test.json")
     start = property(lambda self: self.path / "start")
 
+    def film(self, stage: StageFolder, cases: Any, episode: Episode) -> Film | None:
+        """The episode of a stage's validation as a film; None where the world has no pictures."""
+        try:
+            return self.world.film(cases, episode)
+        except Exception as error:  # a world may stumble in any way over a trace that it did not write
+            why = f"has an episode that cannot be drawn ({type(error).__name__}: {error})"
+            raise checked.damaged(stage.episodes_file, why) from error
+
     def held_out(self, path: Path) -> Any:
         """The cases in one of the two files. Raises ``RunError`` where they are not what was drawn."""
         checked.raise_unless_as_written(path)
@@ -266,7 +312,7 @@ class RunFolder:
             raise RunError(f"{path} is damaged ({type(error).__name__}: {error}): {checked.REMEDY}") from error
 
     def stage(self, number: int) -> StageFolder:
-        return StageFolder(self.path / "stages" / f"{number:02d}", number, self.world.config_type)
+        return StageFolder(self.path / "stages" / f"{number:02d}", number, self.world)
 
     @property
     def stages(self) -> list[StageFolder]:
@@ -279,7 +325,12 @@ class RunFolder:
 
     @property
     def test(self) -> TestRecord | None:
-        return _load(TestRecord, self.test_file)
+        record: TestRecord | None = _load(TestRecord, self.test_file)
+        if record is not None:
+            _raise_unless_rates([row.metrics for row in (*record.first, *record.last)], self.world, self.test_file)
+            if [row.name for row in record.first] != [row.name for row in record.last]:
+                raise checked.damaged(self.test_file, "has other slices before than after")
+        return record
 
     @property
     def spent(self) -> Amounts:
@@ -305,7 +356,7 @@ class RunFolder:
 
     def incidents(self) -> list[Incident]:
         """All that went wrong and was survived, oldest first."""
-        found = [Incident.model_validate(line) for line in checked.lines(self.incidents_file)]
+        found = _validated(list[Incident], checked.lines(self.incidents_file), self.incidents_file)
         for stage in self.done_stages:
             report, answer = stage.report, stage.answer
             found += [incident for incident in (report.incidents if report else []) if incident.stage == stage.number]
@@ -411,7 +462,10 @@ def _load(model: Any, path: Path) -> Any:
     if written is None:
         return None
     try:
+        untrusted.parsed(written)  # which has bounds where a model of JSON takes anything
         return model.model_validate_json(written)
+    except NotReadable as error:
+        raise checked.damaged(path, error) from error
     except ValidationError as error:
         if missing := _missing_world(error):
             remedy = "" if missing.untrusted else "; install the run's world, or start where its module can be imported"
@@ -419,6 +473,21 @@ def _load(model: Any, path: Path) -> Any:
         raise RunError(
             f"{path} is damaged or from another version ({in_sentences(error)}): {checked.REMEDY}"
         ) from error
+
+
+def _validated(kind: Any, found: Any, path: Path) -> Any:
+    """What was read from a file, as a value of that type."""
+    try:
+        return TypeAdapter(kind).validate_python(found)
+    except ValidationError as error:
+        raise checked.damaged(path, f"is damaged ({in_sentences(error):.300})") from error
+
+
+def _raise_unless_rates(rows: Iterable[Mapping[str, float]], world: World[Any], path: Path) -> None:
+    for row in rows:
+        for name in world.about.rates:
+            if not 0 <= row.get(name, 0.0) <= 1:
+                raise checked.damaged(path, f"has {name}={row[name]:g}, and a rate is from 0 to 1")
 
 
 def _missing_world(error: ValidationError) -> UnknownWorld | None:

@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NotRequired
 
 from rich.table import Table
+from typing_extensions import TypedDict
 
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated, with_values
+from envtuning.loop.contract import load_checkpoint
 from envtuning.loop.validation import draw_suites
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.folder import RunError, RunFolder
 from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table
@@ -33,6 +35,16 @@ PER_SLICE = 200  # cases for each slice of the target, drawn for credit alone
 
 Path_ = tuple[str, ...]
 Outcomes = list[float]  # the objective on every case
+
+
+class Trained(TypedDict):
+    """A line of a stage's credit: what it came to on a config."""
+
+    arm: str
+    seed: int
+    config: dict[str, Any]
+    per_slice: int
+    outcomes: NotRequired[Outcomes]
 
 
 @dataclass(frozen=True)
@@ -183,7 +195,7 @@ class _Bench:
         atomic.make_folder(self.file.parent)
         self.known = {
             _key(line): line["outcomes"]
-            for line in (atomic.read_lines(self.file) if self.file.exists() else ())
+            for line in checked.figures(self.file, list[Trained]) or ()
             if "outcomes" in line  # lines of before have the mean alone
         }
 
@@ -201,7 +213,7 @@ class _Bench:
 
     def train(self, arm: str, config: Any, seed: int) -> Outcomes:
         """The stage once more, on this config; its outcomes are remembered."""
-        self.trainee.load(self.run.stage(self.number - 1).checkpoint)
+        load_checkpoint(self.trainee, self.run.stage(self.number - 1).checkpoint)
         self.trainee.train(config, self.amount, seed=derive(self.run.spec.seed, "credit", self.number, seed))
         spec = self.run.spec
         episodes = self.run.world.play(

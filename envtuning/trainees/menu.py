@@ -287,7 +287,10 @@ class MenuTrainee:
         np.save(folder / "weights.npy", self.weights)
 
     def load(self, folder: Path) -> None:
-        self.weights = np.load(folder / "weights.npy")
+        found = np.load(folder / "weights.npy")
+        if found.shape != self.weights.shape or found.dtype != self.weights.dtype or not np.isfinite(found).all():
+            raise ValueError(f"weights.npy is not of {self.weights.shape} finite numbers, as this trainee's are")
+        self.weights = found
 
     def close(self) -> None:
         """Nothing is held."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from inspect import signature
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from engineers.own import object_at
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.trainees.process_state import process_state, set_threads
+from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 from envtuning.worlds.world import Cases, World
 
 LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
@@ -153,11 +155,14 @@ class SB3Trainee:
 
     def load(self, folder: Path) -> None:
         """Restore the saved weights and optimisers; counters and buffers start empty."""
-        state = torch.load(folder / "model.pt", weights_only=True)
+        state = load_tensors(folder / "model.pt")
         self.model.set_parameters(state["parameters"])
-        with torch.no_grad():
-            for name, value in state["variables"].items():
-                getattr(self.model, name).copy_(value)
+        for name, value in state["variables"].items():
+            copy_into(getattr(self.model, name), value, name)
+        for name in self.model._get_torch_save_params()[0]:
+            part = attrgetter(name)(self.model)
+            if isinstance(part, torch.optim.Optimizer):
+                raise_unless_fits(part)
         start_anew(self.model)
 
     def close(self) -> None:

@@ -179,11 +179,10 @@ def test_files_of_a_run_are_noted_and_those_elsewhere_are_not(run, tmp_path_fact
     checked.note(run / "gone")
     listed = json.loads((run / checked.NAME).read_text())
     assert list(listed) == ["a.txt", "b"]
-    assert checked.is_checked(run)
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     checked.write_text(elsewhere / "a.txt", "a")
     assert checked.read_bytes(elsewhere / "a.txt") == b"a"
-    assert not checked.is_checked(elsewhere)
+    assert not (elsewhere / checked.NAME).exists()
 
 
 @pytest.mark.parametrize(("place", "noted"), [("a/b/c/d", True), ("a/b/c/d/e", False)])

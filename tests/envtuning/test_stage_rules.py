@@ -266,19 +266,6 @@ def test_a_run_may_be_left_between_its_last_stage_and_its_test(tmp_path):
     assert next_task(run) is None
 
 
-def test_a_run_without_checksums_is_said_to_have_none_and_one_with_them_is_not(tmp_path):
-    told = Told()
-    run = loop.create(tmp_path / "run", spec_of({}))
-    loop.continue_run(run, told, stages=1)
-    assert told.wrong == []
-    assert told.ended == [0]
-    (run.path / checked.NAME).unlink()
-    loop.continue_run(run, told)
-    ((kind, stage, message),) = told.wrong
-    assert (kind, stage) == ("other", 0)
-    assert message.startswith(f"{run.path} has no checksums.json, like runs of earlier versions")
-
-
 def test_a_damaged_run_is_not_continued(tmp_path):
     run = loop.create(tmp_path / "run", spec_of({}, {}))
     loop.continue_run(run, stages=1)

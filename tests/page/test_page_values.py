@@ -221,4 +221,4 @@ def test_two_films_of_each_way_to_fail_and_one_success_easiest_slices_first():
     failures = [("10", "hole"), ("9", None), ("9", "hole"), ("9", "hole"), ("3", "hole"), ("10", None), ("9", "late")]
     episodes = [Episode(case, name, failure, {}) for case, (name, failure) in enumerate(failures)]
     assert [one.case for one in _choose(episodes)] == [4, 2, 6, 5]
-    assert replays(Path("nowhere"), []) == []
+    assert replays(Path("nowhere"), 0, []) == []

@@ -12,13 +12,13 @@ from envtuning.worlds.world import Film
 PER_KIND = 2
 
 
-def replays(folder: Path, episodes: list[Episode]) -> list[Film]:
+def replays(folder: Path, stage: int, episodes: list[Episode]) -> list[Film]:
     """Up to two films of each way to fail, easiest slices first, and one success; none where the world has no films."""
     if not episodes:
         return []
     run = RunFolder(folder)
     cases = run.held_out(run.validation_file)
-    films = [run.world.film(cases, episode) for episode in _choose(episodes)]
+    films = [run.film(run.stage(stage), cases, episode) for episode in _choose(episodes)]
     return [film for film in films if film is not None]
 
 

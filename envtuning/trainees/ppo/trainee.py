@@ -20,6 +20,7 @@ from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.trainees.ppo.options import PPOOptions
 from envtuning.trainees.process_state import process_state
+from envtuning.trainees.tensors import load_tensors, raise_unless_fits
 from envtuning.worlds.world import InfeasibleConfig, World
 from mapf_frozenlake import GenerationError, LakeBatch, LakeConfig
 from mapf_frozenlake.world.layout import EgoLayout
@@ -97,9 +98,10 @@ class PPOTrainee(LakeTrainee):
         torch.save(state, folder / "learner.pt")
 
     def load(self, folder: Path) -> None:
-        state = torch.load(folder / "learner.pt", weights_only=True)
+        state = load_tensors(folder / "learner.pt")
         self.network.load_state_dict(state["network"])
         self.learner.optimiser.load_state_dict(state["optimiser"])
+        raise_unless_fits(self.learner.optimiser)
         for group in self.learner.optimiser.param_groups:
             group["lr"] = self.options.lr  # the checkpoint may have been trained with another
 
