@@ -82,7 +82,8 @@ def out_of_reach(spec: RunSpec) -> str | None:
         return None
     engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})
     can_turn = getattr(engineer, "can_turn", lambda knobs: True)
-    first, target = spec.stages[0].config, dump(spec.target)
+    first: Any = spec.stages[0].config
+    target = dump(spec.target)
     try:
         shares, others = split_by_role(find_knobs(first, spec.editable))
     except KnobError:
