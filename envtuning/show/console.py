@@ -22,6 +22,7 @@ from envtuning.worlds.episodes import pooled
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 LOG_WIDTH = 120  # columns, where the output is no terminal
 HTML_WIDTH = 160
+KEPT = "kept"
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
@@ -79,7 +80,7 @@ def run_table(run: RunFolder) -> Table:
         plan, stage = spec.stage(number), run.stage(number)
         chosen, done, report = stage.config, stage.done, stage.report
         written = plan.config != "engineer"
-        name = f"{number} {plan.name if written and plan.name else chosen.engineer if chosen else ''}".strip()
+        name = f"{number} {plan.name if written and plan.name else author_of(run, number)}".strip()
         if chosen is None:
             table.add_row(name, "", f"– / {plan.budget:,}", style="dim")
         elif done is None or report is None:
@@ -91,6 +92,14 @@ def run_table(run: RunFolder) -> Table:
             cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
             table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
+
+
+def author_of(run: RunFolder, number: int) -> str:
+    """Who wrote the stage's config; ``KEPT`` where the engineer gave no usable one, so that the config before goes on."""
+    chosen, answer = run.stage(number).config, run.stage(number - 1).answer if number else None
+    if chosen is None:
+        return ""
+    return KEPT if answer is not None and answer.incidents else chosen.engineer
 
 
 def percent(rate: float | None, digits: int = 0) -> str:
@@ -246,10 +255,11 @@ class ConsoleObserver(Observer):
 
     def stage_began(self, stage: StageFolder, allowance: int) -> None:
         chosen = stage.config
-        who = "?" if chosen is None else "the file" if chosen.engineer in ("default", "file") else chosen.engineer
+        author = author_of(self.run, stage.number) or "?"
+        who = author if author == KEPT else f"by {'the file' if author in ('default', 'file') else author}"
         name = f" {chosen.name}" if chosen and chosen.name else ""
         unit = in_words(self.run.spec.unit)
-        rest = f"{name} (config by {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
+        rest = f"{name} (config {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:

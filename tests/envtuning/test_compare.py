@@ -147,7 +147,9 @@ def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_
     assert (one.incidents, one.fallbacks) == (2, 2)  # a study counts the same
     console = Console(width=200, record=True)
     console.print(table(result))
-    lines = console.export_text().splitlines()
+    said = console.export_text()
+    assert "(2 in random/seed0)" in " ".join(said.split())  # which run it was
+    lines = said.splitlines()
     shown = {
         name: line.split() for line in lines for name in ("engineer", "fixed", "random") if name in line.split()[:1]
     }

@@ -90,7 +90,7 @@ def test_what_is_neither_a_name_nor_a_section_says_what_to_write(tmp_path):
     assert "{name: …, options: {…}}" in result.output
 
 
-def test_a_comparison_of_six_runs_counts_six(tmp_path):
+def test_a_comparison_of_six_runs_counts_six_and_its_page_has_three_colours(tmp_path):
     said = called(
         "compare", "scripted", "--seeds", 2, "--engineers", "fixed,uniform,rules", *settings(), "--out", tmp_path / "c"
     )
@@ -98,3 +98,8 @@ def test_a_comparison_of_six_runs_counts_six(tmp_path):
         f"{done} of 6 runs" for done in (0, 1, 2, 3, 3, 4, 5, 6)
     ]  # at 0 and 3 a shared first stage
     assert "±" not in said  # two seeds that agree would have no spread, and others hardly one
+    called("report", tmp_path / "c")
+    page = (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
+    progress = page[page.index('<div id="progress">') : page.index('<section class="run">')]
+    assert len(set(re.findall(r'<polyline [^>]*stroke="(#\w+)"', progress))) == 3
+    assert re.findall(r"</i>(\w+): mean of 2 seeds", progress) == ["fixed", "rules", "uniform"]

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from envtuning.extras import needs
 from envtuning.runs import atomic, checked
 from envtuning.runs.folder import COMPARISON
-from envtuning.show.page.figures import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
 from envtuning.show.page.view import RunView, view_run
@@ -76,7 +76,8 @@ def render_page(runs: Sequence[RunView], comparison: _Table | None = None) -> st
         comparison=comparison,
         title=" · ".join(run.name for run in runs) if len(runs) <= MOST_NAMED else f"{len(runs)} runs",
         style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
-        progress=progress_chart(runs),
+        arms=(arms := arms_of(runs)),
+        progress=progress_chart(arms),
         slice_chart=slice_chart,
         learning_chart=learning_chart,
         replays=replays,

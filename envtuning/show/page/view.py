@@ -13,6 +13,7 @@ from engineers.proposal import Usage
 from engineers.report import SliceResult, StageReport, wilson
 from engineers.roles import natural_key
 from envtuning.runs.folder import Answer, Done, RunFolder, StageConfig, is_planned
+from envtuning.show.console import author_of
 from envtuning.worlds.episodes import Episode, pooled
 from envtuning.worlds.world import About
 
@@ -45,6 +46,7 @@ class StageView:
     lines: list[dict[str, Any]]  # metrics.jsonl
     exchanges: list[Exchange]
     episodes: list[Episode]
+    author: str = ""
 
     @property
     def name(self) -> str:
@@ -87,6 +89,7 @@ class RunView:
     planned_stages: int
     test: dict[str, list[SliceResult]] = field(default_factory=dict)
     incidents: list[Any] = field(default_factory=list)
+    but_for_its_seed: str = ""  # equal for runs that differ in their seed alone
 
     def tested(self, metric: str) -> tuple[float, float, float] | None:
         """A metric on the test suite after the last stage, with Wilson's interval; None before the test was opened."""
@@ -155,6 +158,7 @@ def view_run(path: str | Path) -> RunView:
                 folder.metrics(),
                 exchanges,
                 folder.episodes(),
+                author_of(run, folder.number),
             )
         )
     test = run.test
@@ -174,4 +178,5 @@ def view_run(path: str | Path) -> RunView:
         planned_stages=max(len(run.spec.stages), len(stages) + is_planned(run, len(stages))),
         test={"first": test.first, "last": test.last} if test else {},
         incidents=run.incidents(),
+        but_for_its_seed=run.spec.model_dump_json(exclude={"seed", "description"}),
     )
