@@ -74,7 +74,7 @@ def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
     heard = _without_menu(messages[-1]["content"])
     made = [m["content"] for m in messages if m["role"] == "assistant"]
     this_turn = _since_the_question(messages)
-    wanted = set(_words(_without_menu(asked[-1]) if asked else ""))
+    wanted = sorted(set(_words(_without_menu(asked[-1]) if asked else "")))  # the order that weights are summed in
     known = " ".join(map(_without_menu, asked)).lower()
     hint = set(_words(heard.partition("Hint:")[2]))
     wrong = "rror" in heard
@@ -83,7 +83,14 @@ def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
 
 
 def _places(
-    choice: str, wanted: set[str], known: str, heard: str, hint: set[str], wrong: bool, state: str, made: Sequence[str]
+    choice: str,
+    wanted: Sequence[str],
+    known: str,
+    heard: str,
+    hint: set[str],
+    wrong: bool,
+    state: str,
+    made: Sequence[str],
 ) -> np.ndarray:
     if choice == DONE:
         names = ["done", f"done after {state}", *(f"done {word}" for word in wanted)]
