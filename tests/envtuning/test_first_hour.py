@@ -103,3 +103,19 @@ def test_a_comparison_of_six_runs_counts_six_and_its_page_has_three_colours(tmp_
     progress = page[page.index('<div id="progress">') : page.index('<section class="run">')]
     assert len(set(re.findall(r'<polyline [^>]*stroke="(#\w+)"', progress))) == 3
     assert re.findall(r"</i>(\w+): mean of 2 seeds", progress) == ["fixed", "rules", "uniform"]
+
+
+def test_thirty_agents_are_trained_reported_and_shown(tmp_path):
+    """Letters end at 24 agents, configs at 64: the report's boards are then written without letters."""
+    crowd = {"num_agents": 30, "slices": {8: {"hole_ratio": 0.0}}}
+    spec = {
+        "trainee": "scripted", "engineer": "rules", "target": crowd, "stages": [{"config": crowd, "budget": 600}, {"budget": 600}],
+        "suites": {"validation_per_slice": 2, "test_per_slice": 2, "probe_per_slice": 1},
+    }  # fmt: skip
+    (tmp_path / "crowd.json").write_text(json.dumps(spec))
+    called("run", tmp_path / "crowd.json", "--out", tmp_path / "run")
+    report = json.loads((tmp_path / "run" / "stages" / "00" / "report.json").read_text())
+    assert report["failure_cases"]
+    assert all("Agent 29 needs to go from" in case["picture"] for case in report["failure_cases"])
+    called("replay", tmp_path / "run", "--stage", 0, "--case", 0, "--out", tmp_path / "film.svg")
+    called("report", tmp_path / "run")
