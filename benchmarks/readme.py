@@ -19,6 +19,11 @@ Some figures are older than the code that would make them now. The studies' wors
 too low; now it is chosen on the other seeds. `credit_corridors` has intervals over seeds alone, now they are over seeds and boards. The headroom of
 small-corridors was computed again from the stored runs, with the best searched arm chosen in every resample.
 
+`half-success` and `progress-share` were called `learnability` and `bandit`, and still are in the studies' pictures. The runs of the studies,
+of `engineers_engineer` and of `credit_corridors` were made by these two and by `rules` in an earlier version: it took a step less to the target
+(in `progress-share` of three stages none at all), did not go beyond the default space to a target outside of it, and `half-success` did not ease
+where nothing succeeded.
+
 | result | command | commit | machine | recorded |
 | --- | --- | --- | --- | --- |
 """

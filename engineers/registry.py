@@ -23,8 +23,8 @@ BACKENDS: dict[str, str] = {
     "random": "engineers.plain.random_search:make",
     "uniform": "engineers.plain.uniform:make",
     "rules": "engineers.plain.rules:make",
-    "learnability": "engineers.plain.learnability:make",
-    "bandit": "engineers.plain.bandit:make",
+    "half-success": "engineers.plain.half_success:make",
+    "progress-share": "engineers.plain.progress_share:make",
     "schedule": "engineers.plain.schedule:make",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
@@ -44,7 +44,7 @@ NEEDS_MODEL = {
     "replay": "replay/transcript.jsonl",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (

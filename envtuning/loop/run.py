@@ -82,7 +82,8 @@ def raise_unless_asked(spec: RunSpec, place: str, rule: Rule | None) -> None:
 
 def raise_unless_editable(spec: RunSpec) -> None:
     """Raises ``SpecError`` where a path of ``editable`` is no knob of a config that engineers may be given."""
-    for config in spec.written_configs if spec.editable is not None else ():
+    given = [stage.config for stage in spec.stages if stage.config != "engineer"]  # never the target itself
+    for config in given if spec.editable is not None else ():
         try:
             find_knobs(config, spec.editable)
         except KnobError as error:

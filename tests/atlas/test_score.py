@@ -108,7 +108,7 @@ def test_references_are_what_they_say(trees):
     assert taken(rows["mean path"], list(rows.values())) in (None, 0.0)
 
 
-@pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "learnability", "bandit", "schedule"])
+@pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule"])
 def test_every_engineer_without_a_model_walks(name, trees, distances):
     begin = time.process_time()
     row = row_of(name, trees, player_of(name, "menu", distances))

@@ -162,7 +162,7 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
     with pytest.raises(SpecError, match=r"suites\.test_per_slice is 0"):
         arms_of(blind, ["rules"])
     arms_of(spec, ["rules", "fixed"])
-    assert written_by(spec, "bandit").engineer.name == "bandit"
+    assert written_by(spec, "progress-share").engineer.name == "progress-share"
 
 
 def test_engineers_that_no_stage_asks_are_not_compared():

@@ -20,7 +20,7 @@ from engineers.from_file import PLAIN, Allowed
 from engineers.knobs import Knob
 from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.learnability import UNIFORM_PART, mixed_with_uniform
+from engineers.plain.half_success import UNIFORM_PART, mixed_with_uniform
 from engineers.plain.signals import learnability
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.registry import COMMON_FROM_FILE
@@ -83,7 +83,7 @@ def remote_engineer(name: str, group: Any, options: dict[str, Any]) -> Engineer:
 
 
 class IntrospectionEngineer(PlainEngineer):
-    """``learnability`` by the model's own word: p is the probability that it gives its own greedy replies, not their success.
+    """``half-success`` by the model's own word: p is the probability that it gives its own greedy replies, not their success.
 
     Asked about ``boards`` boards of each slice, drawn from the current config; what that takes is in the proposal's usage.
     """
