@@ -169,7 +169,7 @@ class LakePrompts:
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  a trainer has one of these, and it lives as long as the trainer
     def _row(self, config: LakeConfig, board: int) -> dict[str, Any]:
-        [instance] = generate(config, n=1, seed=self.seed, first=board, exclude=self._excluded, threads=1)
+        [instance] = generate(config, n=1, seed=self.seed, first=board, exclude=self._excluded, num_threads=1)
         return prompt_row(instance, config.reward, self.style)
 
 
