@@ -35,6 +35,7 @@ REMEDIES = {
     errno.ELOOP: "a link leads back to itself: remove it",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
     errno.EIO: "the disk failed: copy the run to another one",
+    errno.EFBIG: "no file may be that large here: raise the limit (ulimit -f), or choose another place",
 }
 
 
@@ -44,6 +45,13 @@ class StorageError(RuntimeError):
 
 class RunLocked(RuntimeError):
     """Another process works on this run."""
+
+
+def in_a_sentence(error: OSError) -> str:
+    """What the operating system refused, and the remedy where one is known."""
+    about = f"{error.filename}: " if error.filename is not None else ""
+    remedy = f": {REMEDIES[error.errno]}" if error.errno in REMEDIES else ""
+    return f"{about}{error.strerror or error}{remedy}"
 
 
 @contextmanager
