@@ -21,6 +21,7 @@ from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
 LOCK, OWNER = ".lock", ".owner"  # what is locked, and who has locked it
+TURN = ".turn"  # what is waited for
 LOCK_PATIENCE = 0.5  # seconds; who looks whether it is locked holds it for a moment
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -178,6 +179,18 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """One process after the other in this folder: who comes meanwhile waits, and finds what was done before it."""
+    turn = FileLock(make_folder(folder) / TURN)
+    with storage_errors(folder / TURN):
+        turn.acquire()
+    try:
+        yield
+    finally:
+        turn.release()
 
 
 def _owner(folder: Path) -> str:

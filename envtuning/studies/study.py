@@ -184,7 +184,12 @@ def begun(job: Job) -> RunFolder | None:
 
 
 def do(job: Job, observer: Observer | None = None) -> None:
-    """Bring one job to its end, in this process."""
+    """Bring one job to its end, in this process; one that another process is at is waited for."""
+    with atomic.in_turn(job.folder):
+        _do(job, observer)
+
+
+def _do(job: Job, observer: Observer | None) -> None:
     run = begun(job) or RunFolder.create(job.folder, job.spec)
     if job.is_first_stage:
         loop.continue_run(run, observer, stages=1)

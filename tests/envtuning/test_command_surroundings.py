@@ -39,6 +39,42 @@ def told(arguments: list[str]) -> str:
     return result.output
 
 
+@pytest.mark.slow
+def test_comparisons_of_one_folder_wait_for_each_other(tmp_path):
+    """Whoever comes second continues what the first has done, and all draw up the same table."""
+    command = [
+        sys.executable,
+        "-m",
+        "envtuning",
+        "compare",
+        "scripted",
+        "--engineers",
+        "fixed,rules",
+        "--seeds",
+        "2",
+        "--stages",
+        "2",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+
+    def begun(out: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*command, "--out", out],
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    together, alone = [begun("together") for _ in range(4)], begun("alone")
+    for each in (*together, alone):
+        _, said = each.communicate(timeout=240)
+        assert (each.returncode, said) == (0, "")
+    figures = [(tmp_path / out / "comparison.json").read_text() for out in ("together", "alone")]
+    assert figures[0] == figures[1]
+
+
 def test_a_file_that_may_not_grow_is_told(tmp_path):
     done = ended(tmp_path, ["envtuning", *SHORT, "--out", "run"], before="ulimit -f 1;")
     assert done.returncode == 1
