@@ -131,3 +131,23 @@ def test_an_output_that_is_closed_or_that_nobody_reads_is_no_error(tmp_path):
     closed = ended(tmp_path, ["envtuning", "presets"], after=">&-")
     assert (closed.returncode, closed.stderr) == (0, "")
     assert ended(tmp_path, ["envtuning", "presets"], after="| true").stderr == ""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("name", "theirs"), [("notes", b"of mine"), ("notes", b"of\nmine\n"), ("notes.spent", b"of mine\n")]
+)
+def test_an_evaluation_leaves_somebodys_file_alone(tmp_path, name, theirs):
+    pytest.importorskip("openai")
+    (tmp_path / name).write_bytes(theirs)
+    asked = [
+        "evaluate",
+        "--model",
+        "server/http://127.0.0.1:9/v1#none",
+        "--suite",
+        "quick",
+        "--out",
+        str(tmp_path / "notes"),
+    ]
+    assert name in told(asked)
+    assert (tmp_path / name).read_bytes() == theirs
