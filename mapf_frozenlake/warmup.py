@@ -49,9 +49,9 @@ def _play(config: LakeConfig, observation: ObservationName) -> None:
 
 def main() -> None:
     began = time.perf_counter()
-    print("compiling for this machine: a minute or two of CPU time, then never again until an update …", flush=True)
+    print("compiling for this machine: a minute or two of CPU time, then never again until an update", flush=True)
     for name, compile_it in steps():
-        print(f"{time.perf_counter() - began:5.1f} s  {name} …", flush=True)
+        print(f"{time.perf_counter() - began:5.1f} s  {name}", flush=True)
         compile_it()
     print(f"{time.perf_counter() - began:5.1f} s  done")
 
