@@ -15,7 +15,9 @@ import envtuning.loop.ask
 from engineers import Proposal
 from engineers.guard import Guard
 from engineers.knobs import KnobError
+from engineers.model.context import context_named
 from engineers.model.ledger import Ledger, Taken
+from engineers.model.transcript import Exchange
 from engineers.report import SliceResult, StageReport
 from envtuning.loop import run as loop
 from envtuning.loop.ask import (
@@ -39,6 +41,16 @@ from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountWorld
 
 REPORT = StageReport(stage=0, config=CountConfig().model_dump(), objective="success_rate")
+
+
+def said(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+EXCHANGE = Exchange(
+    engineer="e", model="m", context=context_named("informed"), max_attempts=1, stage=0, number=0, kind="proposal",
+    messages=said("a"), json_schema=None, max_tokens=9, reply="one", prompt_tokens=3, completion_tokens=2, cost=0.5,
+).model_dump(mode="json")  # fmt: skip
 
 
 class Engineer:
@@ -206,7 +218,7 @@ def with_exchanges(run: RunFolder, taken: list[int | Taken | None]) -> None:
         if isinstance(one, Taken):
             Ledger(folder.path / "asked.jsonl").asks(one)
         elif one is not None:
-            line = {"prompt_tokens": one - 1, "completion_tokens": 1, "cost": one / 4}
+            line = EXCHANGE | {"prompt_tokens": one - 1, "completion_tokens": 1, "cost": one / 4}
             atomic.write_lines(folder.transcript_file, [line, line | {"cost": None}])
 
 
@@ -261,23 +273,20 @@ def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, gi
     assert found["desk"] == run.path / "desk"  # two runs beside one another have two
 
 
-EXCHANGE = {"messages": ["a"], "reply": "one", "prompt_tokens": 3, "completion_tokens": 2, "cost": 0.5}
-
-
 def test_replies_are_kept_over_any_number_of_interruptions(run):
     """The transcript starts afresh each time; what was answered before stays, and what was not is asked again."""
     stage = run.stage(0)
-    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": ["b"], "reply": None}])
+    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": said("b"), "reply": None}])
     assert recorded_replies(stage) == [EXCHANGE]
     assert not stage.transcript_file.exists()
     assert recorded_replies(stage) == [EXCHANGE]
-    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": ["c"]}])
-    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": ["c"]}]
+    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": said("c")}])
+    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": said("c")}]
 
 
 def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
     stage = run.stage(0)
-    stage.transcript_file.write_text('{"messages": ["a"], "rep')
+    stage.transcript_file.write_text('{"messages": [], "rep')
     assert recorded_replies(stage) == []
     assert not stage.transcript_file.exists()
 
@@ -290,8 +299,8 @@ class Chat:
 
 
 def test_a_recorded_question_is_answered_from_the_record_and_any_other_asked():
-    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": ["b"], "reply": "two", "cost": None}])
-    found = chat.complete(["b"], {}, max_tokens=9)
+    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": said("b"), "reply": "two", "cost": None}])
+    found = chat.complete(said("b"), {}, max_tokens=9)
     assert (found.text, found.prompt_tokens, found.completion_tokens, found.cost) == ("two", 3, 2, None)
     assert chat.complete(["c"], {"type": "object"}, max_tokens=9) == ("asked", ["c"], {"type": "object"}, 9)
     assert chat.model == "real"
