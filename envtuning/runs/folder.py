@@ -26,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, takewhile
 from pathlib import Path
@@ -279,10 +280,10 @@ class RunFolder:
         return f"RunFolder({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from envtuning.show.console import as_html  # which imports this module
-
-        return as_html(self)
+        """What a notebook shows: of all that shows a run only this is asked for from here, and only then."""
+        shown = import_module("envtuning.show.console").as_html(self)
+        assert isinstance(shown, str)
+        return shown
 
     @property
     def world(self) -> World[Any]:
