@@ -226,6 +226,7 @@ class RunFolder:
         self.path = Path(path)
         if not (self.path / "run.json").is_file():
             raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(self.path)}")
+        checked.raise_on_links_out(self.path)
         if not (self.path / checked.NAME).exists():
             raise checked.damaged(self.path / checked.NAME, "is missing, so nothing in this run can be checked")
 
@@ -243,6 +244,8 @@ class RunFolder:
             not entry.name.startswith(".") for entry in path.iterdir() if entry.name != checked.NAME
         ):
             raise RunError(f"{path} is not empty and is not a run: choose another --out")
+        if path.exists():
+            checked.raise_on_links_out(path)
         record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
         raise_unless_it_comes_back(record)
         atomic.make_folder(path)
