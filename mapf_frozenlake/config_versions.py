@@ -73,4 +73,4 @@ class ConfigFile(ConfigVersions):
                 file.write(f"{rows}\n")  # one short write: lines of several processes do not mix
 
     def late(self) -> int:
-        return sum(map(int, self._late_path.read_text().split())) if self._late_path.exists() else 0
+        return sum(map(int, self._late_path.read_text(encoding="utf-8").split())) if self._late_path.exists() else 0

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engineers.backends.weights import WEIGHTS
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.outcomes import Outcomes
 from tests.lazily import Lazy, needed
@@ -319,8 +320,8 @@ def test_the_first_model_is_the_reference_where_there_is_one_and_otherwise_loade
 
     class Loading:
         @staticmethod
-        def from_pretrained(name, dtype=None):
-            loaded.append((name, dtype))
+        def from_pretrained(name, dtype=None, **weights):
+            loaded.append((name, dtype, weights))
             return Model()
 
     monkeypatch.setattr("envtuning.trainees.language.learner.AutoModelForCausalLM", Loading)
@@ -333,7 +334,7 @@ def test_the_first_model_is_the_reference_where_there_is_one_and_otherwise_loade
     one.trainer.ref_model, one.trainer.model = None, Model(device="there")
     assert one.base_model().device == "there"
     assert one.base_model() is one.base_model()
-    assert loaded == [("m", torch.bfloat16)]
+    assert loaded == [("m", torch.bfloat16, WEIGHTS)]
 
 
 def test_a_learner_is_made_as_its_options_and_its_tasks_say(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from engineers.backends import live, local
+from engineers.backends.weights import WEIGHTS
 from engineers.model.chat import Completion, Message, Rejected, TooLong
 from tests.lazily import Lazy, needed
 
@@ -303,11 +304,11 @@ def test_a_local_model_is_loaded_as_its_options_say_and_asked_by_them(monkeypatc
         return SimpleNamespace(to=lambda device: ("weights", device))
 
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", model_from)
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda name: f"tokenizer of {name}")
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda name, **options: f"tokenizer of {name}")
     told = {"temperature": 0.1, "seed": 3, "thinking": 5, "constrained": False, "longest_string": 77}
     chat = local.LocalChat("some/model", device="gpu:1", dtype="half", arguments={"revision": "r"}, **told)  # type: ignore[arg-type]
     chat.load_now()
-    assert loaded == [("some/model", {"dtype": "half", "revision": "r"})]
+    assert loaded == [("some/model", {"dtype": "half", "revision": "r"} | WEIGHTS)]
     assert chat._live == live.LiveChat(
         ("weights", "gpu:1"), "tokenizer of some/model", model="local/some/model", **told
     )  # type: ignore[arg-type]
