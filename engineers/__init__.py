@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from engineers.moved import announce
-
 if TYPE_CHECKING:
     from engineers.guard import Guard, check
     from engineers.model.chat import Chat, ChatError, Completion, Message
@@ -16,14 +14,6 @@ if TYPE_CHECKING:
     from engineers.proposal import Change, Engineer, Proposal, Usage
     from engineers.registry import UnknownEngineer, available, make
     from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
-
-MOVED = {
-    "engineers.backends.server": "engineers.backends.compatible_server",
-    "engineers.chat": "engineers.model.chat",
-    "engineers.model.answers": "engineers.model.reading",
-    "engineers.prompt": "engineers.model.prompt",
-}  # names that pages or examples once imported
-announce(MOVED)
 
 _HOMES = {
     "engineers.guard": ("Guard", "check"),

@@ -7,29 +7,10 @@ The curriculum for your own training script can be used without the loop: ``Curr
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from engineers.moved import announce
-
 if TYPE_CHECKING:
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
     from envtuning.curriculum.sb3_callback import SB3CurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
-
-MOVED = {
-    "envtuning.run_folder": "envtuning.runs.folder",
-    "envtuning.spec": "envtuning.runs.spec",
-    "envtuning.trainee": "envtuning.trainees.base",
-    "envtuning.trainees.rllib.policy": "envtuning.trainees.lakes.policy",
-    "envtuning.trainees.rllib.rollout": "envtuning.trainees.lakes.rollout",
-    "envtuning.wrappers": "envtuning.curriculum.wrappers",
-    "envtuning.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
-    "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",
-    "envtuning.tensorboard": "envtuning.show.tensorboard",
-    "envtuning.compare": "envtuning.studies.compare",
-    "envtuning.tune": "envtuning.studies.tune",
-    "envtuning.curriculum.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
-    "envtuning.trainees.ray_session": "envtuning.trainees.rllib.ray_session",
-}  # names that pages or examples once imported
-announce(MOVED)
 
 __all__ = [
     "CurriculumEnv",

@@ -24,119 +24,174 @@ from engineers.knobs import as_text
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
-DEEPEST = 4  # folders between a run's and its deepest checked file
 REMEDY = "restore it from a copy, or remove this run and start again"
 
 Signature = tuple[tuple[str, int, int, int], ...]
-_hashed: dict[Path, tuple[Signature, str]] = {}  # folders that this process has hashed, as they were then
 
 
 class RunError(RuntimeError):
     """The folder is not what the command needs; the message says what to do."""
 
 
-def begin(run: Path) -> None:
-    """From here on the run's files are checked."""
-    if not (run / NAME).exists():
-        atomic.write_json(run / NAME, {})
+class Files:
+    """A run's files. The table of checksums is read once; who writes holds the run's lock."""
 
+    def __init__(self, root: Path) -> None:
+        self.root, self.table = root, root / NAME
+        self.sums: dict[str, list[str]] = {}
+        self.are_checked = self.table.exists()
+        self._lines: dict[str, str] = {}  # of the table as it is written
+        self._hashed: dict[Path, tuple[Signature, str]] = {}  # folders that were hashed, as they were then
+        self._read_table()
 
-def is_checked(run: Path) -> bool:
-    return (run / NAME).exists()
+    @classmethod
+    def begin(cls, root: Path) -> Files:
+        """The files of a folder in which they are checked from here on."""
+        if not (root / NAME).exists():
+            atomic.write_text(root / NAME, "{}\n")
+        return cls(root)
 
+    def is_current(self) -> bool:
+        """Whether nobody else has written since the table was read."""
+        return self.are_checked and self._stamp == _stamp(self.table)
 
-# Writing
+    # Writing
 
+    def write_text(self, path: Path, text: str) -> None:
+        with self.new_file(path) as draft:
+            draft.write_text(text, encoding="utf-8")
 
-def write_text(path: Path, text: str) -> None:
-    with new_file(path) as draft:
-        draft.write_text(text, encoding="utf-8")
+    def write_record(self, path: Path, record: BaseModel) -> None:
+        self.write_text(path, as_text(record) + "\n")
 
+    def write_json(self, path: Path, value: Any) -> None:
+        self.write_text(path, atomic.as_json(value))
 
-def write_record(path: Path, record: BaseModel) -> None:
-    write_text(path, as_text(record) + "\n")
+    @contextmanager
+    def new_file(self, path: Path) -> Iterator[Path]:
+        """``atomic.new_file`` with a checksum."""
+        with atomic.new_file(path) as draft:
+            yield draft
+            self._note({path: [_digest_of_file(draft)]})
 
+    @contextmanager
+    def new_folder(self, path: Path) -> Iterator[Path]:
+        """``atomic.new_folder`` with a checksum of all that is in it."""
+        with atomic.new_folder(path) as draft:
+            yield draft
+            digest = _digest_of_folder(draft)
+            self._note({path: [digest]})
+        self._hashed[path] = _signature(path), digest
 
-def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    def note(self, path: Path) -> None:
+        """The file or folder is whole from now on; one that is not there is passed over."""
+        if path.exists():
+            self._note({path: [self.digest_of(path)]})
 
+    @contextmanager
+    def changing(self, path: Path) -> Iterator[None]:
+        """For a change of a whole folder in its place. One whose process died in the middle is taken as it is found."""
+        self.raise_unless_as_written(path)
+        self._note({path: []})
+        yield
+        self.note(path)
 
-@contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """``atomic.new_file`` with a checksum."""
-    with atomic.new_file(path) as draft:
-        yield draft
-        _note(path, [_digest_of_file(draft)])
+    def note_copies(self, source: Files, copies: Mapping[Path, Path]) -> None:
+        """For files and folders that are being copied from another run: what they are copied from is checked first."""
+        for original in copies:
+            source.raise_unless_as_written(original)
+        self._note({copy: [source.digest_of(original)] for original, copy in copies.items()})
 
+    def append_line(self, path: Path, value: Any) -> None:
+        """``atomic.append_line`` to a file that is whole after every line."""
+        before = path.read_bytes() if path.exists() else b""
+        whole = before[: before.rfind(b"\n") + 1]  # without a line that was cut off
+        after = whole + json.dumps(value).encode() + b"\n"
+        self._note({path: [hashlib.sha256(state).hexdigest() for state in dict.fromkeys((whole, after))]})
+        if whole != before:
+            atomic.write_text(path, whole.decode())
+        atomic.append_line(path, value)
 
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """``atomic.new_folder`` with a checksum of all that is in it."""
-    with atomic.new_folder(path) as draft:
-        yield draft
-        digest = _digest_of_folder(draft)
-        _note(path, [digest])
-    _hashed[path] = _signature(path), digest
+    def _note(self, digests: Mapping[Path, list[str]]) -> None:
+        if not self.are_checked:
+            return
+        new = {str(path.relative_to(self.root)): found for path, found in digests.items()}
+        if any(self.sums.get(name) != found for name, found in new.items()):
+            self.sums |= new
+            self._lines |= {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in new.items()}
+            atomic.write_text(
+                self.table, "{\n" + ",\n".join(self._lines[name] for name in sorted(self._lines)) + "\n}\n"
+            )
+            self._stamp = _stamp(self.table)
 
+    # Reading
 
-def note(path: Path) -> None:
-    """The file or folder is whole from now on; one that is not there is passed over."""
-    if path.is_dir():
-        _note(path, [digest_of(path)])
-    elif path.exists():
-        _note(path, [_digest_of_file(path)])
+    def read(self, path: Path) -> bytes | None:
+        """What was written there; None where there is nothing. Raises ``RunError`` for whatever else is found."""
+        found = read_unchecked(path)
+        if found is not None:
+            whole = found[: found.rfind(b"\n") + 1] if path.suffix == ".jsonl" else found
+            self._compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
+        return found
 
+    def raise_unless_as_written(self, path: Path) -> None:
+        """Raises ``RunError`` for a file or a checkpoint's folder that has changed since; hashed once unless touched."""
+        try:
+            digest = self.digest_of(path)
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
+        self._compare(path, [digest])
 
-@contextmanager
-def changing(path: Path) -> Iterator[None]:
-    """For a change of a whole folder in its place. One whose process died in the middle is taken as it is found."""
-    raise_unless_as_written(path)
-    _note(path, [])
-    yield
-    note(path)
+    def lines(self, path: Path, *, checked: bool = True) -> list[Any]:
+        """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
+        return whole_lines(path, (self.read if checked else read_unchecked)(path) or b"")
 
+    def digest_of(self, path: Path) -> str:
+        """SHA-256 of a file, or of the names and contents of all files in a folder; that is not computed again while nothing was touched."""
+        if not path.is_dir():
+            return _digest_of_file(path)
+        signature = _signature(path)
+        known = self._hashed.get(path)
+        if known is None or known[0] != signature:
+            known = self._hashed[path] = signature, _digest_of_folder(path)
+        return known[1]
 
-def note_copies(copies: Mapping[Path, Path]) -> None:
-    """For files and folders that are being copied from another run: what they are copied from is checked first."""
-    for original, copy in copies.items():
-        raise_unless_as_written(original)
-        _note(copy, [digest_of(original) if original.is_dir() else _digest_of_file(original)])
+    def _compare(self, path: Path, digests: list[str]) -> None:
+        if not self.are_checked:
+            return
+        name = str(path.relative_to(self.root))
+        if not self._allows(name, digests) and not self.is_current():
+            self._read_table()  # the file was written by another process since
+        if self._allows(name, digests):
+            return
+        if name not in self.sums:
+            raise RunError(f"{path} is not in {self.table}, so it cannot be checked: {REMEDY}")
+        raise RunError(
+            f"{path} is not what was written there: it differs from its checksum in {self.table}. Restore it from a copy, "
+            "or remove this run and start again"
+        )
 
+    def _allows(self, name: str, digests: list[str]) -> bool:
+        expected = self.sums.get(name)
+        return expected is not None and (not expected or bool(set(digests) & set(expected)))
 
-def append_line(path: Path, value: Any) -> None:
-    """``atomic.append_line`` to a file that is whole after every line."""
-    before = path.read_bytes() if path.exists() else b""
-    whole = before[: before.rfind(b"\n") + 1]  # without a line that was cut off
-    after = whole + json.dumps(value).encode() + b"\n"
-    _note(path, [hashlib.sha256(state).hexdigest() for state in dict.fromkeys((whole, after))])
-    if whole != before:
-        atomic.write_text(path, whole.decode())
-    atomic.append_line(path, value)
-
-
-def _note(path: Path, digests: list[str]) -> None:
-    run = _run_of(path)
-    if run is not None:
-        listed = _listed(run)
-        name = str(path.relative_to(run))
-        if listed.get(name) != digests:
-            atomic.write_json(run / NAME, dict(sorted((listed | {name: digests}).items())))
-
-
-# Reading
-
-
-def read_bytes(path: Path) -> bytes | None:
-    """What was written there; None where there is nothing. Raises ``RunError`` for whatever else is found."""
-    found = read_unchecked(path)
-    if found is not None:
-        whole = found[: found.rfind(b"\n") + 1] if path.suffix == ".jsonl" else found
-        _compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
-    return found
+    def _read_table(self) -> None:
+        self._stamp = _stamp(self.table)
+        found = read_unchecked(self.table)
+        try:
+            listed = json.loads(found or b"{}")
+            if not isinstance(listed, dict) or not all(isinstance(one, list) for one in listed.values()):
+                raise ValueError("no table of checksums")
+        except (ValueError, RecursionError) as error:
+            raise RunError(
+                f"{self.table} is damaged ({error}): bring it back from a copy, or remove it to go on without checks"
+            ) from error
+        self.sums = listed
+        self._lines = {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in listed.items()}
 
 
 def read_unchecked(path: Path) -> bytes | None:
-    """The same for a file that is still being written to."""
+    """What is there, of a file that is still being written to, say; None where there is nothing."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
             raise RunError(f"{path} is not a file: {REMEDY}")
@@ -147,18 +202,7 @@ def read_unchecked(path: Path) -> bytes | None:
         raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
 
 
-def raise_unless_as_written(path: Path) -> None:
-    """Raises ``RunError`` for a file or a checkpoint's folder that has changed since; hashed once unless touched."""
-    try:
-        digest = digest_of(path) if path.is_dir() else _digest_of_file(path)
-    except OSError as error:
-        raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
-    _compare(path, [digest])
-
-
-def lines(path: Path, *, checked: bool = True) -> list[Any]:
-    """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
-    found = (read_bytes if checked else read_unchecked)(path) or b""
+def whole_lines(path: Path, found: bytes) -> list[Any]:
     whole, _, _cut_off = found.rpartition(b"\n")
     try:
         return [json.loads(line) for line in whole.splitlines() if line.strip()]
@@ -166,48 +210,12 @@ def lines(path: Path, *, checked: bool = True) -> list[Any]:
         raise RunError(f"{path} is damaged ({type(error).__name__}: {error}): {REMEDY}") from error
 
 
-def _compare(path: Path, digests: list[str]) -> None:
-    run = _run_of(path)
-    if run is None:
-        return
-    expected = _listed(run).get(str(path.relative_to(run)))
-    if expected is None:
-        raise RunError(f"{path} is not in {run / NAME}, so it cannot be checked: {REMEDY}")
-    if expected and not set(digests) & set(expected):
-        raise RunError(
-            f"{path} is not what was written there: it differs from its checksum in {run / NAME}. Restore it from a copy, "
-            "or remove this run and start again"
-        )
-
-
-def _run_of(path: Path) -> Path | None:
-    """The run that the path lies in, where its files are checked."""
-    return next((parent for parent in list(path.parents)[:DEEPEST] if (parent / NAME).exists()), None)
-
-
-def _listed(run: Path) -> dict[str, list[str]]:
-    found = read_unchecked(run / NAME)
+def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        listed = json.loads(found or b"{}")
-        if not isinstance(listed, dict) or not all(isinstance(one, list) for one in listed.values()):
-            raise ValueError("no table of checksums")
-    except (ValueError, RecursionError) as error:
-        raise RunError(
-            f"{run / NAME} is damaged ({error}): bring it back from a copy, or remove it to go on without checks"
-        ) from error
-    return listed
-
-
-# Hashing
-
-
-def digest_of(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files in the folder; not computed again while nothing was touched."""
-    signature = _signature(folder)
-    known = _hashed.get(folder)
-    if known is None or known[0] != signature:
-        known = _hashed[folder] = signature, _digest_of_folder(folder)
-    return known[1]
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_size, now.st_mtime_ns, now.st_ino
 
 
 def _files(folder: Path) -> list[Path]:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from engineers.ending import ENDED, STILL_ENDING
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
+from envtuning.runs.tasks import next_task
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
@@ -135,6 +136,8 @@ def test_a_run_ends_where_it_is_and_goes_on_from_there(tmp_path):
     assert done.returncode == ENDED, done.stderr
     assert "interrupted" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr + done.stdout
-    assert next_task(RunFolder(tmp_path / "run")) is not None
+    killed = RunLog.open(tmp_path / "run")
+    assert next_task(killed.plan, killed.state) is not None
     assert ended(SIGNALLED, "", "", "", "envtuning", "resume", tmp_path / "run", at=tmp_path).returncode == 0
-    assert next_task(RunFolder(tmp_path / "run")) is None
+    run = RunLog.open(tmp_path / "run")
+    assert next_task(run.plan, run.state) is None

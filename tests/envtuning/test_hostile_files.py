@@ -15,7 +15,7 @@ from engineers.own import declares, object_at, trust_only
 from engineers.proposal import Engineer
 from engineers.terminal import TextConsole, visible
 from envtuning.cli import app
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.worlds.registry import UnknownWorld, make_world
@@ -139,7 +139,7 @@ def test_no_module_is_imported_on_a_files_word(tmp_path, monkeypatch, text):
 
 def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = RunFolder.create(tmp_path / "run", load_spec("scripted"))
+    run = RunLog.create(tmp_path / "run", load_spec("scripted"))
     (run.path / "checksums.json").unlink()
     record = json.loads((run.path / "run.json").read_text())
     record["spec"]["world"] = {"name": "planted_code:World", "options": {}}

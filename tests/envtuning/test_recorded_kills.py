@@ -23,7 +23,8 @@ def compared(run: Path) -> dict[str, object]:
             found[str(path.relative_to(run))] = path.read_bytes()
             if path.name in ("done.json", "proposal.json"):
                 record = json.loads(path.read_bytes())
-                record.pop("seconds", None)
+                for newer_or_timed in ("seconds", "validations"):
+                    record.pop(newer_or_timed, None)
                 if record.get("proposal"):
                     record["proposal"].pop("usage")
                 found[str(path.relative_to(run))] = record

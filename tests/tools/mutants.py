@@ -82,7 +82,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/cli.py": ("tests/engineers/test_cli.py",),
     "engineers/__init__.py": ("tests/project/test_moved.py", "tests/project/test_imports.py"),
     "engineers/ending.py": ("tests/envtuning/test_ending.py",),
-    "engineers/moved.py": ("tests/project/test_moved.py",),
     "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
     "engineers/terminal.py": ("tests/envtuning/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
