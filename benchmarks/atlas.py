@@ -29,7 +29,7 @@ from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, player_of
 from envtuning.cli import parse_seeds
-from envtuning.runs import atomic
+from envtuning.runs import checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.sections import EngineerSpec
@@ -48,8 +48,8 @@ ROSTER: dict[str, tuple[str, dict[str, Any]]] = {
     "rules": ("rules", {}),
     "rules, bold": ("rules", {"thresholds": {"frontier": 0.2, "alive": 0.05}}),
     "rules, timid": ("rules", {"thresholds": {"frontier": 0.8, "alive": 0.6, "settled": 0.0}}),
-    "learnability": ("learnability", {}),
-    "bandit": ("bandit", {}),
+    "half-success": ("half-success", {}),
+    "progress-share": ("progress-share", {}),
     "ladder": ("schedule", {"parts": [0.4, 0.7]}),
     "ladder, late": ("schedule", {"parts": [0.0, 0.5]}),
     "ladder, short of it": ("schedule", {"parts": [0.2, 0.4, 0.6]}),
@@ -160,7 +160,7 @@ def do_score(arguments: argparse.Namespace) -> None:
         rows = scored(trees, wanted(arguments.engineer), arguments.mode, options, arguments.transcripts)
         console.print(table(trees, rows))
         real = RESULTS / f"atlas_{spec.name}_real.json"
-        agree = agreed(rows, atomic.read_json(real)["figures"]) if real.exists() else None
+        agree = agreed(rows, found["figures"]) if (found := checked.figures(real, dict[str, Any])) else None
         console.print("\n".join(notes(trees, rows, agree)), highlight=False)
         if arguments.record:
             store(trees, rows, agree)

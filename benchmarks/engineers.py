@@ -17,7 +17,7 @@ from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver, make_console
 from envtuning.studies.compare import compare, table, with_keys
 
-ENGINEERS = "fixed,random,uniform,rules,learnability,bandit"
+ENGINEERS = "fixed,random,uniform,rules,half-success,progress-share"
 
 
 def main() -> None:

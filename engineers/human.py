@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.from_file import PLAIN, reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.model.context import Context, context_named
 from engineers.model.prompt import build_prompt, require_templates
@@ -134,6 +135,7 @@ def _untouched(answer_file: Path, form: WireForm[Any]) -> tuple[int, int] | None
     return _stamp(answer_file) if blank else None
 
 
+@reads({"poll": PLAIN, "timeout": PLAIN})
 def make(
     model: str = "",
     *,

@@ -1,13 +1,15 @@
 """A user's own code, named as ``package.module:object``: from an installed package or a file in the current directory.
 
 Naming code runs it. In a script, the script's author names it. A command reads names from files, which another person may
-have written: it calls ``trust_only`` first, and then imports only modules that its user named on the command line.
+have written: it calls ``trust_only`` first, and then a file's word suffices for nothing but what its user named on the command
+line. There are three kinds of names: ``package.module``, ``host:models.example.org`` and ``option:trainee.options.launch``.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -18,6 +20,11 @@ KNOWN = (
     "mapf_frozenlake",
     "stable_baselines3",
 )  # packages that nobody needs to be asked about
+HOST, OPTION = "host:", "option:"  # what the name of a host and of an option begins with
+ADDRESS = re.compile(  # one that every HTTP library reads alike: ASCII, one @ at most, no backslash
+    r"https?://(?:[\w.~%:-]*@)?(?P<host>\w(?:[\w.-]*\w)?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%+:/-]*)?(?:\?[\w.~%&=-]*)?",
+    re.ASCII | re.IGNORECASE,
+)
 _trusted: frozenset[str] | None = None  # None: every name is the caller's own
 
 
@@ -26,7 +33,7 @@ class NotTrusted(ImportError):
 
 
 def trust_only(names: Iterable[str] | None) -> None:
-    """From now on import only these modules, and send keys only to these hosts or their provider's; None: whatever is named."""
+    """From now on a file may name only these modules, hosts and options, besides what is harmless; None: whatever it likes."""
     global _trusted
     _trusted = None if names is None else frozenset(names)
 
@@ -36,29 +43,51 @@ def trusted() -> frozenset[str] | None:
     return _trusted
 
 
-def is_trusted(name: str) -> bool:
-    """Whether the user named this module, a package that it is in, or this host."""
+def is_trusted(module: str) -> bool:
+    """Whether the user named this module or a package that it is in."""
+    return _names_it_or_what_holds_it(module)
+
+
+def is_trusted_option(place: str) -> bool:
+    """Whether the user named this option, or the section of the run's file that it stands in."""
+    return _names_it_or_what_holds_it(place, OPTION)
+
+
+def is_trusted_host(host: str) -> bool:
+    """Whether the user named this very host, or with a leading dot (``host:.example.org``) a domain that it is in."""
+    if _trusted is None:
+        return True
+    said = {name.removeprefix(HOST).lower() for name in _trusted if name.startswith(HOST)}
+    return host.lower() in said or any(name.startswith(".") and host.lower().endswith(name) for name in said)
+
+
+def host_of(address: str) -> str | None:
+    """The host of a plain ``http(s)://host:port/path``; None for what could be read in two ways."""
+    found = ADDRESS.fullmatch(address)
+    return found["host"].strip("[]").lower() if found else None
+
+
+def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
     parts = name.split(".")
-    return (
-        _trusted is None or name in _trusted or any(".".join(parts[:end]) in _trusted for end in range(1, len(parts)))
-    )
+    return _trusted is None or any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
 
 
-def object_at(place: str) -> Any:
+def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     """The object at ``package.module:object``. Raises ``ImportError``, in a sentence that a caller's own can end with.
 
-    The current directory is looked at last, which an installed command alone would not do. The error's ``name`` is the module
-    that is missing, as Python's own.
+    The modules that the user trusts are also looked for in the current directory, after all others, which an installed command
+    alone would not do. The error's ``name`` is the module that is missing, as Python's own.
     """
     module_name, _, attribute = place.partition(":")
-    if module_name.partition(".")[0] not in KNOWN and not is_trusted(module_name):
+    own = is_trusted(module_name)
+    if not own and module_name.partition(".")[0] not in known:
         raise NotTrusted(
             f"{module_name!r} cannot be imported on a file's word, because that runs its code: if you trust it, add "
             f"--trust {module_name}",
             name=module_name,
         )
     here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
+    if own and here not in sys.path and "" not in sys.path:
         sys.path.append(here)
     try:
         module = import_module(module_name)

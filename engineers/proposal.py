@@ -26,13 +26,13 @@ class Change(BaseModel):
 class Usage(BaseModel):
     """The tokens and the cost of a proposal. ``cost`` is None if no price is known."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = 0.0  # US dollars
-    seconds: float = 0.0
-    attempts: int = 0  # questions asked of the model
+    prompt_tokens: int = Field(0, ge=0)
+    completion_tokens: int = Field(0, ge=0)
+    cost: float | None = Field(0.0, ge=0)  # US dollars
+    seconds: float = Field(0.0, ge=0)
+    attempts: int = Field(0, ge=0)  # questions asked of the model
 
     @property
     def tokens(self) -> int:

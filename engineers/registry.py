@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
-from engineers.own import declares, object_at
+from engineers.own import declares, is_trusted_option, object_at
 from engineers.proposal import Engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -23,8 +23,8 @@ BACKENDS: dict[str, str] = {
     "random": "engineers.plain.random_search:make",
     "uniform": "engineers.plain.uniform:make",
     "rules": "engineers.plain.rules:make",
-    "learnability": "engineers.plain.learnability:make",
-    "bandit": "engineers.plain.bandit:make",
+    "half-success": "engineers.plain.half_success:make",
+    "progress-share": "engineers.plain.progress_share:make",
     "schedule": "engineers.plain.schedule:make",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
@@ -44,7 +44,7 @@ NEEDS_MODEL = {
     "replay": "replay/transcript.jsonl",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "learnability", "bandit", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
@@ -60,6 +60,17 @@ COMMON_OPTIONS = (
     "max_total_tokens",
 )
 
+
+# Those of them that a file may give to any engineer; guard, transcript, ledger and desk are the loop's own.
+COMMON_FROM_FILE: Allowed = {
+    "seed": PLAIN,
+    "space": DATA,
+    "context": DATA,
+    "max_attempts": PLAIN,
+    "max_cost": PLAIN,
+    "max_total_tokens": PLAIN,
+}
+LOOPS_OWN = tuple(name for name in COMMON_OPTIONS if name not in COMMON_FROM_FILE)
 
 POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -110,6 +121,23 @@ def make(name: str, **options: Any) -> Engineer:
     return made
 
 
+def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
+    """Raises ``NotAllowed`` for what the engineer of this name takes from its user alone, and a run's file says."""
+    backend, _, rest = name.partition("/")
+    factory = _factory(backend)
+    allowed = allowed_in(factory, backend if ":" in backend else available()[backend])
+    if allowed is None:
+        return
+    free = getattr(factory, "rest_from_file", False) or backend in TAKES_NOTHING or not rest
+    if not free and not is_trusted_option("engineer.name"):
+        raise not_allowed("engineer.name", name)
+    taken = _taken(list(inspect.signature(factory).parameters.values()))
+    known = {
+        name: value for name, value in options.items() if taken is None or name in taken
+    }  # ``make`` refuses the others
+    raise_unless_allowed("engineer.options", known, {**COMMON_FROM_FILE, **allowed})
+
+
 def require_common(engineer: str, unused: Mapping[str, Any]) -> None:
     """Raise ``TypeError`` unless the options that an engineer does not take are ``COMMON_OPTIONS``."""
     strangers = sorted(unused.keys() - set(COMMON_OPTIONS))
@@ -124,8 +152,7 @@ def available() -> dict[str, str]:
 
 def _factory(backend: str) -> Callable[..., Engineer]:
     if backend in BACKENDS:
-        module, _, attribute = BACKENDS[backend].partition(":")
-        return getattr(import_module(module), attribute)
+        return object_at(BACKENDS[backend])
     third_parties = _third_parties()
     if backend in third_parties:
         return third_parties[backend].load()

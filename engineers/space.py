@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil, floor
 
 from pydantic import BaseModel
 
@@ -22,15 +23,27 @@ def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
 
 
 def raise_unless_knobs(space: Space, current: BaseModel) -> None:
-    """Raise ``KnobError`` for a range of a knob that the config does not have: a misspelt one would silently be none."""
+    """Raise ``KnobError`` for a range of a knob that the config does not have (a misspelt one would silently be none) or without a value."""
     knobs = find_knobs(current, ("*",)) if space else ()
     strangers = space.keys() - {name for knob in knobs for name in (knob.pattern, knob.name)}
     if strangers:
         there = ", ".join(dict.fromkeys(knob.pattern for knob in knobs if knob.bounds))
         raise KnobError(f"space {', '.join(sorted(strangers))} is not a knob of {type(current).__name__}: use {there}")
+    for knob in knobs:
+        range_of(knob, space)
 
 
 def range_of(knob: Knob, space: Space) -> tuple[float, float] | None:
-    """Where the knob is drawn from: the run's space, the field's own, else its bounds; None where it has none of them."""
+    """Where the knob is drawn from: the run's space, the field's own, else its bounds; None where it has none of them.
+
+    Of an integer from the first to the last whole number inside. Raises ``KnobError`` where there is none.
+    """
     low_high = space.get(knob.pattern) or space.get(knob.name) or knob.extra.get("space") or knob.bounds
-    return None if low_high is None else (float(low_high[0]), float(low_high[1]))
+    if low_high is None:
+        return None
+    low, high = float(low_high[0]), float(low_high[1])
+    if "number" in knob.types:
+        return low, high
+    if ceil(low) > floor(high):
+        raise KnobError(f"space ({low:g}, {high:g}) of {knob.name} holds no whole number: give two whole numbers")
+    return float(ceil(low)), float(floor(high))

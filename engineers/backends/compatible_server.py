@@ -6,9 +6,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
+from engineers.backends.network import FROM_FILE
+from engineers.backends.openai import REQUEST as OPENAI
 from engineers.backends.openai import OpenAIChat
 from engineers.extras import require
+from engineers.from_file import PLAIN, Allowed, reads
 from engineers.proposal import Engineer
+
+REQUEST: Allowed = {
+    **OPENAI,
+    "extra_body": {
+        **dict.fromkeys(("min_p", "repetition_penalty", "top_k"), PLAIN),
+        "chat_template_kwargs": {"enable_thinking": PLAIN},
+    },
+}
 
 
 @dataclass
@@ -39,6 +50,7 @@ class ServerChat(OpenAIChat):
         return self.key or "none"  # the SDK wants one; most such servers do not
 
 
+@reads({**FROM_FILE, "request": REQUEST}, rest=True)
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at an OpenAI-compatible server, ``http://host:port/v1#model``."""
     require("openai", extra="openai")

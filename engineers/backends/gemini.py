@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import THINKING_ROOM, NetworkChat, bounded_client, error_for_status
+from engineers.backends.network import FROM_FILE, THINKING_ROOM, NetworkChat, bounded_client, error_for_status
 from engineers.extras import require
+from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
 
 REFUSALS = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"}
 ROLES = {"user": "user", "assistant": "model"}
+
+
+REQUEST: Allowed = {
+    **dict.fromkeys(("frequency_penalty", "presence_penalty", "stop_sequences", "top_k", "top_p"), PLAIN),
+    "thinking_config": dict.fromkeys(("include_thoughts", "thinking_budget", "thinking_level"), PLAIN),
+}
 
 
 @dataclass
@@ -95,6 +102,7 @@ def _contents(messages: list[Message]) -> list[dict[str, Any]]:
     ]
 
 
+@reads({**FROM_FILE, "request": REQUEST}, rest=True)
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at Gemini; the key comes from GEMINI_API_KEY, GOOGLE_API_KEY or ``api_key``."""
     require("google.genai", extra="gemini")

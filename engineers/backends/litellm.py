@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from typing import Any, ClassVar
 
+from engineers import own
 from engineers.backends.making import engineer_on
-from engineers.backends.network import NetworkChat, error_for_status, limit_body
+from engineers.backends.network import FROM_FILE, NetworkChat, error_for_status, limit_body
 from engineers.backends.openai import read_chat_completion, strict_format
 from engineers.extras import require
+from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import AuthFailed, ChatError, Completion, Message, Timeout, TooLong
 from engineers.proposal import Engineer
 
+PLAIN_NAME = re.compile(r"(?!http)\w[\w.+@-]*(:[\w.-]+)?(/(?!http)\w[\w.+@-]*(:[\w.-]+)?)*", re.ASCII | re.IGNORECASE)
 _most_bytes: ContextVar[int | None] = ContextVar(
     "bytes of a reply to one of our questions; None: somebody else's", default=None
 )
+
+
+REQUEST: Allowed = dict.fromkeys(("frequency_penalty", "presence_penalty", "reasoning_effort", "stop", "top_p"), PLAIN)
 
 
 @dataclass
@@ -29,6 +36,15 @@ class LiteLLMChat(NetworkChat):
 
     def _load(self) -> None:
         _litellm()
+
+    def raise_unless_key_may_go(self) -> None:
+        """Some providers of litellm take an address, or a part of one, for a model: ``huggingface/https://…``."""
+        super().raise_unless_key_may_go()
+        if not own.is_trusted_option("engineer.name") and not PLAIN_NAME.fullmatch(self.model_id):
+            raise AuthFailed(
+                f"{self.model!r:.200} may hold an address that a key would go to, on a file's word: write PROVIDER/MODEL, or name it "
+                "on the command line"
+            )
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
@@ -122,6 +138,7 @@ def _cost(reply: Any) -> float | None:
     return None if cost is None else float(cost)
 
 
+@reads({**FROM_FILE, "request": REQUEST}, rest=True)
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at any provider of litellm: ``provider/model``. Keys come from the environment or ``api_key``."""
     require("litellm", extra="litellm")

@@ -9,9 +9,18 @@ from typing import Any
 
 from engineers.backends.live import ONE_AT_A_TIME, LiveChat
 from engineers.backends.making import engineer_on
+from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.extras import require
+from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import Completion, Message, Rejected
+from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.proposal import Engineer
+
+FROM_FILE: Allowed = {
+    **ENGINEER,
+    **dict.fromkeys(("constrained", "device", "dtype", "longest_string", "temperature", "thinking"), PLAIN),
+    "arguments": dict.fromkeys(("device_map", "revision"), PLAIN),
+}
 
 
 @dataclass
@@ -47,9 +56,15 @@ class LocalChat:
     def _live(self) -> LiveChat:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
+        arguments = {**WEIGHTS, **self.arguments}
         try:
-            tokenizer = AutoTokenizer.from_pretrained(self.model_id)
-            model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **self.arguments)
+            raise_unless_data(self.model_id)
+            tokenizer = AutoTokenizer.from_pretrained(
+                self.model_id,
+                trust_remote_code=arguments["trust_remote_code"],
+                revision=arguments.get("revision", "main"),
+            )
+            model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **arguments)
             model = model.to(self._device())
         except Exception as error:  # a checkpoint can be broken in ways that each file format has errors of its own for
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -73,6 +88,7 @@ class LocalChat:
         return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
+@reads(FROM_FILE, rest=True)
 def make(model: str, **options: Any) -> Engineer:
     """An engineer on local weights: a name on the hub or a folder."""
     require("torch", "transformers", "llguidance", extra="local")

@@ -12,15 +12,16 @@ import random
 import time
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from engineers import own
+from engineers.from_file import PLAIN, Allowed
 from engineers.model.chat import (
     AuthFailed,
     ChatError,
@@ -34,12 +35,17 @@ from engineers.model.chat import (
     TooLong,
     WireBroken,
 )
-from engineers.own import is_trusted
+from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.redaction import protect, redact
 
 GRACE = 0.5  # seconds; an attempt that its SDK has not ended by then is left alone
 LONGEST_WAIT = 60.0  # seconds; a provider that asks for more has failed for now
 LONGEST_BACKOFF = 8.0  # seconds between attempts when the provider names no time
+# What a file may set; of ``request``, whose fields the SDK takes, each provider lists those that send nothing elsewhere.
+FROM_FILE: Allowed = {
+    **ENGINEER,
+    **dict.fromkeys(("base_url", "temperature", "timeout", "attempts", "max_bytes"), PLAIN),
+}
 HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quote the key
     *("httpx", "httpcore.http11", "httpcore.http2", "httpx2", "httpcore2.http11", "httpcore2.http2"),
     *("openai._base_client", "google_genai._api_client", "LiteLLM"),
@@ -132,12 +138,24 @@ class NetworkChat(ABC):
 
     def raise_unless_key_may_go(self) -> None:
         """Raises ``AuthFailed`` where the key would go to a host that a run's file names and the user does not."""
-        named = (self.base_url, self.request.get("base_url"), self.request.get("api_base"))
-        for host in (urlsplit(str(address)).hostname for address in named if address):
-            if host is not None and host not in (*self.hosts, *LOOPBACK) and not is_trusted(host):
-                raise AuthFailed(
-                    f"the key for {self.model} would go to {host}, on a file's word: if you trust that host, add --trust {host}"
-                )
+        for address in filter(None, (self.base_url, *addresses_in(self.request))):
+            self._raise_unless_trusted(str(address))
+
+    def _raise_unless_trusted(self, address: str) -> None:
+        if own.trusted() is None:
+            return
+        host = own.host_of(address)
+        if host is None:
+            raise AuthFailed(
+                f"the key for {self.model} would go to {address!r:.200}, on a file's word: write a plain address, https://host/path"
+            )
+        if host in self.hosts and address.lower().startswith("http:"):
+            raise AuthFailed(f"the key for {self.model} would go to {address!r:.200} unencrypted: write https://{host}")
+        if host not in (*self.hosts, *LOOPBACK) and not own.is_trusted_host(host):
+            raise AuthFailed(
+                f"the key for {self.model} would go to {host}, on a file's word: if you trust that host, add "
+                f"--trust {own.HOST}{host}"
+            )
 
     def required_key(self) -> str | None:
         """The key, or ``AuthFailed`` that says where to put one. None: the backend's SDK looks for it by itself."""
@@ -158,6 +176,15 @@ class NetworkChat(ABC):
     @abstractmethod
     def _status_error(self, error: Exception) -> ChatError | None:
         """The SDK's error for an HTTP status as one of ours; None for any other."""
+
+
+def addresses_in(value: Any) -> Iterator[str]:
+    """Every text in a request's fields, however deep, that looks like an address."""
+    if isinstance(value, str) and "://" in value:
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from addresses_in(inner)
 
 
 def within(seconds: float, ask: Callable[[], Completion]) -> Completion:

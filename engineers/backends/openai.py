@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engineers.backends.making import engineer_on
-from engineers.backends.network import THINKING_ROOM, NetworkChat, bounded_client, error_for_status
+from engineers.backends.network import FROM_FILE, THINKING_ROOM, NetworkChat, bounded_client, error_for_status
 from engineers.extras import require
+from engineers.from_file import PLAIN, Allowed, reads
 from engineers.model.chat import ChatError, Completion, Message, Refused, TooLong, WireBroken
 from engineers.proposal import Engineer
+
+REQUEST: Allowed = dict.fromkeys(
+    ("frequency_penalty", "presence_penalty", "reasoning_effort", "service_tier", "stop", "top_p", "verbosity"), PLAIN
+)
 
 
 @dataclass
@@ -81,6 +86,7 @@ def read_chat_completion(reply: Any) -> Completion:
     return completion
 
 
+@reads({**FROM_FILE, "request": REQUEST}, rest=True)
 def make(model: str, **options: Any) -> Engineer:
     """An engineer at OpenAI; the key comes from OPENAI_API_KEY or ``api_key``."""
     require("openai", extra="openai")

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from engineers.from_file import PLAIN, Allowed
 from engineers.guard import NO_GUARD, Guard
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
@@ -28,6 +29,7 @@ from engineers.space import Space, checked_space
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
+FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # besides what any engineer may be told
 QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 
 

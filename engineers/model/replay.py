@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engineers.from_file import reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.model.chat import ChatError, Completion, Message
 from engineers.model.engineer import ModelEngineer
@@ -55,6 +56,7 @@ class _Recorded:
         raise ChatError("a replay asks no model")
 
 
+@reads({}, rest=True)
 def make(
     model: str,
     *,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engineers.model.chat import ChatError
 from engineers.model.context import Context
@@ -24,7 +24,7 @@ TRANSCRIPT_VERSION: Final = 1
 class Exchange(BaseModel):
     """One question and its result: a reply or an error."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     version: Literal[1] = TRANSCRIPT_VERSION
     engineer: str
@@ -40,9 +40,9 @@ class Exchange(BaseModel):
     reply: str | None = None
     error: str | None = None
     error_kind: str = ""  # the ChatError's class: whether to ask again depends on it
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = None
+    prompt_tokens: int = Field(0, ge=0)
+    completion_tokens: int = Field(0, ge=0)
+    cost: float | None = Field(None, ge=0)
     seconds: float = 0.0
 
     def failure(self) -> ChatError | None:

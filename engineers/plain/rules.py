@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.from_file import DATA, reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
@@ -66,12 +67,8 @@ class RulesEngineer(Walker):
         way = Way(slices, dump(current), report.target, self.range_of)
         wanted = self._wanted_shares(way, slices, seen)
         part, why = self.step(report, seen, way)
-        if part < 0:
-            first = next(piece.name for piece in slices)
-            way.turn_shares(design, {first: 1.0}, -part, why)
-        else:
-            ahead = shares_ahead(part, seen.there()) if way.is_known else max(part, 0.5)
-            way.turn_shares(design, wanted, ahead, why)
+        ahead = shares_ahead(part, seen.there()) if way.is_known else max(part, 0.5)
+        way.turn_shares(design, wanted, part if part < 0 else ahead, why)
         for piece in with_beside(slices, knobs):
             way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
         return design
@@ -83,7 +80,7 @@ class RulesEngineer(Walker):
         p = here.pooled if name is None else here[name]
         v = seen.there(name)
         if max(p, v) <= limits.of_dead(here):
-            return -limits.easing, f"success {p:.2f}: too hard to learn from, eased"
+            return -limits.easing, eased(p)
         if way.is_known:
             part = max(part_with(limits.frontier, p, v), even_pace(report, limits.settled))
             part = min(part, part_with(limits.alive, p, v))
@@ -118,12 +115,18 @@ class RulesEngineer(Walker):
             back.turn_dials(design, piece, 0.5, why)
 
 
+def eased(success: float) -> str:
+    return f"success {success:.2f}: too hard to learn from, eased"
+
+
 def even_pace(report: StageReport, settled: float) -> float:
     """The part that reaches the target in even steps with the last ``settled`` part of all rounds still to come."""
     if report.rounds_left is None:
         return 0.0
     rounds = report.stage + 1 + report.rounds_left
-    return 1.0 / max(1, report.rounds_left - round(settled * rounds))
+    return 1.0 / max(
+        1, report.rounds_left + 1 - round(settled * rounds)
+    )  # the last step is the first round on the target
 
 
 def better_stage(
@@ -158,6 +161,7 @@ def _clearly_below(now: Rates | None, before: Rates | None) -> bool:
     return wilson(now.pooled, now.episodes)[1] < wilson(before.pooled, before.episodes)[0]
 
 
+@reads({"thresholds": DATA})
 def make(
     _model: str = "",
     *,

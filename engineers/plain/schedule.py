@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.from_file import PLAIN, reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump, find_knobs, validated
 from engineers.plain.base import Design
@@ -46,6 +47,7 @@ class ScheduleEngineer(Walker):
         return design
 
 
+@reads({"parts": PLAIN})
 def make(
     _model: str = "",
     *,

@@ -43,7 +43,9 @@ class Way:
         return [name for name, share in self.wanted.items() if share > 0]
 
     def turn_shares(self, design: Design, wanted: Mapping[str, float], part: float, why: str) -> None:
-        """Move the data that part of the way to the wanted shares (weights by slice name)."""
+        """Move the data that part of the way to the wanted shares (weights by slice name); a negative part, to the first slice."""
+        if part < 0:
+            wanted, part = {self.slices[0].name: 1.0}, -part
         names = [piece.name for piece in self.slices]
         total = sum(wanted.get(name, 0.0) for name in names)
         if total <= 0:
@@ -55,12 +57,17 @@ class Way:
                 design.turn(piece.share, share_of(piece.share, share), why)
 
     def turn_dials(self, design: Design, piece: SliceKnobs, part: float, why: str) -> None:
-        """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead."""
+        """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead.
+
+        The range in which they move reaches as far as the target does: nobody who knows the target moves away from it.
+        """
         for knob in piece.difficulties:
             bounds = self.range_of(knob)
             if bounds is None:
                 continue
             aim = self.aim_of(piece, knob, bounds)
+            if aim is not None:
+                bounds = (min(bounds[0], aim), max(bounds[1], aim))
             end = aim if part >= 0 else self._easy_end(knob, aim, bounds)
             if end is None:
                 continue  # the target leaves it open: so do we
@@ -84,7 +91,7 @@ class Way:
             assert there is not None, "slices beside a slice have shares"
             path = (*there.group, *path[len(piece.share.group) :])
         value = _get(self.target, path)
-        return None if value is None else min(max(float(value), bounds[0]), bounds[1])
+        return None if value is None else float(value)
 
     def _nearest_in_target(self, piece: SliceKnobs) -> SliceKnobs:
         place = self.slices.index(piece)
@@ -112,10 +119,13 @@ class Walker(PlainEngineer):
 
 
 def part_with(success: float, here: float, there: float) -> float:
-    """The part of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there."""
-    if there >= min(here, success):
+    """The part of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there.
+
+    More success, here or there, never gives a smaller part.
+    """
+    if there >= success:
         return 1.0
-    return max((here - success) / (here - there), 0.0)
+    return (here - success) / (here - there) if here > success else 0.0
 
 
 ALIVE = 0.2  # success from which a trainee learns from a distribution by itself

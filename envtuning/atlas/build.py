@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from engineers.own import trust_only, trusted
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.atlas.store import as_key, is_stored, raise_unless_stored_of, write_tree
 from envtuning.loop import run as loop
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.studies.outcomes import played_on
+from envtuning.worlds.episodes import Rate
 
 Ended = Callable[[str], None]
 
@@ -65,10 +67,17 @@ def build_seed(spec: AtlasSpec, folder: Path, work: Path, seed: int, ended: Ende
     place = work / f"{spec.name}-{spec.digest}" / f"seed{seed}"
     _grow(spec, seed, place, (), None, ended)
     paths = [path for length in range(spec.depth + 1) for path in spec.paths(length)]
-    found = {path: atomic.read_json(_node_file(place, path)) for path in paths}
+    found = {path: checked.figures(_node_file(place, path), _Node) for path in paths}
     reports = {path: node["report"] for path, node in found.items()}
     write_tree(folder, spec, seed, reports, {path: node["tested"] for path, node in found.items()})
     shutil.rmtree(place)
+
+
+class _Node(TypedDict):
+    """What is kept of a trained node."""
+
+    report: dict[str, Any]
+    tested: Rate
 
 
 def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunLog | None, ended: Ended) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
 from engineers import UnknownEngineer, own
 from envtuning.loop.ask import EngineerUnavailable
+from envtuning.loop.contract import TraineeFailed
 from envtuning.loop.observer import UnknownObserver
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import atomic
@@ -30,9 +31,11 @@ app = typer.Typer(
 )
 console = make_console()
 
+ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # in a word of the command line
+
 # errors that a user can mend
 MENDABLE = (
-    SpecError, RunError, RunStopped, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
+    SpecError, RunError, RunStopped, TraineeFailed, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
     InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
 )  # fmt: skip
 
@@ -53,12 +56,23 @@ def main(
 
 
 @contextmanager
-def trusting(named: list[str] | None, *said: str | None) -> Iterator[None]:
-    """Import only what the command line names: by ``--trust``, or as the engineer, observer or setting that it asks for."""
-    words = [word.strip().partition("=")[2] or word.strip() for word in said if word]
+def trusting(
+    named: list[str] | None,
+    *,
+    engineers: Iterable[str | None] = (),
+    settings: Iterable[str] | None = None,
+    observers: Iterable[str] | None = None,
+) -> Iterator[None]:
+    """Trust only what the command line names: by ``--trust``, or as the engineer, setting or observer that it asks for."""
+    asked = [name.strip() for name in engineers if name]
+    keys = {key.strip(): value.strip() for key, _, value in (setting.partition("=") for setting in settings or ())}
+    words = [*asked, *keys.values(), *(place.strip() for place in observers or ())]
     modules = [word.partition("/")[0].partition(":")[0] for word in words if ":" in word.partition("/")[0]]
-    hosts = [host for word in words if (host := urlsplit(word.partition("/")[2]).hostname)]
-    own.trust_only([*(named or ()), *modules, *hosts])
+    hosts = {host for word in words for address in ADDRESSES.findall(word) if (host := own.host_of(address))}
+    options = [*keys, *(["engineer.name"] if asked else [])]
+    own.trust_only(
+        [*(named or ()), *modules, *(own.HOST + host for host in hosts), *(own.OPTION + option for option in options)]
+    )
     try:
         yield
     finally:

@@ -32,7 +32,7 @@ Trusted = Annotated[
     typer.Option(
         "--trust",
         envvar="ENVTUNING_TRUST",
-        help="A module that a run's file names and that may be imported, or a host that a key may go to (docs/trust.md).",
+        help="What a run's file may name: a module, host:NAME that a key may go to, or option:PLACE (docs/trust.md).",
     ),
 ]
 

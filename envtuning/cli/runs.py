@@ -21,9 +21,10 @@ from envtuning.cli.arguments import (
     run_name,
 )
 from envtuning.loop import run as loop
+from envtuning.loop.ask import out_of_reach
 from envtuning.loop.observer import Observers, observer_at
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
+from envtuning.runs.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
 from envtuning.runs.tasks import next_task
 from envtuning.show.console import ConsoleObserver, in_words, summary
 from envtuning.show.page import write_page
@@ -53,11 +54,12 @@ def run(
     trust: Trusted = None,
 ) -> None:
     """Run a preset or a file to its end. A run that was interrupted continues where it stopped."""
-    with errors_in_one_sentence(), trusting(trust, engineer, *settings or (), *observer or ()):
+    with errors_in_one_sentence(), trusting(trust, engineers=[engineer], settings=settings, observers=observer):
         spec = load_spec(what, changes=parse_settings(settings))
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         if engineer is not None and not spec.asks_an_engineer:
             console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
+        note_out_of_reach(spec)
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
             one = spec.model_copy(update={"seed": seed})
@@ -70,7 +72,7 @@ def run(
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
     """Continue a run that was interrupted; it ends as if it had not been."""
-    with errors_in_one_sentence(), trusting(trust, *observer or ()):
+    with errors_in_one_sentence(), trusting(trust, observers=observer):
         run_and_report(RunLog.open(folder), observer)
 
 
@@ -92,6 +94,13 @@ def presets(
             spec = load_spec(each)
             listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,} {in_words(spec.unit)}", spec.description)
         console.print(listing)
+
+
+def note_out_of_reach(*specs: RunSpec) -> None:
+    """Say before the first run what its engineer will never bring to the target's value."""
+    for note in dict.fromkeys(map(out_of_reach, specs)):
+        if note is not None:
+            console.print(f"note: {note}")
 
 
 def run_and_report(one: RunLog, observers: list[str] | None = None) -> None:

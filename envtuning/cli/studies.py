@@ -9,6 +9,7 @@ import typer
 
 from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
+from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
@@ -42,7 +43,7 @@ def compare(
     trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with errors_in_one_sentence(), trusting(trust, *engineers.split(","), *settings or ()):
+    with errors_in_one_sentence(), trusting(trust, engineers=engineers.split(","), settings=settings):
         if file is not None and preset is not None:
             raise SpecError(f"compare {file} --preset {preset}: name one of them")
         what = file or preset or "engineer"
@@ -50,6 +51,7 @@ def compare(
         folder = out or Path("runs/compare") / spec.name
         said = console.print
         names = [name.strip() for name in engineers.split(",") if name.strip()]
+        note_out_of_reach(*comparing.arms_of(spec, names).values())
         result = comparing.compare(
             spec,
             names,
@@ -86,6 +88,7 @@ def study(
         if not table:
             raise_unless_comparable(chosen := part_of(written, arms))
             beyond.raise_unless_playable(written)
+            note_out_of_reach(*chosen.values())
             execute(
                 chosen,
                 seeds_of(written, seeds),

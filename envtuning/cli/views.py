@@ -153,7 +153,7 @@ def find_film(one: RunLog, stage: int, case: int | None) -> Film:
         case = next((episode.case for episode in recorded if not episode.succeeded), 0)
     if case >= len(recorded):
         raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
-    film = world.film(one.cases("validation"), recorded[case])
+    film = one.film(stage, one.cases("validation"), recorded[case])
     if film is None:
         raise RunError(
             f"the world {world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"

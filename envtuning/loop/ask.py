@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import engineers
+from engineers.from_file import raise_unless_allowed
 from engineers.guard import Guard
-from engineers.knobs import KnobError, dump, validated
+from engineers.knobs import KnobError, dump, find_knobs, get_or_none, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
+from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal
 from engineers.redaction import redact
+from engineers.registry import raise_unless_from_file
 from engineers.report import Incident, StageReport
+from engineers.roles import split_by_role
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
@@ -25,7 +29,7 @@ from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import Answer, StageState
 from envtuning.trainees import factory_of
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE, live_engineer, raise_unless_possible
+from envtuning.trainees.language.live_engineers import FROM_FILE, NEED_THE_TRAINEE, live_engineer, raise_unless_possible
 
 REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
@@ -71,6 +75,40 @@ def raise_unless_able(spec: RunSpec, engineer: engineers.Engineer) -> None:
                 able(stage.config, spec.editable)
             except KnobError as error:
                 raise EngineerUnavailable(str(error)) from error
+
+
+def out_of_reach(spec: RunSpec) -> str | None:
+    """What no stage will have as the target has it, because this run's engineer cannot turn it: a sentence, or None where there is nothing.
+
+    A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
+    """
+    written = [dump(stage.config) for stage in spec.stages if stage.config != "engineer"]
+    if not spec.asks_an_engineer:
+        return None
+    engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})
+    can_turn = getattr(engineer, "can_turn", lambda knobs: True)
+    first: Any = spec.stages[0].config
+    target = dump(spec.target)
+    try:
+        shares, others = split_by_role(find_knobs(first, spec.editable))
+    except KnobError:
+        return None  # the run itself is refused for it
+    turned = {knob.path for knob in (*shares, *(knob for knob in others if can_turn([knob])))}
+    stuck: dict[str, str] = {}
+    for knob in find_knobs(first, ("*",)):
+        goal = get_or_none(target, knob.path)
+        if goal is not None and knob.path not in turned and all(get_or_none(one, knob.path) != goal for one in written):
+            stuck.setdefault(
+                knob.pattern, f"{knob.name} is {knob.value!r:.60} in the first stage and {goal!r:.60} in the target"
+            )
+    if not stuck:
+        return None
+    one, *more = stuck.values()
+    also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
+    return (
+        f"{one}, and engineer {spec.engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; "
+        "write that into the first stage, or let an engineer turn it (`editable`, `--engineer`)"
+    )
 
 
 def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
@@ -126,10 +164,11 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
     stage, spec = log.state.stages[-1], log.plan.spec
     options: dict[str, Any] = {
         "seed": derive(spec.seed, "engineer", stage.number),
+        **spec.engineer.options,
         "transcript": stage.transcript_file,
         "ledger": ledger_of(stage).path,
         "desk": log.path / "desk",
-    } | spec.engineer.options
+    }
     replies = recorded_replies(stage)
     for cap in [cap for cap in CAPS if options.get(cap) is not None]:
         options[cap] = max(type(options[cap])(0), options[cap] - spent_before(log)[cap])
@@ -141,11 +180,16 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
 
 def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | None = None) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
-    given = {"guard": Plan(spec).guard} | spec.engineer.options | options
+    given = spec.engineer.options | options | {"guard": Plan(spec).guard}
+    live = spec.engineer.name in NEED_THE_TRAINEE
     try:
+        if live:
+            raise_unless_allowed("engineer.options", spec.engineer.options, FROM_FILE[spec.engineer.name])
+        else:
+            raise_unless_from_file(spec.engineer.name, spec.engineer.options)
         if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
             given["context"] = engineers.Context(**given["context"])
-        if spec.engineer.name in NEED_THE_TRAINEE and trainee is not None:
+        if live and trainee is not None:
             return live_engineer(spec.engineer.name, trainee(), timeout=spec.engineer.timeout, **given)
         return engineers.make(spec.engineer.name, **given)
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
@@ -185,7 +229,7 @@ def recorded_before(stage: StageState) -> Path:
 
 def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
     """Replies that came before the process died; the transcript itself starts afresh."""
-    kept = stage.files.lines(recorded_before(stage), checked=False) + stage.transcript()
+    kept = stage.files.lines(recorded_before(stage), Exchange, whole=False) + stage.transcript()
     if kept:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off

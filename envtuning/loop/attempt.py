@@ -110,7 +110,7 @@ class Attempt:
     def resume_from(self, interrupted: inside.Interrupted) -> None:
         """Become the attempt that a killed process was at."""
         state = interrupted.state
-        with held_to("load"):
+        with held_to(f"load of {interrupted.trainee}"):
             self.trainee.load(interrupted.trainee)
         self.stretch, self.said = state.stretch, set(state.said)
         self.trained, self.validated = Counter(state.trained), Counter(state.validated)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from envtuning.runs.atomic import StorageError
+from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import Amounts
@@ -96,6 +97,13 @@ def raise_unless_spent(trained: Amounts, unit: str, asked: int) -> None:
         f"train was given {asked:,} {unit} to spend and reported {other or 'nothing'} spent: report {unit!r} in the metrics "
         "that it returns or gives to on_iteration, or set the run's `unit` to one that it reports"
     )
+
+
+def load_checkpoint(trainee: Trainee, files: Files, folder: Path) -> None:
+    """Let the trainee read what was saved there. Raises ``RunError`` where that is damaged, ``TraineeFailed`` where it cannot be taken."""
+    files.raise_unless_as_written(folder)
+    with held_to(f"load of {folder}"):
+        trainee.load(folder)
 
 
 def save_checkpoint(save: Callable[[Path], None], draft: Path) -> None:

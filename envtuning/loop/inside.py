@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engineers.report import Incident
 from envtuning.runs import atomic
 from envtuning.runs.checked import Files, RunError
+from envtuning.runs.state import Measured, Said
 
 PREFIX = "inside-"
 
@@ -44,7 +45,8 @@ class Inside(BaseModel):
 
 def folders(stage: Path) -> list[Path]:
     """The whole ones, oldest first."""
-    found = [folder for folder in stage.glob(f"{PREFIX}*") if folder.is_dir()]
+    numbered = (folder for folder in stage.glob(f"{PREFIX}*") if folder.name.removeprefix(PREFIX).isdecimal())
+    found = [folder for folder in numbered if folder.is_dir()]
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
 
 
@@ -78,7 +80,7 @@ def latest(files: Files, stage: Path) -> Interrupted | None:
     except (OSError, ValidationError) as error:
         raise _damaged(found[-1]) from error
     metrics = stage / "metrics.jsonl"
-    kept = files.lines(metrics, checked=False)[: state.lines]
+    kept = files.lines(metrics, Measured | Said, whole=False)[: state.lines]
     if len(kept) < state.lines or state.metrics_digest not in ("", digest_of(kept)):
         raise _damaged(metrics)
     atomic.write_lines(metrics, kept)

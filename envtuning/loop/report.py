@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engineers.knobs import dump
-from engineers.report import Incident, StageRecord, StageReport
+from engineers.report import Incident, StageReport
 from envtuning.loop.transitions import History
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import RunState, StageConfig
@@ -69,31 +69,10 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
         ],
         behaviour=world.behaviour(outcome.validation, outcome.episodes),
         environment_stats=world.drawn(outcome.trained_on, outcome.probe) if outcome.probe is not None else {},
-        history=earlier(state),
+        history=[stage.record for stage in state.done],
         training=bookkeeping(plan, outcome),
         incidents=[*state.incidents(), *outcome.incidents],
     )
-
-
-def earlier(state: RunState) -> list[StageRecord]:
-    """The stages that are done, oldest first."""
-    records = []
-    for stage in state.done:
-        report, chosen = stage.report, stage.chosen
-        assert report is not None, "a stage that is done has a report"
-        numbers = {name: value for name, value in report.training.items() if isinstance(value, int | float)}
-        records.append(
-            StageRecord(
-                stage=stage.number,
-                config=report.config,
-                results=report.results,
-                engineer=chosen.engineer,
-                training={name: float(value) for name, value in numbers.items()},
-                training_results=report.training_results,
-                cost=report.cost,
-            )
-        )
-    return records
 
 
 def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from engineers.knobs import KnobError, find_knobs
 from engineers.report import Incident
 from envtuning.loop import contract
 from envtuning.loop.ask import ask, raise_unless_askable, redraw
-from envtuning.loop.contract import TraineeFailed, held_to, save_checkpoint
+from envtuning.loop.contract import TraineeFailed, held_to, load_checkpoint, save_checkpoint
 from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
 from envtuning.loop.transitions import Rule
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic
-from envtuning.runs.checked import NAME as CHECKSUMS
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
@@ -77,7 +76,8 @@ def raise_unless_asked(spec: RunSpec, place: str, rule: Rule | None) -> None:
 
 def raise_unless_editable(spec: RunSpec) -> None:
     """Raises ``SpecError`` where a path of ``editable`` is no knob of a config that engineers may be given."""
-    for config in spec.written_configs if spec.editable is not None else ():
+    given = [stage.config for stage in spec.stages if stage.config != "engineer"]  # never the target itself
+    for config in given if spec.editable is not None else ():
         try:
             find_knobs(config, spec.editable)
         except KnobError as error:
@@ -106,11 +106,6 @@ def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int |
         raise_unless_askable(run.plan.spec)
         observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
-        if not run.files.are_checked:
-            unchecked = (
-                f"{run.path} has no {CHECKSUMS}, like runs of earlier versions: a damaged file would not be noticed"
-            )
-            observer.went_wrong(Incident(kind="other", message=unchecked, stage=0))
         loop = _Loop(run, observer)
         try:
             while (task := next_task(run.plan, run.state)) is not None:
@@ -219,9 +214,7 @@ class _Loop:
             checkpoint = start if number == 0 else self.log.state.stages[number - 1].checkpoint
             if not checkpoint.is_dir():
                 raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
-            self.log.files.raise_unless_as_written(checkpoint)
-            with held_to("load"):
-                self.trainee.load(checkpoint)
+            load_checkpoint(self.trainee, self.log.files, checkpoint)
         except TraineeFailed as error:
             raise RunStopped(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
         return self.trainee

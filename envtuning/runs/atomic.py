@@ -128,25 +128,12 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, as_json(value))
 
 
-def read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def append_line(path: Path, value: Any) -> None:
     """Add one JSON line, on the disk before this returns."""
     with storage_errors(path), open(path, "ab") as file:
         file.write(json.dumps(value).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def read_lines(path: Path) -> list[Any]:
-    """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
-    try:
-        whole, _, _cut_off = path.read_bytes().rpartition(b"\n")
-    except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in whole.splitlines() if line.strip()]
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:

@@ -3,7 +3,7 @@
 ``RUN/checksums.json`` has the SHA-256 of every file that is whole, and of every checkpoint's folder as one. A checksum is noted
 before its file takes its name, so a process that dies between the two leaves at most a file that is still to be written.
 A folder that is changed in its place has none meanwhile.
-A run without ``checksums.json`` (from an earlier version) is read unchecked. This does not protect against an attacker, who
+A run without ``checksums.json`` is damaged. This does not protect against an attacker, who
 can change a file and its checksum.
 """
 
@@ -18,19 +18,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from engineers import untrusted
 from engineers.knobs import as_text
+from engineers.sentences import in_sentences
+from engineers.untrusted import NotReadable
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
 REMEDY = "restore it from a copy, or remove this run and start again"
 
 Signature = tuple[tuple[str, int, int, int], ...]
+TABLE = TypeAdapter(dict[str, list[str]])
 
 
 class RunError(RuntimeError):
     """The folder is not what the command needs; the message says what to do."""
+
+
+def damaged(path: Path, why: object) -> RunError:
+    """What is raised for a file of a run that cannot be what was written there; ``why`` follows its name."""
+    return RunError(f"{path} {why}: {REMEDY}")
 
 
 class Files:
@@ -39,21 +48,20 @@ class Files:
     def __init__(self, root: Path) -> None:
         self.root, self.table = root, root / NAME
         self.sums: dict[str, list[str]] = {}
-        self.are_checked = self.table.exists()
         self._lines: dict[str, str] = {}  # of the table as it is written
         self._hashed: dict[Path, tuple[Signature, str]] = {}  # folders that were hashed, as they were then
         self._read_table()
 
     @classmethod
     def begin(cls, root: Path) -> Files:
-        """The files of a folder in which they are checked from here on."""
+        """The files of a folder that holds no run yet."""
         if not (root / NAME).exists():
             atomic.write_text(root / NAME, "{}\n")
         return cls(root)
 
     def is_current(self) -> bool:
         """Whether nobody else has written since the table was read."""
-        return self.are_checked and self._stamp == _stamp(self.table)
+        return self._stamp == _stamp(self.table)
 
     # Writing
 
@@ -113,8 +121,6 @@ class Files:
         atomic.append_line(path, value)
 
     def _note(self, digests: Mapping[Path, list[str]]) -> None:
-        if not self.are_checked:
-            return
         new = {str(path.relative_to(self.root)): found for path, found in digests.items()}
         if any(self.sums.get(name) != found for name, found in new.items()):
             self.sums |= new
@@ -134,6 +140,24 @@ class Files:
             self._compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
         return found
 
+    def value(self, path: Path, kind: Any) -> Any:
+        """The record or the JSON value of a type that was written there; None where there is nothing."""
+        found = self.read(path)
+        return None if found is None else parsed(path, found, kind)
+
+    def lines(self, path: Path, kind: Any, *, whole: bool = True) -> list[Any]:
+        """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out.
+
+        ``kind`` is what a line must be; ``whole`` when nothing is added to the file any more.
+        """
+        found = (self.read if whole else read_unchecked)(path) or b""
+        try:
+            lines = untrusted.parsed_lines(found)
+        except NotReadable as error:
+            raise damaged(path, error) from error
+        shaped(path, lines, list[kind])
+        return lines
+
     def raise_unless_as_written(self, path: Path) -> None:
         """Raises ``RunError`` for a file or a checkpoint's folder that has changed since; hashed once unless touched."""
         try:
@@ -141,10 +165,6 @@ class Files:
         except OSError as error:
             raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
         self._compare(path, [digest])
-
-    def lines(self, path: Path, *, checked: bool = True) -> list[Any]:
-        """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
-        return whole_lines(path, (self.read if checked else read_unchecked)(path) or b"")
 
     def digest_of(self, path: Path) -> str:
         """SHA-256 of a file, or of the names and contents of all files in a folder; that is not computed again while nothing was touched."""
@@ -157,8 +177,6 @@ class Files:
         return known[1]
 
     def _compare(self, path: Path, digests: list[str]) -> None:
-        if not self.are_checked:
-            return
         name = str(path.relative_to(self.root))
         if not self._allows(name, digests) and not self.is_current():
             self._read_table()  # the file was written by another process since
@@ -178,36 +196,61 @@ class Files:
     def _read_table(self) -> None:
         self._stamp = _stamp(self.table)
         found = read_unchecked(self.table)
+        if found is None:
+            raise damaged(self.table, "is missing, so nothing in this run can be checked")
         try:
-            listed = json.loads(found or b"{}")
-            if not isinstance(listed, dict) or not all(isinstance(one, list) for one in listed.values()):
-                raise ValueError("no table of checksums")
-        except (ValueError, RecursionError) as error:
-            raise RunError(
-                f"{self.table} is damaged ({error}): bring it back from a copy, or remove it to go on without checks"
-            ) from error
-        self.sums = listed
-        self._lines = {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in listed.items()}
+            self.sums = TABLE.validate_python(untrusted.parsed(found or b"{}"))
+        except ValidationError:
+            raise damaged(self.table, "is damaged (no table of checksums)") from None
+        except NotReadable as error:
+            raise damaged(self.table, error) from error
+        self._lines = {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in self.sums.items()}
 
 
 def read_unchecked(path: Path) -> bytes | None:
     """What is there, of a file that is still being written to, say; None where there is nothing."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise RunError(f"{path} is not a file: {REMEDY}")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
+        return untrusted.read_bytes(path)
+    except NotReadable as error:
+        raise damaged(path, error) from error
 
 
-def whole_lines(path: Path, found: bytes) -> list[Any]:
-    whole, _, _cut_off = found.rpartition(b"\n")
+def parsed(path: Path, written: bytes, kind: Any) -> Any:
+    """What was read from a file, as a record or a value of that type."""
     try:
-        return [json.loads(line) for line in whole.splitlines() if line.strip()]
-    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, thousands of digits
-        raise RunError(f"{path} is damaged ({type(error).__name__}: {error}): {REMEDY}") from error
+        value = untrusted.parsed(written)  # which has bounds where a model of JSON takes anything
+    except NotReadable as error:
+        raise damaged(path, error) from error
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return shaped(path, value, kind)
+    try:
+        return kind.model_validate_json(written)
+    except ValidationError as error:
+        raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
+
+
+def shaped(path: Path, value: Any, kind: Any) -> Any:
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise damaged(path, f"is damaged ({in_sentences(error):.300})") from error
+
+
+def figures(path: Path, kind: Any) -> Any:
+    """What a command left to be spared the same work again, as a value of that type; None where there is nothing.
+
+    Such a file has no checksum. Raises ``RunError`` for a damaged one.
+    """
+    try:
+        found = untrusted.read_bytes(path)
+        if found is None:
+            return None
+        value = untrusted.parsed_lines(found) if path.suffix == ".jsonl" else untrusted.parsed(found)
+        return TypeAdapter(kind).validate_python(value)
+    except NotReadable as error:
+        raise RunError(f"{path} {error}: remove it, and it is made again") from error
+    except ValidationError as error:
+        raise RunError(f"{path} is damaged ({in_sentences(error)}): remove it, and it is made again") from error
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -24,28 +24,30 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from engineers.knobs import as_text
+from engineers.knobs import KnobError, as_text, validated
 from engineers.report import Incident, StageReport
 from engineers.sentences import in_sentences
 from envtuning.runs import atomic, checked
-from envtuning.runs.checked import Files, RunError
+from envtuning.runs.checked import Files, RunError, damaged, parsed
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import FORMAT, Answer, Done, RunRecord, RunState, StageConfig, StageState, TestRecord
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.registry import UnknownWorld
+from envtuning.worlds.world import Film
 
+MISSING = "is missing, though its stage is complete"
 RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic", "ray", "torch")
 
 
@@ -62,7 +64,8 @@ class RunLog:
     def __init__(self, path: Path, files: Files, record: RunRecord) -> None:
         self.path, self.files, self.record = path, files, record
         self.plan = Plan(record.spec)
-        self.state = self._read()
+        self.state = RunState()
+        self._read()
 
     @classmethod
     def open(cls, path: str | Path) -> RunLog:
@@ -107,7 +110,11 @@ class RunLog:
     def __repr__(self) -> str:
         return f"RunLog({str(self.path)!r})"
 
-    _repr_html_: ClassVar[Any] = None  # what a notebook shows: envtuning.show.console gives it
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from envtuning.show.console import as_html  # which imports this module
+
+        return as_html(self)
 
     @property
     def name(self) -> str:
@@ -133,21 +140,21 @@ class RunLog:
             save(draft)
         self.files.note(stage.path / "metrics.jsonl")
         self.files.write_json(stage.path / "episodes.json", [episode.to_json() for episode in episodes])
-        self.files.write_record(stage.path / "report.json", report)
+        self.files.write_record(stage.path / "report.json", report.model_copy(update={"history": []}))
         self.files.write_record(stage.path / "done.json", done)
-        return self._with_stage(replace(stage, **self._read_results(stage.path)))
+        return self._with_stage(self._with_results(stage))
 
     def answered(self, answer: Answer[Any]) -> RunState:
         """The engineer's answer to the last stage's report."""
         stage = self.state.stages[-1]
         self.files.note(stage.transcript_file)
         self.files.write_record(stage.path / "proposal.json", answer)
-        return self._with_stage(replace(stage, answer=self._load(type(answer), stage.path / "proposal.json")))
+        return self._with_stage(replace(stage, answer=self.files.value(stage.path / "proposal.json", type(answer))))
 
     def tested(self, record: TestRecord) -> RunState:
         """The results on the test."""
         self.files.write_record(self.path / "test.json", record)
-        return self._become(replace(self.state, test=self._load(TestRecord, self.path / "test.json")))
+        return self._become(replace(self.state, test=self._read_test()))
 
     def survived(self, incident: Incident) -> RunState:
         """Something that went wrong outside of a stage."""
@@ -170,7 +177,7 @@ class RunLog:
             if original.exists() and not copy.exists():
                 with self.files.new_file(copy) as draft:
                     shutil.copyfile(original, draft)
-        return self._become(self._read())
+        return self._read()
 
     def _with_stage(self, stage: StageState | None) -> RunState:
         assert stage is not None, "a stage that was just written is there"
@@ -193,7 +200,15 @@ class RunLog:
         try:
             return self.plan.world.load(path)
         except Exception as error:  # a world's own reader may stumble in any way over what it did not write
-            raise RunError(f"{path} is damaged ({type(error).__name__}: {error}): {checked.REMEDY}") from error
+            raise damaged(path, f"is damaged ({type(error).__name__}: {error})") from error
+
+    def film(self, stage: int, cases: Any, episode: Episode) -> Film | None:
+        """The episode of a stage's validation as a film; None where the world has no pictures."""
+        try:
+            return self.plan.world.film(cases, episode)
+        except Exception as error:  # a world may stumble in any way over a trace that it did not write
+            why = f"has an episode that cannot be drawn ({type(error).__name__}: {error})"
+            raise damaged(self.stage_path(stage) / "episodes.json", why) from error
 
     def start(self, save: Callable[[Path], None]) -> Path:
         """The untrained trainee, which ``save`` writes the first time."""
@@ -209,7 +224,7 @@ class RunLog:
         """Read the run again if another process has written to it since."""
         if not self.files.is_current():
             self.files = Files(self.path)
-            self.state = self._read()
+            self._read()
 
     def verify(self, *, checkpoints: bool = False) -> None:
         """Raise ``RunError`` where a large file that a later step stands on is damaged or gone.
@@ -221,20 +236,20 @@ class RunLog:
         for stage in self.state.done:
             for name in ("episodes.json", "metrics.jsonl"):
                 if not (stage.path / name).exists():
-                    raise _missing(stage.path / name)
+                    raise damaged(stage.path / name, MISSING)
                 self.files.raise_unless_as_written(stage.path / name)
             stage.transcript()
 
     def _read(self) -> RunState:
-        stages: list[StageState] = []
+        self.state = RunState(survived=self._read_survived(), test=self._read_test())
         for number in count():
             stage = self._read_stage(number)
             if stage is None:
-                break
-            if stages and (gone := self._gone_between(stages[-1], number)):
-                raise RunError(f"{gone} is missing, and stage {number} depends on it: {checked.REMEDY}")
-            stages.append(stage)
-        return RunState(tuple(stages), self._read_survived(), self._load(TestRecord, self.path / "test.json"))
+                return self.state
+            if number and (gone := self._gone_between(self.state.stages[-1], number)):
+                raise damaged(gone, f"is missing, and stage {number} depends on it")
+            self._with_stage(stage)
+        raise AssertionError("unreachable")
 
     def _gone_between(self, before: StageState, number: int) -> Path | None:
         """A file of a stage without which the stage after it could not have begun."""
@@ -245,32 +260,55 @@ class RunLog:
 
     def _read_stage(self, number: int) -> StageState | None:
         path, config_type = self.stage_path(number), self.plan.world.config_type
-        chosen = self._load(StageConfig[config_type], path / "config.json")  # type: ignore[valid-type]
+        chosen = self.files.value(path / "config.json", StageConfig[config_type])  # type: ignore[valid-type]
         if chosen is None:
             return None
-        stage = StageState(number, path, chosen, self.files, **self._read_results(path))
+        stage = self._with_results(StageState(number, path, chosen, self.files))
         if stage.done is None:
             return stage
-        return replace(stage, answer=self._load(Answer[config_type], path / "proposal.json"))  # type: ignore[valid-type]
+        return replace(stage, answer=self.files.value(path / "proposal.json", Answer[config_type]))  # type: ignore[valid-type]
 
-    def _read_results(self, path: Path) -> dict[str, Any]:
-        """Of a complete stage."""
-        done = self._load(Done, path / "done.json")
+    def _with_results(self, stage: StageState) -> StageState:
+        """The stage with what its completion left. Its report's history, which is the reports before it, is not stored."""
+        path = stage.path
+        done = self.files.value(path / "done.json", Done)
         if done is None:
-            return {}
-        report = self._load(StageReport, path / "report.json")
+            return stage
+        self._raise_unless_rates([done.metrics], path / "done.json")
+        report = self.files.value(path / "report.json", StageReport)
         if report is None:
-            raise _missing(path / "report.json")
+            raise damaged(path / "report.json", MISSING)
+        self._raise_unless_rates(
+            [row.metrics for row in (*report.results, *report.training_results)], path / "report.json"
+        )
+        try:
+            validated(self.plan.world.config_type, report.config)
+        except KnobError as error:
+            raise damaged(path / "report.json", f"has another world's config ({error})") from error
         if not done.validations:  # as earlier versions wrote it
-            lines = self.files.lines(path / "metrics.jsonl")
-            done = done.model_copy(update={"validations": sum(line["kind"] == "validation" for line in lines)})
-        return {"done": done, "report": report}
+            kinds = [line["kind"] for line in replace(stage, done=done).metrics()]
+            done = done.model_copy(update={"validations": kinds.count("validation")})
+        history = [before.record for before in self.state.stages[: stage.number]]
+        return replace(stage, done=done, report=report.model_copy(update={"history": history}))
 
     def _read_survived(self) -> tuple[Incident, ...]:
-        return tuple(Incident.model_validate(line) for line in self.files.lines(self.path / "incidents.jsonl"))
+        path = self.path / "incidents.jsonl"
+        return tuple(Incident.model_validate(line) for line in self.files.lines(path, Incident))
 
-    def _load(self, model: Any, path: Path) -> Any:
-        return _load(model, path, self.files)
+    def _read_test(self) -> TestRecord | None:
+        path = self.path / "test.json"
+        record: TestRecord | None = self.files.value(path, TestRecord)
+        if record is not None:
+            self._raise_unless_rates([row.metrics for row in (*record.first, *record.last)], path)
+            if [row.name for row in record.first] != [row.name for row in record.last]:
+                raise damaged(path, "has other slices before than after")
+        return record
+
+    def _raise_unless_rates(self, rows: Iterable[Mapping[str, float]], path: Path) -> None:
+        for row in rows:
+            for name in self.plan.world.about.rates:
+                if not 0 <= row.get(name, 0.0) <= 1:
+                    raise damaged(path, f"has {name}={row[name]:g}, and a rate is from 0 to 1")
 
 
 def runs_below(path: Path) -> list[Path]:
@@ -295,37 +333,21 @@ def _what_to_open(path: Path) -> str:
     return "`envtuning run` makes one"
 
 
-def _missing(path: Path) -> RunError:
-    return RunError(f"{path} is missing, though its stage is complete: {checked.REMEDY}")
-
-
 def _run_record(path: Path, files: Files) -> RunRecord:
-    written = files.read(path)
-    made = _parsed(_AnyFormat, path, written)
+    written = files.read(path) or b""
+    made = parsed(path, written, _AnyFormat)
     if made.format != FORMAT:
         raise RunError(
             f"{path.parent} has run format {made.format}, this version reads {FORMAT}: use the version that made it "
             f"({made.versions.get('mapf-frozenlake', 'unknown')})"
         )
-    return _parsed(RunRecord, path, written)
-
-
-def _load(model: Any, path: Path, files: Files) -> Any:
-    """The record in a file; None where there is none, also when a stage that starts again takes it away just now."""
-    written = files.read(path)
-    return None if written is None else _parsed(model, path, written)
-
-
-def _parsed(model: Any, path: Path, written: bytes | None) -> Any:
     try:
-        return model.model_validate_json(written or b"")
+        return RunRecord.model_validate_json(written)
     except ValidationError as error:
         if missing := _missing_world(error):
             remedy = "" if missing.untrusted else "; install the run's world, or start where its module can be imported"
             raise RunError(f"{path}: {in_sentences(error)}{remedy}") from error
-        raise RunError(
-            f"{path} is damaged or from another version ({in_sentences(error)}): {checked.REMEDY}"
-        ) from error
+        raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
 
 
 def _missing_world(error: ValidationError) -> UnknownWorld | None:

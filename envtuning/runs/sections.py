@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from engineers.registry import COMMON_OPTIONS
+from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
 from envtuning.loop.transitions import Rule
 from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
 from envtuning.worlds.registry import make_world
@@ -49,30 +49,46 @@ Unit = Literal["env_steps", "episodes", "samples", "tokens"]
 SUITE_SEED = 20_260_617
 
 
-class WorldSpec(Frozen):
-    """Which environment: in a run's file a name, or a name and options."""
-
-    name: str = Field("lakes", description="A name from envtuning.worlds, or 'package.module:object' of your own.")
-    options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
+class Named(Frozen):
+    """Something by its name and its options. In a file the name alone will do: ``engineer: rules``."""
 
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
-        return {"name": given} if isinstance(given, str) else given
+        if isinstance(given, str):
+            return {next(iter(cls.model_fields)): given}
+        if not isinstance(given, dict | cls):
+            raise ValueError(
+                f"{given!r:.60} is no name: write a name, or {{{next(iter(cls.model_fields))}: …, options: {{…}}}}"
+            )
+        return given
+
+
+class WorldSpec(Named):
+    """Which environment."""
+
+    name: str = Field("lakes", description="A name from envtuning.worlds, or 'package.module:object' of your own.")
+    options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
 
     @cached_property
     def made(self) -> World[Any]:
         return make_world(self.name, **self.options)
 
 
-class TraineeSpec(Frozen):
+class TraineeSpec(Named):
     kind: str = Field("rllib", description="A kind from envtuning.trainees, or 'package.module:Class' of your own.")
     options: Options = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
 
 
-class EngineerSpec(Frozen):
+def _without_the_loops_own(options: dict[str, Any]) -> dict[str, Any]:
+    if own := sorted(options.keys() & set(LOOPS_OWN)):
+        raise ValueError(f"{own[0]} is the run's own to set, in its folder: leave it out")
+    return options
+
+
+class EngineerSpec(Named):
     name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
-    options: Annotated[Options, AfterValidator(_without_secrets)] = Field(
+    options: Annotated[Options, AfterValidator(_without_secrets), AfterValidator(_without_the_loops_own)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
     )
     timeout: float | None = Field(

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal, Usage
-from engineers.report import Incident, SliceResult, StageReport
-from envtuning.runs.checked import REMEDY, Files, RunError
+from engineers.report import Incident, SliceResult, StageRecord, StageReport
+from envtuning.runs.checked import Files
+from envtuning.runs.sections import MOST_SPENT
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.episodes import Amounts, Episode
 
 FORMAT = 2
 COMPARISON = "comparison.json"  # what `envtuning compare` writes beside its runs
 
+Charged = dict[str, Annotated[int, Field(ge=0, le=MOST_SPENT)]]
 C = TypeVar("C", bound=BaseModel)  # a config of the run's world
 
 
@@ -60,14 +62,14 @@ class Done(_Record):
     """done.json"""
 
     reason: str = Field(description="Why the stage ended.")
-    spent: Amounts = Field(
+    spent: Charged = Field(
         description="What the stage was charged, by unit: training, validation and probes, diverged attempts included."
     )
-    trained: Amounts = Field(description="What training spent in the attempt that counts.")
-    validated: Amounts = Field(description="What validation and probes spent in the attempt that counts.")
-    validations: int = Field(0, description="How often the attempt that counts was validated.")
-    attempts: int = 1
-    seconds: float = 0.0
+    trained: Charged = Field(description="What training spent in the attempt that counts.")
+    validated: Charged = Field(description="What validation and probes spent in the attempt that counts.")
+    validations: int = Field(0, ge=0, description="How often the attempt that counts was validated.")
+    attempts: int = Field(1, ge=1)
+    seconds: float = Field(0.0, ge=0)
     metrics: dict[str, float] = Field(default_factory=dict, description="The closing validation, all slices together.")
 
     @property
@@ -82,6 +84,22 @@ class TestRecord(_Record):
 
     first: list[SliceResult]
     last: list[SliceResult]
+
+
+class Measured(BaseModel):
+    """A line of metrics.jsonl with what was measured so far."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+    __pydantic_extra__: dict[str, float]
+
+    kind: Literal["iteration", "validation"]
+    spent: int = Field(ge=0)
+
+
+class Said(BaseModel):
+    """A line of metrics.jsonl in words."""
+
+    kind: Literal["incident", "end"]
 
 
 @dataclass(frozen=True)
@@ -106,23 +124,31 @@ class StageState:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Of a stage that is not done also while it is written to."""
-        path = self.path / "metrics.jsonl"
-        found = self.files.lines(path, checked=self.done is not None)
-        if not all(isinstance(line, dict) and isinstance(line.get("kind"), str) for line in found):
-            raise RunError(f"{path} is damaged (a line has no kind): {REMEDY}")
-        return found
+        return self.files.lines(self.path / "metrics.jsonl", Measured | Said, whole=self.done is not None)
 
     def transcript(self) -> list[dict[str, Any]]:
-        return self.files.lines(self.transcript_file, checked=self.answer is not None)
+        return self.files.lines(self.transcript_file, Exchange, whole=self.answer is not None)
 
     def episodes(self) -> list[Episode]:
         """Of the closing validation."""
-        path = self.path / "episodes.json"
-        stored = self.files.read(path) if self.done is not None else None
-        try:
-            return [Episode.from_json(data) for data in json.loads(stored)] if stored is not None else []
-        except (ValueError, TypeError, RecursionError) as error:
-            raise RunError(f"{path} is damaged ({error}): {REMEDY}") from error
+        stored = self.files.value(self.path / "episodes.json", list[Episode]) if self.done is not None else None
+        return stored or []
+
+    @cached_property
+    def record(self) -> StageRecord:
+        """What later reports say of it."""
+        report = self.report
+        assert report is not None, "a stage that is done has a report"
+        numbers = {name: value for name, value in report.training.items() if isinstance(value, int | float)}
+        return StageRecord(
+            stage=self.number,
+            config=report.config,
+            results=report.results,
+            engineer=self.chosen.engineer,
+            training={name: float(value) for name, value in numbers.items()},
+            training_results=report.training_results,
+            cost=report.cost,
+        )
 
     def incidents(self) -> list[Incident]:
         """What went wrong in it and was survived, the asking after it included."""

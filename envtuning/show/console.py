@@ -17,13 +17,14 @@ from engineers.report import Incident, SliceResult, wilson
 from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
-from envtuning.runs.state import Answer, StageState
+from envtuning.runs.state import Answer, RunState, StageState
 from envtuning.runs.tasks import Train, next_task
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
 LOG_WIDTH = 120  # columns, where the output is no terminal
 HTML_WIDTH = 160
+KEPT = "kept"
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
 
 
@@ -81,7 +82,7 @@ def run_table(run: RunLog) -> Table:
     for number in range(max(len(spec.stages), len(stages))):
         listed, stage = spec.stage(number), stages[number] if number < len(stages) else None
         written = listed.config != "engineer"
-        name = f"{number} {listed.name if written and listed.name else stage.chosen.engineer if stage else ''}".strip()
+        name = f"{number} {listed.name if written and listed.name else author_of(run.state, number)}".strip()
         if stage is None:
             table.add_row(name, "", f"– / {listed.budget:,}", style="dim")
         elif stage.done is None or stage.report is None:
@@ -93,6 +94,14 @@ def run_table(run: RunLog) -> Table:
             cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
             table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
+
+
+def author_of(state: RunState, number: int) -> str:
+    """Who wrote the stage's config; ``KEPT`` where the engineer gave no usable one, so that the config before goes on."""
+    if number >= len(state.stages):
+        return ""
+    answer = state.stages[number - 1].answer if number else None
+    return KEPT if answer is not None and answer.incidents else state.stages[number].chosen.engineer
 
 
 def percent(rate: float | None, digits: int = 0) -> str:
@@ -225,9 +234,6 @@ def as_html(run: RunLog) -> str:
     )
 
 
-RunLog._repr_html_ = as_html
-
-
 class ConsoleObserver(Observer):
     """Prints what happens; on a terminal the running stage has a bar that moves."""
 
@@ -244,11 +250,11 @@ class ConsoleObserver(Observer):
             self.console.print(f"stage {stage} was interrupted after {spent:,} {unit}: from its last checkpoint again")
 
     def stage_began(self, stage: StageState, allowance: int) -> None:
-        chosen = stage.chosen
-        who = "the file" if chosen.engineer in ("default", "file") else chosen.engineer
-        name = f" {chosen.name}" if chosen.name else ""
+        author = author_of(self.run.state, stage.number)
+        who = author if author == KEPT else f"by {'the file' if author in ('default', 'file') else author}"
+        name = f" {stage.chosen.name}" if stage.chosen.name else ""
         unit = in_words(self.run.plan.spec.unit)
-        rest = f"{name} (config by {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
+        rest = f"{name} (config {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:

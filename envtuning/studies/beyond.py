@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from envtuning.loop.validation import draw_suites
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
@@ -24,6 +24,7 @@ from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.statistics import interval, mean
 from envtuning.trainees import factory_of
+from envtuning.worlds.episodes import Rate
 
 BEYOND_FILE = "beyond.json"  # success by the set's key
 
@@ -80,7 +81,7 @@ def reached(
 ) -> dict[str, float]:
     """Success of the run's last checkpoint on each set; what was not played yet is played now."""
     path = run.path / BEYOND_FILE
-    kept: dict[str, float] = atomic.read_json(path) if path.exists() else {}
+    kept: dict[str, float] = checked.figures(path, dict[str, Rate]) or {}
     missing = {name: target for name, target in wanted.items() if named[name] not in kept}
     if missing:
         kept |= {named[name]: float(np.mean(played_on(run, target, cases[name]))) for name, target in missing.items()}

@@ -198,8 +198,8 @@ def table(comparison: Comparison) -> Table:
     seeds = max((row.seeds for row in comparison.rows), default=0)
     found = plain_table(
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, % of the test suite, 95 % intervals",
-        "means over seeds, Student's t intervals (two seeds hardly have one); gain over the first stage and differences paired by seed; "
-        f"fallbacks: answers, of all runs, after which the current config went on{_floor(comparison)}",
+        "means over seeds, Student's t intervals from three seeds on; gain over the first stage and differences paired by seed; "
+        f"fallbacks: answers, of all runs, after which the current config went on{_fallen_back(comparison)}{_floor(comparison)}",
     )
     bases = [base for base in BASELINES if any(base in row.against for row in comparison.rows)]
     for heading in (
@@ -226,6 +226,11 @@ def table(comparison: Comparison) -> Table:
             str(row.fallbacks),
         )
     return found
+
+
+def _fallen_back(comparison: Comparison) -> str:
+    named = [f"{one.fallbacks} in {one.engineer}/seed{one.seed}" for one in comparison.runs if one.fallbacks]
+    return f" ({', '.join(named)})" if named else ""
 
 
 def _floor(comparison: Comparison) -> str:

@@ -10,21 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, NotRequired
 
 from rich.table import Table
+from typing_extensions import TypedDict
 
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated, with_values
+from envtuning.loop.contract import load_checkpoint
 from envtuning.loop.validation import draw_suites
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table
-from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.intervals import Interval, t_mean_over_cases
 from envtuning.studies.pace import Pace
 from envtuning.trainees import arguments_of, make_trainee
-from envtuning.worlds.episodes import rates
 from envtuning.worlds.world import InfeasibleConfig
 
 KEEP, PROPOSAL = "keep", "proposal"
@@ -33,6 +35,17 @@ FEWEST_SEEDS = 5
 PER_SLICE = 200  # cases for each slice of the target, drawn for credit alone
 
 Path_ = tuple[str, ...]
+Outcomes = list[float]  # the objective on every case
+
+
+class Trained(TypedDict):
+    """A line of a stage's credit: what it came to on a config."""
+
+    arm: str
+    seed: int
+    config: dict[str, Any]
+    per_slice: int
+    outcomes: NotRequired[Outcomes]
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class Share:
     name: str
     changed: list[str]  # "slices.4.share: 0.3 → 1.0"
     success: Interval | None  # of the proposal without it; None where that cannot be drawn
-    credit: Interval | None  # what the proposal has more, paired by seed
+    credit: Interval | None  # what the proposal has more, paired by seed and case
     note: str = ""
 
 
@@ -68,7 +81,7 @@ class Credit:
     seeds: list[int]
     keep: Interval
     proposal: Interval
-    gain: Interval  # of the proposal over keep, paired by seed
+    gain: Interval  # of the proposal over keep, paired by seed and case
     groups: list[Share]
 
     @property
@@ -121,11 +134,11 @@ def credit(
     pace = Pace(len(unknown))
     try:
         for name, seed in unknown:
-            value = bench.train(name, arms[name], seed)
-            ended(f"{name}, seed {seed}: {value:.3f}", pace.step())
+            outcomes = bench.train(name, arms[name], seed)
+            ended(f"{name}, seed {seed}: {fmean(outcomes):.3f}", pace.step())
     finally:
         bench.close()
-    found = {name: [bench.success(config, seed) for seed in range(seeds)] for name, config in arms.items()}
+    found = {name: [bench.outcomes(config, seed) for seed in range(seeds)] for name, config in arms.items()}
     return _credit(bench, found, groups, refused)
 
 
@@ -180,7 +193,9 @@ class _Bench:
         self.file = run.path / "credit" / f"stage{number:02d}.jsonl"
         atomic.make_folder(self.file.parent)
         self.known = {
-            _key(line): line["success"] for line in (atomic.read_lines(self.file) if self.file.exists() else ())
+            _key(line): line["outcomes"]
+            for line in checked.figures(self.file, list[Trained]) or ()
+            if "outcomes" in line  # lines of before have the mean alone
         }
 
     def unknown(self, arms: Mapping[str, Any], seeds: int) -> list[tuple[str, int]]:
@@ -191,23 +206,23 @@ class _Bench:
                 todo.setdefault(_key(self._line(config, seed)), (arm, seed))
         return [job for key, job in todo.items() if key not in self.known]
 
-    def success(self, config: Any, seed: int) -> float:
+    def outcomes(self, config: Any, seed: int) -> Outcomes:
         """After the stage was trained on this config, on cases that nothing was trained on."""
         return self.known[_key(self._line(config, seed))]
 
-    def train(self, arm: str, config: Any, seed: int) -> float:
-        """The stage once more, on this config; its success is remembered."""
-        self.trainee.load(self.run.state.stages[self.number - 1].checkpoint)
-        spec = self.run.plan.spec
+    def train(self, arm: str, config: Any, seed: int) -> Outcomes:
+        """The stage once more, on this config; its outcomes are remembered."""
+        spec, before = self.run.plan.spec, self.run.state.stages[self.number - 1]
+        load_checkpoint(self.trainee, self.run.files, before.checkpoint)
         self.trainee.train(config, self.amount, seed=derive(spec.seed, "credit", self.number, seed))
         episodes = self.run.plan.world.play(
             self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
         )
-        value = rates(episodes)[self.run.plan.world.about.objective]
+        outcomes = [episode.metrics.get(self.run.plan.world.about.objective, 0.0) for episode in episodes]
         line = self._line(config, seed)
-        atomic.append_line(self.file, {"arm": arm} | line | {"success": value})
-        self.known[_key(line)] = value
-        return value
+        atomic.append_line(self.file, {"arm": arm} | line | {"outcomes": outcomes})
+        self.known[_key(line)] = outcomes
+        return outcomes
 
     def _line(self, config: Any, seed: int) -> dict[str, Any]:
         return {"seed": seed, "config": dump(config), "per_slice": self.per_slice}
@@ -221,7 +236,7 @@ def _key(line: Mapping[str, Any]) -> str:
 
 
 def _credit(
-    bench: _Bench, found: Mapping[str, list[float]], groups: Sequence[Group], refused: Mapping[str, str]
+    bench: _Bench, found: Mapping[str, list[Outcomes]], groups: Sequence[Group], refused: Mapping[str, str]
 ) -> Credit:
     run = bench.run
     return Credit(
@@ -233,23 +248,25 @@ def _credit(
         amount=bench.amount,
         cases=len(bench.cases),
         seeds=list(range(len(found[KEEP]))),
-        keep=t_mean(found[KEEP]),
-        proposal=t_mean(found[PROPOSAL]),
+        keep=t_mean_over_cases(found[KEEP]),
+        proposal=t_mean_over_cases(found[PROPOSAL]),
         gain=_paired(found[PROPOSAL], found[KEEP]),
         groups=[_share(group, found, refused.get(group.name, "")) for group in groups],
     )
 
 
-def _share(group: Group, found: Mapping[str, list[float]], note: str) -> Share:
+def _share(group: Group, found: Mapping[str, list[Outcomes]], note: str) -> Share:
     changed = [f"{'.'.join(path)}: {_said(old)} → {_said(new)}" for path, (old, new) in group.turned.items()]
     if group.name not in found:
         return Share(group.name, changed, None, None, f"cannot be taken back alone: {note}")
     values = found[group.name]
-    return Share(group.name, changed, t_mean(values), _paired(found[PROPOSAL], values))
+    return Share(group.name, changed, t_mean_over_cases(values), _paired(found[PROPOSAL], values))
 
 
-def _paired(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    return t_mean([one - other for one, other in zip(ours, theirs, strict=True)])
+def _paired(ours: Sequence[Outcomes], theirs: Sequence[Outcomes]) -> Interval:
+    """The difference by seed and case."""
+    pairs = zip(ours, theirs, strict=True)
+    return t_mean_over_cases([[a - b for a, b in zip(one, other, strict=True)] for one, other in pairs])
 
 
 def _said(value: Any) -> str:
@@ -262,7 +279,7 @@ def table(found: Credit) -> Table:
         f"stage {found.stage} of {found.run}, written by {found.engineer}: {100 * found.keep.mean:.1f} % kept as it was, "
         f"{found.proposal.percent()} as proposed, gain {found.gain.percent(signed=True)}",
         f"{found.metric.replace('_', ' ')} on {found.cases} cases after {found.amount:,} {found.unit.replace('_', ' ')}; "
-        f"{len(found.seeds)} paired seeds, 95 % intervals",
+        f"{len(found.seeds)} paired seeds, 95 % intervals for other seeds and other cases",
     )
     for heading in ("taken back", "without it", "its credit", "changes"):
         drawn.add_column(heading, justify="left" if heading in ("taken back", "changes") else "right")

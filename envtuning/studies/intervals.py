@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from math import ceil
+from statistics import NormalDist, fmean, stdev, variance
 
-# Student's t at 97.5 %, by degrees of freedom; beyond the table the normal value is within 2 %.
-T_975 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-NORMAL_975 = 1.96
+from envtuning.studies.student_t import t_quantile
+
+NORMAL_975 = NormalDist().inv_cdf(0.975)
+FEWEST = 3  # observations
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its 95 % interval; None where one observation, or none, says nothing about the spread."""
+    """A mean and its 95 % interval; None where there are too few observations to say anything about the spread."""
 
     mean: float
     low: float | None
     high: float | None
 
     def percent(self, *, signed: bool = False) -> str:
-        """In percent: mean ± half the interval's width, which of two seeds may be wider than all that there is."""
+        """In percent: mean ± half the interval's width, which of few seeds may be wider than all that there is."""
         sign = "+" if signed else ""
         half = None if self.low is None or self.high is None else 50 * (self.high - self.low)
         spread = "" if half is None else " ± >100" if half > 100 else f" ± {half:.1f}"
@@ -31,23 +30,48 @@ class Interval:
 
 
 def t_mean(values: Sequence[float]) -> Interval:
-    """The mean with Student's t interval."""
+    """The mean with Student's t interval; without one below ``FEWEST``, where it would be far too wide or, by luck, of no width."""
     mean = fmean(values)
-    if len(values) < 2:
+    if len(values) < FEWEST:
         return Interval(mean, None, None)
     half = half_width(stdev(values), len(values))
     return Interval(mean, mean - half, mean + half)
 
 
+def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:
+    """The mean of [seeds, cases] with the interval for other seeds and other cases, by Student's t.
+
+    The variances of the seeds' and of the cases' means add up, less the noise that is in both; degrees of freedom as by Satterthwaite.
+    """
+    seeds, cases = len(outcomes), len(outcomes[0])
+    by_seed = [fmean(row) for row in outcomes]
+    by_case = [fmean(column) for column in zip(*outcomes, strict=True)]
+    mean = fmean(by_seed)
+    if seeds < FEWEST or cases < FEWEST:
+        return t_mean(by_seed)
+    left = sum(
+        (value - of_seed - of_case + mean) ** 2
+        for row, of_seed in zip(outcomes, by_seed, strict=True)
+        for value, of_case in zip(row, by_case, strict=True)
+    )
+    noise = left / ((seeds - 1) * (cases - 1) * seeds * cases)
+    of_seeds, of_cases = variance(by_seed) / seeds, variance(by_case) / cases
+    spread = max(of_seeds + of_cases - noise, of_seeds, of_cases)
+    if spread == 0:
+        return Interval(mean, mean, mean)
+    freedom = (of_seeds + of_cases) ** 2 / (of_seeds**2 / (seeds - 1) + of_cases**2 / (cases - 1))
+    half = t_quantile(0.975, int(freedom)) * spread**0.5
+    return Interval(mean, mean - half, mean + half)
+
+
 def half_width(deviation: float, n: int) -> float:
     """Half of Student's t interval of a mean of ``n`` values that spread so much."""
-    factor = T_975[n - 2] if n - 1 <= len(T_975) else NORMAL_975
-    return factor * deviation / n**0.5
+    return t_quantile(0.975, n - 1) * deviation / n**0.5
 
 
 def seeds_for(deviation: float, half: float) -> int:
     """The least n for which the interval of the mean is ± ``half`` at most, by the spread that a pilot had."""
-    n = 2
+    n = max(2, ceil((NORMAL_975 * deviation / half) ** 2))  # fewer would be too few were the spread known
     while half_width(deviation, n) > half:
         n += 1
     return n

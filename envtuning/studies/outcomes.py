@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from envtuning.runs import atomic
+from envtuning.loop.contract import load_checkpoint
+from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
@@ -82,10 +84,11 @@ def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int
 def test_outcomes(run: RunLog) -> NDArray[np.float64]:
     """Success of the last stage's trainee on each test case: played again from its checkpoint the first time, then kept."""
     path = run.path / OUTCOMES_FILE
-    if not path.exists():
-        found = played_on(run, run.plan.spec.target, run.cases("test"))
-        atomic.write_json(path, [int(value) for value in found])
-    return np.asarray(atomic.read_json(path), float)
+    found = checked.figures(path, list[Literal[0, 1]])
+    if found is None:
+        found = [int(value) for value in played_on(run, run.plan.spec.target, run.cases("test"))]
+        atomic.write_json(path, found)
+    return np.asarray(found, float)
 
 
 test_outcomes.__test__ = False  # type: ignore[attr-defined]  # not a pytest function
@@ -97,7 +100,7 @@ def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
     room = world.room([*spec.written_configs, target])
     trainee = make_trainee(spec.trainee.kind, world=world, room=room, seed=0, **spec.trainee.options)
     try:
-        trainee.load(run.state.done[-1].checkpoint)
+        load_checkpoint(trainee, run.files, run.state.done[-1].checkpoint)
         seed = derive(spec.suites.seed, "play the test")
         return [episode.succeeded for episode in world.play(trainee.policy(), cases, target, seed=seed)]
     finally:

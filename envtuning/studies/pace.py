@@ -1,4 +1,4 @@
-"""How far a piece of work is, for whoever waits for it: ``7 of 15, about 12 min left``."""
+"""How far a piece of work is, for whoever waits for it: ``7 of 15 runs, about 12 min left``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ class Pace:
     of: int
     done: int = 0
     begun: float = field(default_factory=time.monotonic)
+    noun: str = ""
 
     def step(self) -> Pace:
         self.done += 1
         return self
 
     def __str__(self) -> str:
-        counted = f"{self.done} of {self.of}"
+        counted = f"{self.done} of {self.of} {self.noun}".rstrip()
         if not 0 < self.done < self.of:
             return counted
         return f"{counted}, about {_said((time.monotonic() - self.begun) / self.done * (self.of - self.done))} left"

@@ -103,15 +103,29 @@ def over_seeds_and_cases(ours: ArrayLike, theirs: ArrayLike, resamples: int = 20
     return Interval(float(difference.mean()), float(low), float(high))
 
 
-def worst_tenth(outcomes: ArrayLike) -> float:
-    """Success on the tenth of the cases, of [seeds, cases], that the seeds solve least often."""
-    by_case = np.sort(np.asarray(outcomes, float).mean(axis=0))
-    return float(by_case[: max(1, len(by_case) // 10)].mean())
+def worst_tenth(outcomes: ArrayLike) -> float | None:
+    """Success on the tenth of the cases, of [seeds, cases], that the other seeds solve least often; None for one seed.
+
+    Chosen and scored on the same seeds it would be too low. Cases that the others solve equally often count alike.
+    """
+    solved = np.asarray(outcomes, float)
+    if len(solved) < 2:
+        return None
+    tenth = max(1, solved.shape[1] // 10)
+    scores = []
+    for own, others in zip(solved, solved.sum(axis=0) - solved, strict=True):
+        bound = np.sort(others)[tenth - 1]
+        below, tied = others < bound, others == bound
+        scores.append((own[below].sum() + (tenth - below.sum()) * own[tied].mean()) / tenth)
+    return float(np.mean(scores))
 
 
 def headroom(success: Mapping[str, ArrayLike], searched: Sequence[str], trivial: Sequence[str]) -> Interval | None:
     """The best searched arm's mean above the best trivial arm's; None unless there is one of each."""
     if not searched or not trivial:
         return None
-    best = max(searched, key=lambda name: float(np.mean(np.asarray(success[name], float))))
-    return interval(above_the_best, success[best], *(success[name] for name in trivial))
+
+    def best_above_the_best(*arms: NDArray, axis: int = -1) -> NDArray:
+        return np.max([above_the_best(arm, *arms[len(searched) :], axis=axis) for arm in arms[: len(searched)]], axis=0)
+
+    return interval(best_above_the_best, *(success[name] for name in (*searched, *trivial)))

@@ -65,15 +65,19 @@ def execute(
     """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired.
 
     ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``began`` and ``ended``
-    hear of every job's beginning and end, ``ended`` also of how many are done.
+    hear of every job's beginning and end, ``ended`` also of how many runs are done; a shared first stage is none.
     """
     waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
-    pace = Pace(len(waiting))
+    pace = Pace(sum(not job.is_first_stage for job in waiting), noun="runs")
+
+    def over(job: Job) -> None:
+        ended(job, pace if job.is_first_stage else pace.step())
+
     if jobs == 1:
         for job in waiting:
             began(job)
             do(job, observer)
-            ended(job, pace.step())
+            over(job)
         return
     spawned = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
@@ -88,7 +92,7 @@ def execute(
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
                     job = running.pop(done)
                     done.result()
-                    ended(job, pace.step())
+                    over(job)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             if not isinstance(

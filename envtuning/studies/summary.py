@@ -37,7 +37,7 @@ class ArmRow:
     seeds: int
     success: Interval
     interquartile: Interval
-    worst_tenth: float  # on the tenth of the cases that its seeds solve least often
+    worst_tenth: float | None  # on the tenth of the cases that its other seeds solve least often; None for one seed
     ignited: float  # share of seeds whose validation ever reached IGNITED
     ignited_after: float | None  # budget spent until then, the median of those that did
     incidents: int
@@ -193,7 +193,7 @@ def markdown(summary: Summary) -> str:
                 f"{100 * row.interquartile.mean:.1f}",
                 *("" if pair is None else difference(pair) for pair in against),
                 *("" if pair is None else f"{said(pair.chance_to_beat)}, {pair.wins}/{pair.seeds}" for pair in against),
-                f"{100 * row.worst_tenth:.1f}",
+                "" if row.worst_tenth is None else f"{100 * row.worst_tenth:.1f}",
                 ignition(row),
                 str(row.incidents),
                 str(row.fallbacks),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from engineers.from_file import allowed_in, raise_unless_allowed
 from engineers.own import object_at
 from engineers.sentences import in_sentences
 from envtuning.extras import needs
@@ -51,6 +52,7 @@ def make_trainee(
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
     factory = factory_of(kind)
     with _explained(kind):
+        _raise_unless_from_file(kind, factory, options)
         given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
         return factory(**given, **options)
 
@@ -93,6 +95,7 @@ def raise_unless_makeable(
         signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
         if hasattr(factory, "check_options"):
             factory.check_options(**options)
+        _raise_unless_from_file(kind, factory, options)
 
 
 def arguments_of(spec: RunSpec, configs: Sequence[Any] = ()) -> dict[str, Any]:
@@ -105,6 +108,12 @@ def arguments_of(spec: RunSpec, configs: Sequence[Any] = ()) -> dict[str, Any]:
         **unit_for(spec.trainee.kind, spec.unit),
         **spec.trainee.options,
     )
+
+
+def _raise_unless_from_file(kind: str, factory: Any, options: Mapping[str, Any]) -> None:
+    """Raises ``NotAllowed`` for what such a trainee takes from its user alone, and a run's file says."""
+    said = {name: value for name, value in options.items() if name != "unit"}  # which is the run's
+    raise_unless_allowed("trainee.options", said, allowed_in(factory, KINDS.get(kind, kind)))
 
 
 def unit_for(kind: str, unit: str) -> dict[str, str]:

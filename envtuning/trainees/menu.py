@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from engineers.from_file import PLAIN, reads
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.worlds.bfcl.menu import DONE, HEADING, read_menu
 
@@ -73,7 +74,7 @@ def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
     heard = _without_menu(messages[-1]["content"])
     made = [m["content"] for m in messages if m["role"] == "assistant"]
     this_turn = _since_the_question(messages)
-    wanted = set(_words(_without_menu(asked[-1]) if asked else ""))
+    wanted = sorted(set(_words(_without_menu(asked[-1]) if asked else "")))  # the order that weights are summed in
     known = " ".join(map(_without_menu, asked)).lower()
     hint = set(_words(heard.partition("Hint:")[2]))
     wrong = "rror" in heard
@@ -82,7 +83,14 @@ def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
 
 
 def _places(
-    choice: str, wanted: set[str], known: str, heard: str, hint: set[str], wrong: bool, state: str, made: Sequence[str]
+    choice: str,
+    wanted: Sequence[str],
+    known: str,
+    heard: str,
+    hint: set[str],
+    wrong: bool,
+    state: str,
+    made: Sequence[str],
 ) -> np.ndarray:
     if choice == DONE:
         names = ["done", f"done after {state}", *(f"done {word}" for word in wanted)]
@@ -156,6 +164,7 @@ def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
     return (to_come - to_come.mean(axis=0)) / (spread + 0.05), float(spread[0])
 
 
+@reads(dict.fromkeys(("clip", "group", "groups", "kl", "learning_rate"), PLAIN))
 class MenuTrainee:
     """REINFORCE with a group's mean as its baseline and, where ``kl`` is not 0, a pull back to the first policy."""
 
@@ -285,7 +294,10 @@ class MenuTrainee:
         np.save(folder / "weights.npy", self.weights)
 
     def load(self, folder: Path) -> None:
-        self.weights = np.load(folder / "weights.npy")
+        found = np.load(folder / "weights.npy")
+        if found.shape != self.weights.shape or found.dtype != self.weights.dtype or not np.isfinite(found).all():
+            raise ValueError(f"weights.npy is not of {self.weights.shape} finite numbers, as this trainee's are")
+        self.weights = found
 
     def close(self) -> None:
         """Nothing is held."""

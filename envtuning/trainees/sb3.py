@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from inspect import signature
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from engineers.from_file import DATA, PLAIN, Allowed, reads
 from engineers.own import object_at
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.trainees.process_state import process_state, set_threads
+from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 from envtuning.worlds.world import Cases, World
 
 LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
@@ -33,7 +36,25 @@ UNFIT = {  # by the name of the class or of one of its bases: sb3-contrib, which
     "MaskablePPO": "the training environments tell no action masks: name PPO, and let an action that is not possible do nothing",
 }
 
+_HYPERPARAMETERS = (
+    "batch_size", "buffer_size", "cg_damping", "cg_max_steps", "clip_range", "clip_range_vf", "device", "ent_coef",
+    "exploration_final_eps", "exploration_fraction", "exploration_initial_eps", "gae_lambda", "gamma",
+    "gradient_steps", "learning_rate", "learning_starts", "line_search_max_iter", "line_search_shrinking_factor",
+    "max_grad_norm", "n_critic_updates", "n_epochs", "n_steps", "normalize_advantage", "optimize_memory_usage",
+    "policy_delay", "rms_prop_eps", "sde_sample_freq", "stats_window_size", "sub_sampling_factor", "target_entropy",
+    "target_kl", "target_noise_clip", "target_policy_noise", "target_update_interval", "tau",
+    "top_quantiles_to_drop_per_net", "train_freq", "use_rms_prop", "use_sde", "verbose", "vf_coef",
+)  # fmt: skip
+_POLICY = "full_std log_std_init n_critics n_quantiles normalize_images ortho_init share_features_extractor squash_output use_expln"
+# What a file may set; ``tensorboard_log`` would write where it likes.
+FROM_FILE: Allowed = {
+    **dict.fromkeys(("algorithm", "deterministic", "num_envs", "policy", "report_every", "torch_threads"), PLAIN),
+    **dict.fromkeys(_HYPERPARAMETERS, PLAIN),
+    "policy_kwargs": {**dict.fromkeys(_POLICY.split(), PLAIN), "net_arch": DATA},
+}
 
+
+@reads(FROM_FILE)
 class SB3Trainee:
     """A ``Trainee``: see there for what its methods promise.
 
@@ -134,11 +155,14 @@ class SB3Trainee:
 
     def load(self, folder: Path) -> None:
         """Restore the saved weights and optimisers; counters and buffers start empty."""
-        state = torch.load(folder / "model.pt", weights_only=True)
+        state = load_tensors(folder / "model.pt")
         self.model.set_parameters(state["parameters"])
-        with torch.no_grad():
-            for name, value in state["variables"].items():
-                getattr(self.model, name).copy_(value)
+        for name, value in state["variables"].items():
+            copy_into(getattr(self.model, name), value, name)
+        for name in self.model._get_torch_save_params()[0]:
+            part = attrgetter(name)(self.model)
+            if isinstance(part, torch.optim.Optimizer):
+                raise_unless_fits(part)
         start_anew(self.model)
 
     def close(self) -> None:

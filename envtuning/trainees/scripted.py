@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from engineers import untrusted
+from engineers.from_file import PLAIN, reads
 from envtuning.trainees.base import Metrics, OnIteration
 from envtuning.worlds.lakes.episodes import downhill
 from mapf_frozenlake import LakeConfig
@@ -25,6 +27,7 @@ from mapf_frozenlake.types import DELTAS, Instance, Plan
 ITERATION = 500  # env steps
 
 
+@reads(dict.fromkeys(("speed", "spill"), PLAIN))
 class ScriptedTrainee:
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 
@@ -91,7 +94,10 @@ class ScriptedTrainee:
         (folder / "skill.json").write_text(json.dumps(self.skill.tolist()), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
-        self.skill = np.array(json.loads((folder / "skill.json").read_text(encoding="utf-8")))
+        found = np.array(untrusted.parsed((folder / "skill.json").read_bytes()), float)
+        if found.shape != self.skill.shape:
+            raise ValueError(f"skill.json has shape {found.shape}, this trainee's is {self.skill.shape}")
+        self.skill = found
 
     def close(self) -> None:
         """Nothing to give back."""

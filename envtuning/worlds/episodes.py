@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from engineers.report import SliceResult
 from engineers.roles import natural_key
 
 Amounts = dict[str, int]  # by unit: env_steps, episodes, samples, tokens
+Rate = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)

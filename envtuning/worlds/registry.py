@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
+from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
 from engineers.own import NotTrusted, declares, object_at
 from envtuning.worlds.world import World
 
@@ -19,8 +20,8 @@ class UnknownWorld(ValueError):
 
     @property
     def untrusted(self) -> bool:
-        """Whether its module was not even looked for, because the user has not said that it is trusted."""
-        return isinstance(self.__cause__, NotTrusted)
+        """Whether it was not even made, because the user has not said that its module, or an option, is trusted."""
+        return isinstance(self.__cause__, NotTrusted | NotAllowed)
 
 
 def make_world(name: str, **options: Any) -> World[Any]:
@@ -42,6 +43,7 @@ def make_world(name: str, **options: Any) -> World[Any]:
             )
         try:
             signature(found).bind(**options)
+            raise_unless_allowed("world.options", options, allowed_in(found, place))
             found = found(**options)
         except (Exception, SystemExit) as error:  # somebody else's code
             said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+_CACHE_LINE = 64  # bytes
 
 
 def _marker(lanes: int) -> Any:
@@ -79,6 +81,28 @@ def _ground_marker(lanes: int) -> Any:
         return signature, generate
 
     return ground
+
+
+@intrinsic
+def expect_writes(typing_context, array, begin, end):
+    """Have the cache fetch array[begin:end], which is written soon. It may lie beyond the array's end: nothing is read."""
+
+    def generate(context, builder, signature, args):
+        kind = signature.args[0]
+        data = context.make_array(kind)(context, builder, args[0]).data
+        byte = ir.IntType(8).as_pointer()
+        flag = ir.IntType(32)
+        fetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        )
+        for_writing, keep, data_cache = (ir.Constant(flag, value) for value in (1, 3, 1))
+        step = context.get_constant(types.intp, _CACHE_LINE * 8 // kind.dtype.bitwidth)
+        with cgutils.for_range_slice(builder, args[1], args[2], step) as (at, _):
+            place = builder.bitcast(builder.gep(data, [at]), byte)
+            builder.call(fetch, [place, for_writing, keep, data_cache])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp), generate
 
 
 class _Pen:

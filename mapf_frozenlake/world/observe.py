@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapf_frozenlake.world.jit import inlined, part
-from mapf_frozenlake.world.lanes import ground8, mark1, mark4, mark8
+from mapf_frozenlake.world.lanes import expect_writes, ground8, mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
 
@@ -72,6 +72,7 @@ def see_ego(state, e, sight, out):
     count = state.episode[e].num_agents
     for i in range(out.shape[1]):
         seen = out[e, i]
+        expect_writes(seen, len(seen), 2 * len(seen))  # the next agent's, meanwhile
         if i < count:
             if count <= _FEW and sight.window >= _WIDE:
                 _see_few(state, e, i, count, sight.window, sight.one, sight.half, seen)

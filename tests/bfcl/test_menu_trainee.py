@@ -8,6 +8,7 @@ import pytest
 
 from envtuning.trainees.menu import SIZE, Choice, MenuPolicy, MenuTrainee, advantages, probabilities
 from envtuning.worlds.bfcl.menu import DONE, shown
+from tests.envtuning.hash_seeded import assert_the_same, world
 
 BOUNDS = {"group": 2, "groups": 1, "learning_rate": 1e-9, "kl": 0.0, "clip": 1e-9}
 
@@ -174,3 +175,9 @@ def test_training_gives_the_figures_that_it_has_always_given():
     figures = {"episodes": 32.0, "env_steps": 64.0, "success_rate": 1.0, "progress": 0.5, "grad_norm": 0.76436246}
     assert found == pytest.approx(figures)
     assert told == [pytest.approx(figures | {"reward": 1.90625, "kl": 0.58000849, "zero_variance": 0.25})]
+
+
+def test_it_ends_the_same_whatever_the_hashes_of_words_are(v4):
+    """Its features are words: they were summed in the order of a set, and differed in the last bit."""
+    config = {"tool_style": "menu", "slices": {"base": {}, "miss_func": {}}}
+    assert_the_same("menu", world("tools"), config, 64, {"group": 4, "groups": 4})

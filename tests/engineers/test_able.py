@@ -13,7 +13,7 @@ from engineers.knobs import KnobError, dump, find_knobs
 from engineers.roles import find_slices, shares_of
 from envtuning.trainees.language.live_engineers import IntrospectionEngineer
 
-WALKERS = ("rules", "learnability", "bandit", "schedule")
+WALKERS = ("rules", "half-success", "progress-share", "schedule")
 ALL = ("fixed", "random", "uniform", *WALKERS)
 
 

@@ -7,7 +7,17 @@ from typing import Protocol
 
 import pytest
 
-from engineers.own import NotTrusted, declares, is_trusted, object_at, trust_only, trusted
+from engineers.own import (
+    NotTrusted,
+    declares,
+    host_of,
+    is_trusted,
+    is_trusted_host,
+    is_trusted_option,
+    object_at,
+    trust_only,
+    trusted,
+)
 from engineers.plain.base import PlainEngineer
 from engineers.plain.fixed import FixedEngineer
 from engineers.proposal import Engineer
@@ -32,14 +42,100 @@ def everything_is_trusted_again():
         (("mine.parts",), "mine", False),
         (("mine",), "mineral", False),
         (("deep",), "mine.deep", False),
-        (("host.example",), "host.example", True),
-        (("example",), "host.example", False),
+        (("host:mine",), "mine", False),
+        (("option:mine",), "mine", False),
     ],
 )
 def test_a_name_is_trusted_where_the_user_named_it_or_a_package_that_it_is_in(named, asked, expected):
     trust_only(named)
     assert is_trusted(asked) is expected
     assert trusted() == (None if named is None else frozenset(named))
+
+
+@pytest.mark.parametrize(
+    ("named", "host", "expected"),
+    [
+        (None, "any.example", True),
+        (("host:models.example.org",), "models.example.org", True),
+        (("host:Models.example.org",), "MODELS.example.org", True),
+        (("host:models.example.org",), "models.example.org.evil.example", False),
+        (("host:models.example.org",), "a.models.example.org", False),
+        (("host:.example.org",), "models.example.org", True),
+        (("host:.example.org",), "example.org", False),
+        (("host:.example.org",), "evilexample.org", False),
+        (("host:.example.org",), "example.org.evil.example", False),
+        (("models.example.org",), "models.example.org", False),
+        (("gentle",), "gentle.evil.example", False),
+        (("gentle",), "gentle", False),
+        (("option:gentle",), "gentle", False),
+        (("host:::1",), "::1", True),
+    ],
+)
+def test_a_host_is_trusted_whole_or_by_a_leading_dot_and_never_by_the_name_of_a_module(named, host, expected):
+    trust_only(named)
+    assert is_trusted_host(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("named", "place", "expected"),
+    [
+        (None, "trainee.options.launch", True),
+        ((), "trainee.options.launch", False),
+        (("option:trainee.options.launch",), "trainee.options.launch", True),
+        (("option:trainee.options",), "trainee.options.launch", True),
+        (("option:trainee.options.launch.0",), "trainee.options.launch", False),
+        (("option:trainee.options.la",), "trainee.options.launch", False),
+        (("trainee.options.launch", "trainee"), "trainee.options.launch", False),
+    ],
+)
+def test_an_option_is_trusted_by_its_place_or_a_section_that_it_is_in(named, place, expected):
+    trust_only(named)
+    assert is_trusted_option(place) is expected
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://api.openai.com/v1", "api.openai.com"),
+        ("HTTP://API.openai.com:8000", "api.openai.com"),
+        ("http://[::1]:8000/v1", "::1"),
+        ("https://api.openai.com@evil.example/v1", "evil.example"),
+        ("https://api.openai.com:443@evil.example/v1", "evil.example"),
+        ("https://host.example/v1?api-version=2", "host.example"),
+        ("https://api.openai.com\\@evil.example", None),
+        ("https://evil.example#@api.openai.com", None),
+        ("https://a@api.openai.com@evil.example", None),
+        ("https://evil.example\\.api.openai.com", None),
+        ("https://evil.example\t.api.openai.com", None),
+        ("https://аpi.openai.com", None),  # a Cyrillic а
+        ("https://api.openai.com。evil.example", None),
+        ("https:/evil.example/v1", None),
+        ("https:evil.example", None),
+        ("//evil.example/v1", None),
+        ("ftp://evil.example", None),
+        ("http://[::1]evil.example", None),
+        ("https://api.openai.com/v1\n", None),
+        ("$OPENAI_HOST", None),
+        ("", None),
+    ],
+)
+def test_an_address_has_a_host_only_where_all_libraries_would_find_the_same(address, host):
+    assert host_of(address) == host
+
+
+def test_no_module_of_the_current_directory_stands_in_for_one_that_needs_no_trust(tmp_path, monkeypatch):
+    (tmp_path / "own_folder.py").write_text("x = 1")
+    monkeypatch.chdir(tmp_path)
+    begun = [entry for entry in sys.path if entry]
+    monkeypatch.setattr(sys, "path", list(begun))
+    trust_only(())
+    object_at("engineers.report:StageReport")
+    assert sys.path == begun
+    with pytest.raises(NotTrusted):
+        object_at("engineers.report:StageReport", known=())
+    trust_only(("own_folder",))
+    assert object_at("own_folder:x") == 1
+    sys.modules.pop("own_folder")
 
 
 def test_what_is_not_trusted_is_not_run_and_the_packages_of_this_project_need_no_trust(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
-PLAIN = ["fixed", "random", "uniform", "rules", "learnability", "bandit"]
+PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share"]
 
 
 @pytest.fixture(params=["kitchen", "lake"])
@@ -160,6 +160,16 @@ def test_random_stays_in_the_space_it_is_given(report, kitchen):
         assert all(50 <= dish.heat <= 60 for dish in engineer.propose(report, kitchen).config.menu.values())
 
 
+@pytest.mark.parametrize("name", ["random", "uniform"])
+def test_a_whole_number_does_not_leave_a_space_that_ends_between_two(name, report, kitchen):
+    for seed in range(20):
+        engineer = engineers.make(name, seed=seed, space={"menu.*.steps": (3.5, 6.5)})
+        assert all(4 <= dish.steps <= 6 for dish in engineer.propose(report, kitchen).config.menu.values())
+    engineer = engineers.make(name, space={"menu.*.steps": (3.2, 3.8)})
+    with pytest.raises(KnobError, match=r"menu\.soup\.steps holds no whole number"):
+        engineer.raise_unless_able(kitchen)
+
+
 @pytest.mark.parametrize("name", ["random", "uniform", "rules", "server/http://localhost:1/v1#m", "human"])
 def test_a_space_of_no_knob_or_upside_down_is_an_error(name, report, kitchen):
     engineer = engineers.make(name, space={"menu.*.heats": (50, 60)})
@@ -190,10 +200,10 @@ def shrunken(won, episodes, pooled):
     return (won + 10 * pooled) / (episodes + 10)
 
 
-def test_learnability_follows_p_times_one_minus_p(results, report, kitchen):
+def test_half_success_follows_p_times_one_minus_p(results, report, kitchen):
     """Of the rates as shrunken as 100 episodes each allow: the pooled one is 141/202."""
     report = report.model_copy(update={"results": results(soup=0.5, stew=0.9)})
-    config = engineers.make("learnability").propose(report, kitchen).config
+    config = engineers.make("half-success").propose(report, kitchen).config
     soup, stew = (shrunken(won, 100, 141 / 202) for won in (50, 90))
     expected = 0.1 + 0.8 * soup * (1 - soup) / (soup * (1 - soup) + stew * (1 - stew))
     assert config.menu["soup"].share == pytest.approx(expected, abs=1e-4)
@@ -206,28 +216,43 @@ def test_few_episodes_are_not_believed(results, report, kitchen):
         told = report.model_copy(
             update={"results": [*results(episodes=episodes, soup=0.0), *results(episodes=300, stew=0.5)]}
         )
-        shares.append(engineers.make("learnability").propose(told, kitchen).config.menu["soup"].share)
+        shares.append(engineers.make("half-success").propose(told, kitchen).config.menu["soup"].share)
     assert shares[0] > 0.4
     assert shares[1] < 0.2
 
 
-def test_learnability_without_a_target_prefers_the_rate_on_what_was_trained(results, report, kitchen):
+def test_half_success_without_a_target_prefers_the_rate_on_what_was_trained(results, report, kitchen):
     report = report.model_copy(
         update={"results": results(soup=0.0, stew=0.0), "training_results": results(soup=1.0, stew=0.5)}
     )
-    config = engineers.make("learnability").propose(report, kitchen).config
+    config = engineers.make("half-success").propose(report, kitchen).config
     assert config.menu["stew"].share > 0.8
 
 
-def test_learnability_goes_to_where_half_succeed(results, report, kitchen):
+def test_half_success_goes_to_where_half_succeed(results, report, kitchen):
     """Stew is the target, hotter; success falls from .8 to .05 on the way there. The data goes twice as far as the heat."""
     target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
     told = report.model_copy(
         update={"target": target, "results": results(stew=0.05), "training_results": results(soup=0.8, stew=0.8)}
     )
-    menu = engineers.make("learnability").propose(told, kitchen).config.menu
+    menu = engineers.make("half-success").propose(told, kitchen).config.menu
     assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 0.8, abs=0.02)
     assert menu["stew"].heat == pytest.approx(150 + 100 * 0.4, abs=3)
+
+
+@pytest.mark.parametrize("name", ["rules", "half-success"])
+@pytest.mark.parametrize("played", [(60, 60), (60, 20), (20, 60)])
+def test_where_nothing_succeeds_the_next_stage_is_easier_however_many_episodes_say_so(
+    name, played, results, report, kitchen
+):
+    target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
+    trained, validated = (results(episodes=episodes, soup=0.0, stew=0.0) for episodes in played)
+    told = report.model_copy(
+        update={"target": target, "results": validated, "training_results": trained, "history": []}
+    )
+    menu = engineers.make(name).propose(told, kitchen).config.menu
+    assert menu["stew"].heat < kitchen.menu["stew"].heat
+    assert menu["stew"].share < kitchen.menu["stew"].share
 
 
 def test_a_schedule_is_counted_from_the_first_stage_and_ends_on_the_target(results, report, kitchen):
@@ -245,28 +270,28 @@ def test_a_schedule_is_counted_from_the_first_stage_and_ends_on_the_target(resul
         engineers.make("schedule", parts=[2])
 
 
-def test_bandit_goes_to_the_target_evenly_with_the_rounds(results, report, kitchen):
-    """Seven rounds of nine are left after the second, four of them to be spent on the target: a third of the way."""
+def test_progress_share_goes_to_the_target_evenly_with_the_rounds(results, report, kitchen):
+    """Seven rounds of nine are left after the second, four of them to be spent on the target: a quarter of the way."""
     target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
     told = report.model_copy(update={"target": target, "rounds_left": 7, "results": results(stew=0.1)})
-    menu = engineers.make("bandit").propose(told, kitchen).config.menu
-    assert menu["stew"].heat == pytest.approx(150 + 100 / 3, abs=1e-3)
-    assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 2 / 3, abs=1e-3)
+    menu = engineers.make("progress-share").propose(told, kitchen).config.menu
+    assert menu["stew"].heat == pytest.approx(150 + 100 / 4, abs=1e-3)
+    assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 2 / 4, abs=1e-3)
 
 
-def test_bandit_follows_progress_up_or_down(results, report, kitchen):
+def test_progress_share_follows_progress_up_or_down(results, report, kitchen):
     """Stew went from 0 to .1 on 100 episodes, soup from .5 to .8; less their standard errors with one more of each."""
     soup = 0.3 - (51 * 51 / 102**2 / 100 + 81 * 21 / 102**2 / 100) ** 0.5
     stew = 0.1 - (1 * 101 / 102**2 / 100 + 11 * 91 / 102**2 / 100) ** 0.5
-    config = engineers.make("bandit").propose(report, kitchen).config
+    config = engineers.make("progress-share").propose(report, kitchen).config
     assert config.menu["soup"].share == pytest.approx(0.15 + 0.7 * soup / (soup + stew), abs=1e-3)
     forgot = report.model_copy(update={"results": results(soup=0.2, stew=0.0)})
-    assert engineers.make("bandit").propose(forgot, kitchen).config.menu["soup"].share > 0.8
+    assert engineers.make("progress-share").propose(forgot, kitchen).config.menu["soup"].share > 0.8
 
 
-def test_bandit_takes_noise_for_no_progress(results, report, kitchen):
+def test_progress_share_takes_noise_for_no_progress(results, report, kitchen):
     report = report.model_copy(update={"results": results(soup=0.52, stew=0.01)})
-    assert engineers.make("bandit").propose(report, kitchen).config == kitchen
+    assert engineers.make("progress-share").propose(report, kitchen).config == kitchen
 
 
 rates = st.one_of(st.none(), st.floats(0, 1))
@@ -314,9 +339,9 @@ def test_no_report_leads_out_of_bounds(situation, name, seed):
     assert proposal == engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)
 
 
-def test_the_bandit_weighs_new_progress_as_much_as_all_that_was_before(results):
+def test_progress_share_weighs_new_progress_as_much_as_all_that_was_before(results):
     """Changes of .4, then .2, then 0 between stages of so many episodes that no error is taken off to speak of."""
-    from engineers.plain.bandit import learning_progress
+    from engineers.plain.progress_share import learning_progress
 
     rates = (0.1, 0.5, 0.7, 0.7)
     records = [
@@ -342,7 +367,7 @@ class Recipes(BaseModel):
     menu: dict[str, Recipe]
 
 
-@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "schedule"])
+@pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "schedule"])
 def test_a_number_of_a_narrow_range_reaches_the_target(name, results):
     near = Recipes(menu={"soup": Recipe()})
     far = Recipes(menu={"soup": Recipe(rate=4.00003e-5, step=0.00475, batch=208)})
@@ -411,7 +436,7 @@ class Stoves(BaseModel):
     pots: dict[str, Pot] = {"a": Pot(), "b": Pot()}
 
 
-@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "schedule"])
+@pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "schedule"])
 def test_numbers_below_and_beside_slices_go_to_the_target_too(name, results):
     """Pot b is where the target has its nearest one."""
     near = Stoves()
@@ -431,7 +456,7 @@ def test_numbers_below_and_beside_slices_are_taken_back_too(results):
     assert (config.draught, config.pots["a"].burner.flame) == (0.4, 0.5)
 
 
-@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "schedule"])
+@pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "schedule"])
 def test_a_number_beside_slices_is_something_to_turn(name):
     engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share", "draught"])
     with pytest.raises(KnobError):
@@ -454,5 +479,5 @@ def test_a_strict_config_is_read_from_its_report(name, results):
     proposal = engineers.make(name).propose(report, near)
     assert not proposal.refusals
     assert isinstance(proposal.config, Grill)
-    if name in ("rules", "learnability", "bandit", "schedule"):
+    if name in ("rules", "half-success", "progress-share", "schedule"):
         assert proposal.config == far

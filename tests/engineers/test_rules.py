@@ -61,7 +61,7 @@ def test_a_step_goes_to_where_half_should_succeed():
     assert shares(after) == {4: 0.0, 5: 0.5, 6: 0.5}
 
 
-@pytest.mark.parametrize(("rounds_left", "part"), [(7, 1 / 3), (6, 1 / 2), (5, 0.6), (4, 0.6), (1, 0.6)])
+@pytest.mark.parametrize(("rounds_left", "part"), [(7, 1 / 4), (6, 1 / 3), (5, 1 / 2), (4, 0.6), (1, 0.6)])
 def test_it_goes_further_when_the_rounds_run_short_but_never_to_where_a_fifth_would_not_succeed(rounds_left, part):
     """Success .5 here and 0 there. Of eight rounds half are for the target; but for now the way ends after 3/5."""
     report = report_of(EASY, {6: 0.0}, {4: 0.5}, stage=7 - rounds_left, target=TARGET, rounds_left=rounds_left)

@@ -11,7 +11,7 @@ import engineers
 from engineers import Guard, SliceResult, StageReport
 from engineers.knobs import Knob, KnobError, dump, find_knobs
 from engineers.plain.base import Design, PlainEngineer, _part_way
-from engineers.plain.learnability import mixed_with_uniform
+from engineers.plain.half_success import mixed_with_uniform
 from engineers.plain.rules import RulesEngineer, Thresholds, even_pace
 from engineers.plain.signals import Rates, Signals, rates
 from engineers.plain.way import Way, _step, shares_ahead, transported
@@ -82,18 +82,18 @@ TARGET = Parts(parts={"a": Part(wind=1.0), "b": Part(wind=1.0)}).model_dump()
         # by success on the target, .577 and .123 after shrinkage, where it is known and was measured
         (TARGET, HERE, THERE, 0.655, (1.0, 0.446), "success 0.85 in training, 0.35 on the target: 70% of the way to it"),
         (TARGET, HERE, [], 0.345, (0.441, 0.378), "success 0.85 in training, 0.00 on the target: 41% of the way to it"),
-        (TARGET, [], THERE, 0.1, (0.134, 0.0), "half succeed after 13% of the way"),
+        (TARGET, [], THERE, 0.1, (0.134, 0.0), "success 0.58 in training, 0.00 on the target: 13% of the way to it"),
         # by success in training where nobody names the target
         ({}, HERE, THERE, 0.399, (0.0, 0.0), "in proportion to p(1 − p)"),
         ({}, [], THERE, 0.655, (0.0, 0.0), "in proportion to p(1 − p)"),
     ],
 )  # fmt: skip
-def test_learnability_weighs_the_targets_slices_by_success_on_it_and_goes_to_where_half_succeed(
+def test_half_success_weighs_the_targets_slices_by_success_on_it_and_goes_to_where_half_succeed(
     target, trained, validated, share, winds, why
 ):
     parts = Parts(parts={"a": Part(share=0.1), "b": Part(share=0.9)})
     report = StageReport(stage=1, config=parts.model_dump(), target=target, training_results=trained, results=validated)
-    proposal = engineers.make("learnability").propose(report, parts)
+    proposal = engineers.make("half-success").propose(report, parts)
     a, b = proposal.config.parts["a"], proposal.config.parts["b"]
     assert (a.share, b.share) == (pytest.approx(share, abs=1e-3), pytest.approx(1 - share, abs=1e-3))
     assert (a.wind, b.wind) == pytest.approx(winds, abs=1e-3)
@@ -102,10 +102,20 @@ def test_learnability_weighs_the_targets_slices_by_success_on_it_and_goes_to_whe
 
 @pytest.mark.parametrize(
     ("stage", "left", "part"),
-    [(0, None, 0.0), (0, 7, 1 / 3), (2, 5, 1.0), (1, 6, 1 / 2), (7, 0, 1.0), (0, 3, 1.0), (0, 9, 1 / 4), (0, 8, 1 / 4)],
+    [
+        (0, None, 0.0),
+        (0, 7, 1 / 4),
+        (3, 4, 1.0),
+        (2, 5, 1 / 2),
+        (7, 0, 1.0),
+        (0, 3, 1 / 2),
+        (1, 2, 1.0),
+        (0, 9, 1 / 5),
+        (0, 8, 1 / 5),
+    ],
 )
 def test_an_even_pace_reaches_the_target_with_half_of_all_rounds_to_come(stage, left, part):
-    """Of 8 rounds 4 are for the target: with 7 left, 3 steps are to be made; of 9 rounds 4 as well (half, rounded to even)."""
+    """Of 8 rounds 4 are for the target: with 7 left, the fourth step is the first of them; of 9 rounds 4 as well (half, rounded to even)."""
     assert even_pace(SimpleNamespace(stage=stage, rounds_left=left), 0.5) == pytest.approx(part)
 
 
@@ -159,15 +169,15 @@ def test_without_a_target_the_way_leads_to_the_far_end_and_the_slices_are_those_
     assert design.reasons == {("slope",): "on"}
 
 
-def test_a_target_beyond_the_range_is_its_end_and_what_it_leaves_open_is_eased_towards_the_small_end():
+def test_a_target_beyond_the_bounds_is_aimed_at_but_not_left_for_and_what_it_leaves_open_is_eased_towards_the_small_end():
     way, (piece,) = way_of(Hill(depth=5), {"slope": 7})
     assert (way.wanted, way.is_known, way.aims(["a"])) == ({WHOLE: 1.0}, True, [WHOLE])
-    assert [way.aim_of(piece, knob, knob.bounds) for knob in piece.difficulties] == [0.8, None]
+    assert [way.aim_of(piece, knob, knob.bounds) for knob in piece.difficulties] == [7.0, None]
     eased, ahead = Design(), Design()
     way.turn_dials(eased, piece, -0.5, "too hard")
     assert eased.values == {("slope",): 0.2, ("depth",): 3}
     way.turn_dials(ahead, piece, 0.5, "on")
-    assert ahead.values == {("slope",): pytest.approx(0.6)}
+    assert ahead.values == {("slope",): 0.8}
 
 
 class Piece(BaseModel):
@@ -233,7 +243,7 @@ def test_thresholds_may_be_those_that_differ():
     assert Thresholds().of_dead(Rates(0.0, 98, {})) == 0.08
 
 
-@pytest.mark.parametrize("name", ["random", "uniform", "rules", "learnability", "bandit", "schedule"])
+@pytest.mark.parametrize("name", ["random", "uniform", "rules", "half-success", "progress-share", "schedule"])
 def test_space_guard_and_seed_reach_who_takes_them(name):
     guard = Guard(max_drop=0.25)
     made = engineers.make(name, space={"menu.*.heat": (50, 60)}, guard=guard, seed=7)
@@ -360,7 +370,7 @@ class Hundred(BaseModel):
         return self
 
 
-@pytest.mark.parametrize("name", ["rules", "learnability", "uniform", "random", "schedule"])
+@pytest.mark.parametrize("name", ["rules", "half-success", "uniform", "random", "schedule"])
 def test_shares_in_percent_and_bounds_that_no_value_may_have(name):
     """Their ends would be refused, and a share of a quarter would be none at all."""
     engineer, current, moved = engineers.make(name, seed=1), Hundred(), 0

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+import engineers
+from engineers import SliceResult, StageReport
 from engineers.knobs import dump, find_knobs, with_values
 from engineers.plain.base import Design
 from engineers.plain.way import Way, part_with, transported
@@ -73,11 +75,24 @@ def test_each_grain_goes_its_own_part(pair, part):
         (0.5, 0.9, 0.6, 1.0),  # the target itself is above it
         (0.5, 0.4, 0.1, 0.0),  # already below it
         (0.2, 0.4, 0.0, 0.5),
-        (0.5, 0.3, 0.4, 1.0),  # the target is the easier one
+        (0.5, 0.3, 0.4, 0.0),  # neither has so much
+        (0.5, 0.3, 0.5, 1.0),  # the target is the easier one
+        (0.2, 1 / 62, 1 / 62, 0.0),  # nothing succeeds
     ],
 )
 def test_success_lies_on_the_line_from_here_to_there(success, here, there, part):
     assert part_with(success, here, there) == pytest.approx(part)
+
+
+RATE = st.floats(0, 1)
+
+
+@given(RATE, RATE, RATE, RATE, RATE)
+def test_more_success_never_gives_an_easier_step(success, here, there, more_here, more_there):
+    part = part_with(success, here, there)
+    assert 0 <= part <= 1
+    assert part_with(success, max(here, more_here), there) >= part - 1e-9
+    assert part_with(success, here, max(there, more_there)) >= part - 1e-9
 
 
 def walk(current, target, part, space=None):
@@ -129,9 +144,25 @@ def test_what_the_target_leaves_open_stays_as_it_is():
     assert [piece.wait_ratio for piece in walk(EASY, target, 0.5).slices.values()] == [0.0, None, 0.5]
 
 
-def test_the_space_bounds_the_way():
-    end = walk(EASY, TARGET, 1.0, space={"hole_ratio": (0.0, 0.4)})
-    assert end.slices[6].hole_ratio == 0.4
+def test_the_space_reaches_as_far_as_the_target_does_and_bounds_the_way_elsewhere():
+    """Whoever knows the target never moves away from it: not from the target itself, and not on the way to it."""
+    space = {"hole_ratio": (0.0, 0.4), "wait_ratio": (0.0, 0.75)}
+    assert walk(EASY, TARGET, 1.0, space=space).slices[6] == TARGET.slices[6].model_copy(update={"share": 1.0})
+    assert walk(TARGET, TARGET, 0.3, space=space).slices[6].wait_ratio == 1.0
+    assert walk(EASY, TARGET, -1.0, space=space | {"hole_ratio": (0.05, 0.4)}).slices[6].hole_ratio == 0.05
+
+
+def test_a_target_outside_the_default_space_is_reached_by_everybody_who_knows_it():
+    """Waits 1.0 and holes .6 lie outside of what lakes are drawn from by default; it succeeds there already."""
+    target = lakes(s5={"share": 1.0, "hole_ratio": 0.6, "wait_ratio": 1.0})
+    done = SliceResult(name="5", episodes=200, metrics={"valid_rate": 0.95})
+    for current in (target, lakes(s5={"share": 1.0, "hole_ratio": 0.5, "wait_ratio": 0.75})):
+        report = StageReport(
+            stage=0, config=dump(current), target=dump(target), rounds_left=1, results=[done], training_results=[done]
+        )
+        for name in ("rules", "half-success", "progress-share", "schedule"):
+            assert engineers.make(name).propose(report, current).config.slices[5] == target.slices[5], name
+        assert engineers.make("uniform").propose(report, current).config.slices[5].hole_ratio < 0.6
 
 
 class Hill(BaseModel):

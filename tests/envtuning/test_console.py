@@ -57,7 +57,7 @@ SUMMARY = """run: [b]none[/b] :warning:
             hint 0
  1 fixed    level 0.25        920    30.0%  30%
             hint 0
- 2 fixed    level 0.25      1,000    50.0%  50%
+ 2 kept     level 0.25      1,000    50.0%  50%
             hint 0
 
 test suite: cases that nobody saw before, 95 % intervals
@@ -112,6 +112,7 @@ def test_a_run_is_told_as_it_goes_and_summed_up_at_its_end(run, capsys):
     assert told[: len(PLAIN)] == PLAIN, told
     failed = "  engineer_failed: fixed failed (ValueError: no idea, and one so long that it is broken over two lines of the panel that"
     assert failed in told  # in one line
+    assert "\nstage 2 (config kept; 989 env steps): level 0.25" in told  # by nobody, as nobody wrote one
     assert told.endswith("opening the test suite: 5 cases\n")
     console.print(shown.summary(run))
     summary = trimmed(capsys.readouterr().out)

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import os
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
 
 from engineers.extras import _is_installed
+from engineers.from_file import raise_unless_allowed
 from engineers.own import declares, object_at, trust_only
 from engineers.proposal import Engineer
+from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from envtuning.cli import app
 from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
-from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
+from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
+from envtuning.trainees import UnknownTrainee, factory_of, make_trainee
+from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
+from tests.lazily import needed
 
 BASE = "extends: scripted\n"
 
@@ -137,6 +144,21 @@ def test_no_module_is_imported_on_a_files_word(tmp_path, monkeypatch, text):
     assert (tmp_path / "it_ran").exists()
 
 
+GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of its options, and }
+
+
+def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
+    needed("torch", "transformers", "trl", "datasets", extra="grpo")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planted_reward.py").write_text(PROOF + "def f(**columns): ...\n")
+    said = refused(tmp_path, GRPO + "{model: some/model, reward: 'planted_reward:f'}}")
+    assert "--trust planted_reward" in said
+    for place in ("os:system", "envtuning.cli.app:app", "engineers:make"):  # our own modules hold no rewards
+        assert "--trust " + place.partition(":")[0] in refused(tmp_path, GRPO + f"{{model: m/m, reward: '{place}'}}}}")
+    assert not (tmp_path / "it_ran").exists()
+    assert "planted_reward" not in sys.modules
+
+
 def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = RunLog.create(tmp_path / "run", load_spec("scripted"))
@@ -213,7 +235,7 @@ def test_in_a_script_every_name_is_its_writers_own_word():
         ("openai/gpt-5-mini", {"base_url": "http://evil.example/v1"}),
         ("gemini/x", {"base_url": "http://evil.example"}),
         ("litellm/openai/x", {"base_url": "http://evil.example"}),
-        ("litellm/openai/x", {"request": {"api_base": "http://evil.example"}}),
+        ("openai/x", {"base_url": "https://api.openai.com@evil.example/v1"}),
         ("server/http://evil.example/v1#m", {}),
     ],
 )
@@ -229,6 +251,14 @@ def test_a_key_goes_to_no_host_on_a_files_word(tmp_path, monkeypatch, engineer, 
     assert "planted" not in said
 
 
+@pytest.mark.parametrize("trust", ["gentle", "models.example.org", "host:models.example.org", "host:gentle"])
+def test_a_host_whose_name_begins_like_a_trusted_name_gets_no_key(tmp_path, monkeypatch, trust):
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
+    name = trust.removeprefix("host:")
+    text = BASE + f"engineer: {{name: openai/x, options: {{base_url: 'https://{name}.evil.example/v1'}}}}"
+    assert f"--trust host:{name}.evil.example" in refused(tmp_path, text, "--trust", trust)
+
+
 def test_a_key_in_options_is_refused_in_python_too():
     with pytest.raises(ValueError, match="no key goes there"):
         EngineerSpec(name="openai/x", options={"api_key": "sk-0123456789"})
@@ -239,6 +269,193 @@ def test_what_cannot_be_read_from_a_spec_is_a_spec_error(tmp_path):
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError):
         load_spec(tmp_path / "x.yaml")
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("engineer: {name: rules, options: {transcript: ./bashrc}}", "transcript"),
+        ("engineer: {name: rules, options: {ledger: ./bashrc}}", "ledger"),
+        ("engineer: {name: human, options: {desk: ./desk}}", "desk"),
+        ("engineer: {name: rules, options: {guard: null}}", "guard"),
+    ],
+)
+def test_what_is_the_runs_own_is_in_no_options(tmp_path, monkeypatch, text, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bashrc").write_text("mine\n")
+    for more in ((), ("--trust", f"option:engineer.options.{place}")):
+        assert f"{place} is the run's own to set" in refused(tmp_path, BASE + text, *more)
+    assert (tmp_path / "bashrc").read_text() == "mine\n"
+    assert not (tmp_path / "desk").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "library"),
+    [
+        ("engineer: {name: human/desk}", "engineer.name", "jinja2"),
+        ("engineer: {name: 'engineers.human:make/desk'}", "engineer.name", "jinja2"),
+        ("engineer: {name: 'engineers.registry:make/human/desk'}", "engineer.name", "jinja2"),
+        ("engineer: {name: human, options: {say: print}}", "engineer.options.say", "jinja2"),
+        (
+            "engineer: {name: openai/x, options: {request: {extra_headers: {a: b}}}}",
+            "engineer.options.request.extra_headers",
+            "openai",
+        ),
+        (
+            "engineer: {name: openai/x, options: {request: {stop: {a: b}}}}",
+            "engineer.options.request.stop",
+            "openai",
+        ),
+        (
+            "engineer: {name: 'engineers.backends.openai:make/x', options: {request: {timeout: 1}}}",
+            "engineer.options.request.timeout",
+            "openai",
+        ),
+        (
+            "engineer: {name: gemini/x, options: {request: {http_options: {base_url: 'http://evil.example'}}}}",
+            "engineer.options.request.http_options",
+            "google.genai",
+        ),
+        (
+            "engineer: {name: local/some/model, options: {arguments: {attn_implementation: some/code}}}",
+            "engineer.options.arguments.attn_implementation",
+            "llguidance",
+        ),
+        ("world: {name: tools, options: {path: ./wheel}}", "world.options.path", "jinja2"),
+        (
+            "world: {name: 'envtuning.worlds.bfcl.world:BFCLWorld', options: {path: ./wheel}}",
+            "world.options.path",
+            "jinja2",
+        ),
+    ],
+)
+def test_an_option_that_may_run_or_send_or_write_is_not_taken_from_a_file(tmp_path, monkeypatch, text, place, library):
+    if not _is_installed(library):
+        pytest.skip(f"needs {library}")
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
+    monkeypatch.setenv("GEMINI_API_KEY", "planted-key-0123456789")
+    monkeypatch.chdir(tmp_path)
+    said = refused(tmp_path, BASE + text)
+    assert f"{place}=" in said
+    assert f"--trust option:{place}" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["it.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ("{model: m/m, processes: 2, launch: [stranger.py]}", "launch"),
+        ("{model: m/m, grpo: {model_init_kwargs: {trust_remote_code: true}}}", "grpo.model_init_kwargs"),
+        ("{model: m/m, grpo: {trust_remote_code: true}}", "grpo.trust_remote_code"),
+        ("{model: m/m, grpo: {push_to_hub: true}}", "grpo.push_to_hub"),
+        ("{model: m/m, grpo: {deepspeed: stranger.json}}", "grpo.deepspeed"),
+        ("{model: m/m, lora: {megatron_core: stranger, megatron_config: {a: 1}}}", "lora.megatron_core"),
+    ],
+)
+def test_what_the_libraries_of_grpo_run_is_not_taken_from_a_file(tmp_path, monkeypatch, options, place):
+    needed("torch", "transformers", "trl", "datasets", extra="grpo")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stranger.py").write_text(PROOF)
+    for kind in ("grpo", "'envtuning.trainees.language.trainee:GRPOTrainee'"):
+        said = refused(tmp_path, GRPO.replace("grpo", kind) + options + "}")
+        assert f"--trust option:trainee.options.{place}" in said
+    assert not (tmp_path / "it_ran").exists()
+    assert "stranger" not in sys.modules
+
+
+@pytest.fixture
+def files_are_strangers():
+    trust_only(())
+    yield
+    trust_only(None)
+
+
+def test_sb3_writes_no_log_on_a_files_word(files_are_strangers):
+    needed("stable_baselines3", "torch", extra="sb3")
+    with pytest.raises(UnknownTrainee, match=r"--trust option:trainee\.options\.tensorboard_log"):
+        make_trainee("sb3", room={}, tensorboard_log="./logs")
+
+
+def test_a_models_folder_with_code_of_its_own_is_not_run(tmp_path, monkeypatch, capfd):
+    needed("torch", "transformers", "llguidance", extra="local")
+    from engineers.backends.local import LocalChat
+    from engineers.model.chat import Rejected
+
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    auto = {
+        "AutoConfig": "stranger.Config",
+        "AutoModelForCausalLM": "stranger.Model",
+        "AutoTokenizer": "stranger.Tokens",
+    }
+    (folder / "config.json").write_text(json.dumps({"model_type": "stranger", "auto_map": auto}))
+    (folder / "stranger.py").write_text(PROOF)
+    text = BASE + "engineer: {name: local/./folder, options: {arguments: {trust_remote_code: true}}}"
+    assert "--trust option:engineer.options.arguments.trust_remote_code" in refused(tmp_path, text)
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("transformers asked at the keyboard"))
+    for names in ((), None):  # a file's model, and a script's
+        trust_only(names)
+        try:
+            with pytest.raises(Rejected, match="cannot be loaded"):
+                LocalChat(str(folder)).load_now()
+            (folder / "stranger.py").rename(tmp_path / "later.py")
+            with pytest.raises(Rejected, match="cannot be loaded"):
+                LocalChat(str(folder)).load_now()
+            (tmp_path / "later.py").rename(folder / "stranger.py")
+        finally:
+            trust_only(None)
+    assert not (tmp_path / "it_ran").exists()
+    assert "run the custom code" not in "".join(capfd.readouterr())
+
+
+def test_no_request_goes_where_a_file_hides_an_address(tmp_path, monkeypatch):
+    """The key went to ``model_list`` of litellm, which is neither base_url nor api_base."""
+    needed("litellm", extra="litellm")
+    heard = []
+
+    class Ear(BaseHTTPRequestHandler):
+        def do_POST(self):
+            heard.append(self.headers.get("Authorization"))
+            self.send_error(500)
+
+    with HTTPServer(("127.0.0.1", 0), Ear) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OPENAI_API_KEY", "planted-key-0123456789")
+        listed = {
+            "model_name": "x",
+            "litellm_params": {"model": "openai/x", "api_base": f"http://127.0.0.1:{server.server_port}"},
+        }
+        engineer = {"name": "litellm/openai/x", "options": {"request": {"model_list": [listed]}}}
+        said = refused(tmp_path, BASE + json.dumps({"engineer": engineer})[1:-1])
+        server.shutdown()
+    assert "--trust option:engineer.options.request.model_list" in said
+    assert heard == []
+
+
+def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
+    (tmp_path / "it.yaml").write_text(
+        BASE + "engineer: {name: fixed}\nstages:\n  - {budget: 4000, config: {slices: {3: {}}}}\n"
+    )
+    code, output = envtuning(
+        "run", tmp_path / "it.yaml", "--set", "trainee.options.nothing=1", "--out", tmp_path / "run"
+    )
+    assert code == 1
+    assert "--trust" not in output  # only that there is no such option
+    (tmp_path / "it.yaml").write_text(BASE + "world: {name: tools, options: {path: ./wheel}}")
+    assert "--trust option:world.options.path" in envtuning("run", tmp_path / "it.yaml")[1]
+    assert "--trust" not in envtuning("run", tmp_path / "it.yaml", "--trust", "option:world")[1]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
+    spec = load_spec(name)
+    if spec.engineer.name not in NEED_THE_TRAINEE:
+        raise_unless_from_file(spec.engineer.name, spec.engineer.options)
+    raise_unless_allowed("trainee.options", spec.trainee.options, factory_of(spec.trainee.kind).from_file)
 
 
 # What a terminal is told

@@ -20,6 +20,7 @@ from envtuning.worlds.episodes import Episode
 from mapf_frozenlake import LakeConfig
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "fixtures" / "scripted.json.gz").read_bytes()))
+CALLED_NOW = {"learnability": "half-success", "bandit": "progress-share"}
 SAME = ("config", "results", "training_results", "failure_cases", "behaviour", "environment_stats", "incidents")
 
 
@@ -33,7 +34,9 @@ def spec_of(name: str) -> RunSpec:
         )
         return base.model_copy(update={"seed": 3, "stages": stages})
     engineer, _, seed = name.rpartition("-")
-    return base.model_copy(update={"seed": int(seed), "engineer": EngineerSpec(name=engineer)})
+    return base.model_copy(
+        update={"seed": int(seed), "engineer": EngineerSpec(name=CALLED_NOW.get(engineer, engineer))}
+    )
 
 
 def as_then(episode: Episode) -> dict:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
 import signal
 
 import pytest
 
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.atomic import RunLocked, StorageError
 
 
@@ -24,7 +25,7 @@ def test_a_file_is_replaced_at_once_and_a_failed_draft_leaves_the_old_one(tmp_pa
 
     with pytest.raises(RuntimeError, match="died here"):
         fail_half_way()
-    assert atomic.read_json(path) == {"n": 1}
+    assert json.loads(path.read_text()) == {"n": 1}
     assert os.listdir(tmp_path) == ["value.json"]
 
 
@@ -52,9 +53,9 @@ def test_a_line_that_was_cut_off_is_not_read(tmp_path):
     whole = path.read_bytes()
     for cut in range(len(whole) + 1):
         path.write_bytes(whole[:cut])
-        lines = atomic.read_lines(path)
+        lines = checked.figures(path, list[dict[str, int]])
         assert lines == [{"n": 1}, {"n": 2}][: whole[:cut].count(b"\n")]
-    assert atomic.read_lines(tmp_path / "absent.jsonl") == []
+    assert checked.figures(tmp_path / "absent.jsonl", list[int]) is None
 
 
 def test_clear_keeps_what_it_is_told_and_finishes_what_a_killed_clear_began(tmp_path):
@@ -101,7 +102,7 @@ def test_a_disk_that_refuses_is_told_with_path_and_remedy(tmp_path, monkeypatch,
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(StorageError, match=rf"value\.json could not be written.*{remedy}"):
         atomic.write_json(tmp_path / "value.json", 2)
-    assert atomic.read_json(tmp_path / "value.json") == 1
+    assert json.loads((tmp_path / "value.json").read_text()) == 1
     assert os.listdir(tmp_path) == ["value.json"]
 
 

@@ -7,7 +7,8 @@ import pytest
 from engineers import StageReport
 from envtuning.cli.arguments import adjusted
 from envtuning.loop.ask import new_engineer
-from envtuning.runs.spec import EngineerSpec, load_spec
+from envtuning.loop.run import raise_unless_editable
+from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies.compare import written_by
 from envtuning.studies.preregistered import ArmSpec, arm_of
 
@@ -23,7 +24,7 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("name", ["uniform", "bandit", "human", "server/http://localhost:1/v1#m"])
+@pytest.mark.parametrize("name", ["uniform", "progress-share", "human", "server/http://localhost:1/v1#m"])
 def test_space_and_what_else_concerns_everybody_come_along_and_the_first_engineers_own_do_not(door, name):
     spec = DOORS[door](name)
     assert spec.engineer.name == name
@@ -41,6 +42,13 @@ def test_uniform_reaches_as_far_as_the_run_allows_and_no_further(door):
     drawn = new_engineer(spec, {}).propose(report, config, spec.editable).config
     assert max(piece.wait_ratio for piece in drawn.slices.values()) > 0.9  # the field's own range ends at .75
     assert all(piece.min_distance <= size for size, piece in drawn.slices.items())
+
+
+def test_a_slice_that_the_target_lacks_may_be_what_is_editable():
+    assert 3 not in BASE.target.slices or BASE.target.slices[3].share == 0
+    raise_unless_editable(BASE.model_copy(update={"editable": ("slices.3",)}))
+    with pytest.raises(SpecError, match=r"editable: 'slices\.99' names no knob"):
+        raise_unless_editable(BASE.model_copy(update={"editable": ("slices.99",)}))
 
 
 def test_the_same_engineer_keeps_its_own_options_where_only_its_name_is_said_again():

@@ -13,7 +13,6 @@ from envtuning.loop import contract
 from envtuning.loop import run as loop
 from envtuning.loop.contract import TraineeFailed, amounts_in
 from envtuning.loop.stage import RunStopped
-from envtuning.runs import checked
 from envtuning.runs.checked import Files, RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError
@@ -271,19 +270,6 @@ def test_a_run_may_be_left_between_its_last_stage_and_its_test(tmp_path):
     assert next_task(run.plan, run.state) == Test()
     loop.continue_run(run)
     assert next_task(run.plan, run.state) is None
-
-
-def test_a_run_without_checksums_is_said_to_have_none_and_one_with_them_is_not(tmp_path):
-    told = Told()
-    run = loop.create(tmp_path / "run", spec_of({}))
-    loop.continue_run(run, told, stages=1)
-    assert told.wrong == []
-    assert told.ended == [0]
-    (run.path / checked.NAME).unlink()
-    loop.continue_run(run, told)
-    ((kind, stage, message),) = told.wrong
-    assert (kind, stage) == ("other", 0)
-    assert message.startswith(f"{run.path} has no checksums.json, like runs of earlier versions")
 
 
 def test_a_damaged_run_is_not_continued(tmp_path):

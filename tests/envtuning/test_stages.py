@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from io import StringIO
 from pathlib import Path
@@ -83,6 +85,9 @@ def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
     paper = StringIO()
     Console(file=paper, width=HTML_WIDTH, markup=False, emoji=False, highlight=False).print(summary(run))
     assert paper.getvalue().strip() in text
+    alone = "import sys; from envtuning.runs.log import RunLog; print(RunLog.open(sys.argv[1])._repr_html_())"
+    shown = subprocess.run([sys.executable, "-c", alone, run.path], capture_output=True, encoding="utf-8", check=True)
+    assert shown.stdout.strip() == run._repr_html_().strip()  # with nothing imported but the folder, as in a notebook
 
 
 def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_path):

@@ -271,7 +271,7 @@ def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_train
     assert run.state.stages == ()
 
 
-@pytest.mark.parametrize("name", ["rules", "learnability", "bandit", "uniform", "schedule"])
+@pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "uniform", "schedule"])
 def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_anything_is_trained(spec, tmp_path, name):
     """Else it would silently equal fixed."""
     closed = spec.model_copy(update={"editable": ("reward",), "engineer": EngineerSpec(name=name)})

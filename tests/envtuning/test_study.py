@@ -224,7 +224,7 @@ def test_nobody_starts_before_the_stage_that_it_begins_with_and_nobody_waits_for
 def test_an_arm_gets_the_options_that_concern_everybody(arms):
     base = load_spec("corridors")
     assert "space" in COMMON_OPTIONS
-    for name in ("uniform", "learnability"):
+    for name in ("uniform", "half-success"):
         arm = arm_of(base, ArmSpec(engineer=EngineerSpec(name=name)))
         assert arm.engineer.options["space"] == base.engineer.options["space"]
     assert arms["target"].stages[0].config == arms["target"].target

@@ -15,6 +15,7 @@ from envtuning.loop import run as loop
 from envtuning.loop.transitions import Converged
 from envtuning.loop.validation import draw_probe, draw_suites, draw_test, draw_validation, open_suites
 from envtuning.runs.log import RunLog
+from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
@@ -67,6 +68,20 @@ def test_training_validation_and_test_share_no_board_up_to_symmetry(run, spec):
     probe = draw_probe(forty, spec.target, 0, suites.held_out)
     for instance in probe:
         assert not symmetric_copies(instance) & (validation | test)
+
+
+def test_the_test_leaves_validations_boards_out_where_few_boards_are_to_be_had(spec):
+    """One agent on 3×3 with two holes: two draws share boards by chance, unless one leaves the other's out."""
+    target = LakeConfig.single(3, 1, hole_ratio=0.3)
+    few = spec.model_copy(update={"target": target})
+    validation = draw_validation(few)
+    seen = {instance.key() for instance in validation}
+    by_chance = few.world.made.draw(
+        target, 25, seed=derive(spec.suites.seed_of_test, "test"), purpose="test", exclude=()
+    )
+    assert any(symmetric_copies(instance) & seen for instance in by_chance)
+    for suites_test in (draw_test(few, validation), draw_suites(few).test):
+        assert not any(symmetric_copies(instance) & seen for instance in suites_test)
 
 
 def test_a_run_judges_each_episode_once(spec, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engineers.own import trust_only, trusted
 from tests.lazily import Lazy, needed
 
 needed("torch", "accelerate", extra="grpo")
@@ -91,7 +92,11 @@ def test_a_trainee_of_a_group_is_made_without_another_group(ranks, monkeypatch):
         "envtuning.trainees.language.trainee.GRPOTrainee", lambda **given: made.append(given) or "trainee"
     )
     worker = ranks(1, 0)
-    worker.make(options={"model": "m", "processes": 2}, world="lakes", seed=1)
+    try:
+        worker.make(trusted=frozenset({"mine"}), options={"model": "m", "processes": 2}, world="lakes", seed=1)
+        assert trusted() == {"mine"}  # as in the loop's process
+    finally:
+        trust_only(None)
     assert worker.trainee == "trainee"
     assert made == [{"model": "m", "processes": 2, "world": "lakes", "seed": 1, "within_group": True}]
 

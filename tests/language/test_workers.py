@@ -191,7 +191,7 @@ def test_a_group_is_started_with_a_key_of_its_own_and_then_made(monkeypatch):
         assert stdin == subprocess.DEVNULL
         group.folder.cleanup()
     assert started[0][1]["ENVTUNING_WORKERS_KEY"] != started[1][1]["ENVTUNING_WORKERS_KEY"]
-    made = ("make",), {"options": options.model_dump(), "world": "lakes", "seed": 1}
+    made = ("make",), {"trusted": None, "options": options.model_dump(), "world": "lakes", "seed": 1}
     assert called == [
         os.path.join(groups[0].folder.name, "line"),
         made,

@@ -11,7 +11,7 @@ import pytest
 from engineers.report import SliceResult, wilson
 from envtuning.loop import run as loop
 from envtuning.show.page import _heat, _money, _number, _percent, _template, _told_apart, common_folder, figures
-from envtuning.show.page.figures import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import Chart, Series, colour
 from envtuning.show.page.replays import _choose, replays
 from envtuning.show.page.view import RunView, StageView, view_run
@@ -66,6 +66,7 @@ def test_a_title_names_a_few_runs_and_counts_more(monkeypatch, count, title):
     told: list[dict[str, Any]] = []
     monkeypatch.setattr(page, "_template", lambda: SimpleNamespace(render=lambda **given: told.append(given) or ""))
     monkeypatch.setattr(page, "progress_chart", lambda runs: "")
+    monkeypatch.setattr(page, "arms_of", lambda runs: [])
     page.render_page([SimpleNamespace(name=name) for name in "abcd"[:count]])
     assert told[0]["title"] == title
 
@@ -101,7 +102,7 @@ def view(*stages: StageView, name: str = "run", **changes: Any) -> RunView:
 def test_progress_is_the_objective_with_its_interval_over_what_was_spent_and_other_rates_dashed(charted):
     first = view(stage(0, 100, ("3", 4, 0.5)), stage(1, 50), stage(2, 30, ("3", 4, 1.0)), stage(3, None), name="one")
     second = view(stage(0, 10, ("3", 4, 0.25)), name="two", unit="env_steps")
-    found = progress_chart([first, second])
+    found = progress_chart(arms_of([first, second]))
     bands = [[wilson(rate, 4)[edge] for rate in (0.5, 1.0)] for edge in (0, 1)]
     assert found == Chart(
         [
@@ -112,9 +113,59 @@ def test_progress_is_the_objective_with_its_interval_over_what_was_spent_and_oth
         ],
         "tokens or env steps",
         "rate on the validation suite",
-        y_range=(0.0, 1.0),
+        y_range=(min(bands[0][0], wilson(0.25, 4)[0]), 1.0),
         percent=True,
     )
+
+
+def test_runs_of_several_seeds_share_a_colour_and_have_a_mean_as_far_as_all_have_come(charted):
+    runs = [
+        view(stage(0, 100, ("3", 4, 0.02)), stage(1, 100, ("3", 4, 0.04)), name="rules/seed0", but_for_its_seed="a"),
+        view(stage(0, 200, ("3", 4, 0.06)), name="rules/seed1", but_for_its_seed="a"),
+        view(stage(0, 100, ("3", 4, 0.0)), name="fixed/seed0", but_for_its_seed="b"),
+        view(stage(0, 100, ("3", 4, 0.0)), name="fixed/seed1", but_for_its_seed="b"),
+    ]
+    rules, fixed = arms_of(runs)
+    assert [(arm.name, arm.colour, len(arm.runs)) for arm in (rules, fixed)] == [
+        ("rules", colour(0), 2),
+        ("fixed", colour(1), 2),
+    ]
+    found = progress_chart([rules, fixed])
+    assert found.series[:4] == [
+        Series("rules/seed0, good", [100, 200], [0.02, 0.04], colour=colour(0), marks=False, width=1.0),
+        Series("rules/seed1, good", [200], [0.06], colour=colour(0), marks=False, width=1.0),
+        Series("rules, good, mean of 2", [150], [pytest.approx(0.04)], colour=colour(0), width=3.0),
+        Series("rules, best, mean of 2", [150], [pytest.approx(0.02)], dashed=True, colour=colour(0), width=3.0),
+    ]
+    assert {line.colour for line in found.series[4:]} == {colour(1)}
+    assert found.y_range == (0.0, 0.1)  # not the whole up to 100 %
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [
+        (["rules/seed0", "rules/seed1"], "rules"), (["engineer-rules-seed10", "engineer-rules-seed11"], "engineer-rules"),
+        (["seed0", "seed1"], "the engineer"), (["one"], "one"),
+    ],
+)  # fmt: skip
+def test_an_arm_has_the_name_that_its_runs_share(names, shared):
+    runs = [view(name=name, engineer="the engineer", but_for_its_seed="x") for name in names]
+    assert [arm.name for arm in arms_of(runs)] == [shared]
+
+
+@pytest.mark.parametrize(
+    ("rates", "axis"),
+    [
+        ((0.0, 0.3), (0.0, 0.3)),
+        ((0.5, 0.52), (0.5, 0.6)),
+        ((0.97, 1.0), (0.9, 1.0)),
+        ((0.0, 0.0), (0.0, 0.1)),
+        ((1.0, 1.0), (0.9, 1.0)),
+    ],
+)
+def test_the_axis_of_rates_fits_what_is_drawn(charted, rates, axis):
+    runs = [view(stage(0, 1, ("3", 1, rate)), name=f"seed{seed}", but_for_its_seed="x", about=About(name="x", environment="", objective="a", rates={"a": "good"})) for seed, rate in enumerate(rates)]  # fmt: skip
+    assert progress_chart(arms_of(runs)).y_range == pytest.approx(axis)
 
 
 def test_slices_are_lines_over_the_stages_in_the_order_of_their_numbers(charted):
@@ -221,4 +272,4 @@ def test_two_films_of_each_way_to_fail_and_one_success_easiest_slices_first():
     failures = [("10", "hole"), ("9", None), ("9", "hole"), ("9", "hole"), ("3", "hole"), ("10", None), ("9", "late")]
     episodes = [Episode(case, name, failure, {}) for case, (name, failure) in enumerate(failures)]
     assert [one.case for one in _choose(episodes)] == [4, 2, 6, 5]
-    assert replays(Path("nowhere"), []) == []
+    assert replays(Path("nowhere"), 0, []) == []

@@ -224,7 +224,7 @@ def four_stages_cost(figures: Figures) -> str:
 def above_uniform(figures: Figures) -> str:
     """One sentence for all three: on this preset they end alike."""
     engineers = {row["engineer"]: row["against"]["uniform"] for row in figures["rows"] if row["engineer"] != "uniform"}
-    assert set(engineers) == {"rules", "learnability", "bandit"}
+    assert set(engineers) == {"rules", "half-success", "progress-share"}
     (said,) = {
         f"{100 * row['mean']:+.1f} ({100 * row['low']:+.1f}, {100 * row['high']:+.1f})" for row in engineers.values()
     }
@@ -233,10 +233,8 @@ def above_uniform(figures: Figures) -> str:
 
 def beside_uniform(figures: Figures) -> str:
     rows = [(row["engineer"], row["against"]["uniform"]) for row in figures["rows"] if row["engineer"] != "uniform"]
-    said = [
-        f"`{name}` {100 * row['mean']:+.1f} ({100 * row['low']:+.1f}, {100 * row['high']:+.1f})" for name, row in rows
-    ]
-    return f"{', '.join(said)} points".replace("-", "−")
+    said = [f"{100 * row['mean']:+.1f} ({100 * row['low']:+.1f}, {100 * row['high']:+.1f})" for _, row in rows]
+    return ", ".join(f"`{name}` {one.replace('-', '−')}" for (name, _), one in zip(rows, said, strict=True)) + " points"
 
 
 STAGES = ("4×4, 2 agents", "4–6, 2–3 agents", "6–8, 3–4 agents", "9×9, 4 agents")

@@ -117,6 +117,66 @@ def test_a_circle_of_imports_is_seen(tmp_path, monkeypatch):
     assert set(circle_of(modules_of("ring"))) == {"ring.second", "ring.third", "ring.fourth"}
 
 
+IMPORTERS = (
+    "import_module",
+    "__import__",
+    "run_module",
+    "run_path",
+    "exec_module",
+    "spec_from_file_location",
+    "exec",
+    "eval",
+)
+# What may import by a name that is not written there: the one place for names of users and files, packages' own tables of lazy
+# names, and the files of bfcl-eval after their digest was checked.
+MAY_IMPORT_BY_NAME = {
+    "engineers/own.py": "object_at",
+    "engineers/__init__.py": "__getattr__",
+    "envtuning/__init__.py": "__getattr__",
+    "envtuning/worlds/bfcl/package.py": "tool_class _import",
+}
+
+
+def imports_by_name(tree):
+    """The function around each import, or each run of code, whose name is no literal."""
+    around = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            around |= {id(inner): node.name for inner in ast.walk(node)}  # inner functions come later
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            by_name = not (node.args and isinstance(node.args[0], ast.Constant))
+            if called in IMPORTERS and by_name and not (called == "eval" and isinstance(node.func, ast.Attribute)):
+                yield around.get(id(node), "")
+        names = getattr(node, "names", []) if isinstance(node, ast.ImportFrom) else []
+        yield from ("as another name" for name in names if name.name in IMPORTERS and name.asname)
+
+
+@pytest.mark.parametrize("package", MAY_LOAD)
+def test_every_import_by_name_goes_through_one_place(package):
+    for path in (ROOT / package).rglob("*.py"):
+        allowed = MAY_IMPORT_BY_NAME.get(path.relative_to(ROOT).as_posix(), "").split()
+        strangers = [place for place in imports_by_name(ast.parse(path.read_text())) if place not in allowed]
+        assert not strangers, f"{path}: {strangers}: use engineers.own.object_at"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import_module('json')", []),
+        ("model.eval()", []),
+        ("def f(name):\n    import_module(name)", ["f"]),
+        ("def f(name):\n    def g(): importlib.import_module(f'{name}.x')", ["g"]),
+        ("__import__(name)", [""]),
+        ("eval(text)", [""]),
+        ("from importlib import import_module as innocent", ["as another name"]),
+    ],
+)
+def test_an_import_by_name_is_seen(code, found):
+    assert list(imports_by_name(ast.parse(code))) == found
+
+
 # Where lakes are known: their world, the trainees that learn on nothing else, and what a language model is taught of lakes.
 KNOW_LAKES = (
     "worlds/lakes/",

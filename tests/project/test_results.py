@@ -30,17 +30,17 @@ def test_the_claim_about_engineers_is_the_stored_study():
     text = " ".join(README.read_text(encoding="utf-8").split())
     assert f"{said(Interval(**paired['difference']), signed=True)} points" in text
     arms = {row["arm"]: row for row in figures["rows"]}
-    (wins,) = {arms[arm]["against"]["uniform"]["wins"] for arm in ("rules", "bandit", "learnability")}
+    (wins,) = {arms[arm]["against"]["uniform"]["wins"] for arm in ("rules", "progress-share", "half-success")}
     assert f"each of them on {wins} of the {len(figures['preregistered_seeds'])} preregistered seeds" in text
     assert all(row["seeds"] == len(figures["preregistered_seeds"]) for row in arms.values())
     for arm in ("uniform", "target-only", "rules"):
         assert f"{100 * arms[arm]['success']['mean']:.1f} %" in text
-    for arm in ("bandit", "learnability"):
+    for arm in ("progress-share", "half-success"):
         assert f"{100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
     assert f"{100 * figures['headroom']['mean']:.1f} points above the better of them" in text
     for further in ("one more agent", "one more size", "three quarters of the waits"):
         reached = {arm: figures["beyond"][arm][further]["mean"] for arm in arms}
-        assert reached["rules"] > max(reached["bandit"], reached["learnability"]) > reached["uniform"]
+        assert reached["rules"] > max(reached["progress-share"], reached["half-success"]) > reached["uniform"]
 
 
 def test_the_claim_about_the_second_target_is_the_stored_study():
@@ -54,7 +54,7 @@ def test_the_claim_about_the_second_target_is_the_stored_study():
     )
     assert {row["seeds"] for row in figures["rows"]} == {len(figures["preregistered_seeds"])} == {10}
     arms = {row["arm"]: row for row in figures["rows"]}
-    for arm in ("bandit", "learnability"):
+    for arm in ("progress-share", "half-success"):
         assert f"`{arm}` by {100 * arms[arm]['against']['uniform']['difference']['mean']:+.1f}" in text
 
 
@@ -63,14 +63,14 @@ def test_the_claim_about_three_agents_is_the_stored_study():
     assert {row["seeds"] for row in figures["rows"]} == {len(figures["preregistered_seeds"])} == {10}
     text = " ".join(README.read_text(encoding="utf-8").split())
     arms = {row["arm"]: row for row in figures["rows"]}
-    for arm in ("uniform", "rules", "learnability", "searched", "ladder", "bandit"):
+    for arm in ("uniform", "rules", "half-success", "searched", "ladder", "progress-share"):
         assert f"{100 * arms[arm]['success']['mean']:.1f} %" in text, arm
-    for arm in ("rules", "learnability"):
+    for arm in ("rules", "half-success"):
         paired = arms[arm]["against"]["uniform"]
         assert min(paired["difference"]["low"], paired["with_cases"]["low"]) > 0
         assert f"{said(Interval(**paired['difference']), signed=True)}" in text
         assert arms[arm]["ignited"] == 1.0
-    for arm in ("bandit", "ladder"):
+    for arm in ("progress-share", "ladder"):
         assert arms[arm]["success"]["mean"] < arms["uniform"]["success"]["mean"]
 
 
@@ -78,7 +78,7 @@ def test_the_claim_about_three_agents_is_the_stored_study():
 def test_every_engineer_that_needs_no_model_lies_above_uniform_draws(study):
     figures = json.loads((RESULTS / f"study_{study}.json").read_text(encoding="utf-8"))["figures"]
     arms = {row["arm"]: row["against"] for row in figures["rows"]}
-    for arm in ("rules", "bandit", "learnability"):
+    for arm in ("rules", "progress-share", "half-success"):
         pair = arms[arm]["uniform"]
         assert min(pair["difference"]["low"], pair["with_cases"]["low"]) > 0
 

@@ -8,17 +8,33 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from envtuning.extras import needs
-from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
+from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
-from envtuning.show.page.figures import learning_chart, progress_chart, slice_chart
+from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
 from envtuning.show.page.view import RunView, view_run
 
 MOST_NAMED = 3  # runs, in a title
+
+
+class _Table(TypedDict):
+    """As ``envtuning.show.console.cells_of`` gives it."""
+
+    title: str | None
+    caption: str | None
+    headings: list[str]
+    rows: list[list[str]]
+
+
+class _Figures(TypedDict, total=False):
+    """What is read of a comparison's file."""
+
+    table: _Table
 
 
 def write_page(runs: Sequence[RunLog | str | Path], out: str | Path) -> Path:
@@ -45,27 +61,25 @@ def common_folder(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path.absolute().parent for path in paths]))
 
 
-def _comparison(paths: Sequence[Path]) -> dict[str, Any] | None:
+def _comparison(paths: Sequence[Path]) -> _Table | None:
     """The table that `envtuning compare` left beside these runs; None where none did. Raises ``RunError`` for a damaged one."""
     folders = {path.absolute().parents[1] for path in paths}  # a comparison's runs are ARM/seedN
     file = folders.pop() / COMPARISON
-    if len(paths) < 2 or folders or not file.is_file():
+    if len(paths) < 2 or folders:
         return None
-    try:
-        table = atomic.read_json(file).get("table")
-    except (ValueError, AttributeError) as error:
-        raise RunError(f"{file} is damaged ({error}): the same `envtuning compare` writes it anew") from None
-    return table if isinstance(table, dict) else None
+    found = checked.figures(file, _Figures)
+    return found.get("table") if found else None
 
 
-def render_page(runs: Sequence[RunView], comparison: dict[str, Any] | None = None) -> str:
+def render_page(runs: Sequence[RunView], comparison: _Table | None = None) -> str:
     """The whole page as text; with the table of a comparison, as `envtuning compare` stores it, if there is one."""
     return _template().render(
         runs=runs,
         comparison=comparison,
         title=" · ".join(run.name for run in runs) if len(runs) <= MOST_NAMED else f"{len(runs)} runs",
         style=resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8"),
-        progress=progress_chart(runs),
+        arms=(arms := arms_of(runs)),
+        progress=progress_chart(arms),
         slice_chart=slice_chart,
         learning_chart=learning_chart,
         replays=replays,

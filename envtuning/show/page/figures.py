@@ -2,42 +2,108 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
 from envtuning.show.page.line_chart import Chart, Series, colour, draw
 from envtuning.show.page.view import RunView
 
 WHOLE = (0.0, 1.0)
+NARROWEST = 0.1  # of the axis of rates
 
 
-def progress_chart(runs: Sequence[RunView]) -> str:
-    """The objective on the validation suite over what was spent: a line a run, with its interval; other rates dashed."""
-    series = []
+@dataclass(frozen=True)
+class Arm:
+    """Runs that differ in their seed alone: one colour, one mean."""
+
+    name: str
+    colour: str
+    runs: list[RunView]
+
+
+def arms_of(runs: Sequence[RunView]) -> list[Arm]:
+    """In the order of their first runs. Runs without a spec that they share stand alone."""
+    alike: dict[str, list[RunView]] = {}
     for number, run in enumerate(runs):
-        for metric, word in run.about.headings.items():
-            dashed = metric != run.about.objective
-            steps, rates, lows, highs = [], [], [], []
-            spent = 0
-            for stage in run.done:
-                spent += stage.spent(run.unit)
-                measured = stage.rate(metric)
-                if measured:
-                    steps.append(spent)
-                    rates.append(measured[0])
-                    lows.append(measured[1])
-                    highs.append(measured[2])
-            name = f"{run.name}, {word}"
-            low, high = (None, None) if dashed else (lows, highs)
-            series.append(Series(name, steps, rates, low, high, dashed=dashed, colour=colour(number)))
+        alike.setdefault(run.but_for_its_seed or str(number), []).append(run)
+    return [Arm(_name_of(members), colour(number), members) for number, members in enumerate(alike.values())]
+
+
+def _name_of(members: Sequence[RunView]) -> str:
+    """A run alone has its own name, several have theirs without the seed: ``rules`` for ``rules/seed0`` and ``rules/seed1``."""
+    first = members[0]
+    return first.name if len(members) == 1 else re.sub(r"[/_-]*(seed)?\d*$", "", first.name) or first.engineer
+
+
+def progress_chart(arms: Sequence[Arm]) -> str:
+    """The objective on the validation suite over what was spent; other rates dashed.
+
+    A run alone is a line with its interval. Runs of several seeds are thin lines, and a thick one for their mean, up to the last
+    stage that all of them have. The axis spans what is drawn.
+    """
+    series = [one for arm in arms for one in (_mean_of_runs(arm) if len(arm.runs) > 1 else _one_run(arm))]
+    rates = [rate for one in series for rate in (*one.y, *(one.low or ()), *(one.high or ()))]
     return draw(
         Chart(
             series,
-            " or ".join(dict.fromkeys(run.unit_in_words for run in runs)),
+            " or ".join(dict.fromkeys(run.unit_in_words for arm in arms for run in arm.runs)),
             "rate on the validation suite",
-            y_range=WHOLE,
+            y_range=_around(rates),
             percent=True,
         )
     )
+
+
+def _around(rates: Sequence[float]) -> tuple[float, float]:
+    """A part of 0 to 1 that has all of these rates and is wide enough for lines that lie close together."""
+    if not rates:
+        return WHOLE
+    high = min(1.0, max(*rates, min(rates) + NARROWEST))
+    return max(0.0, min(*rates, high - NARROWEST)), high
+
+
+def _one_run(arm: Arm) -> list[Series]:
+    (run,) = arm.runs
+    series = []
+    for metric, word in run.about.headings.items():
+        steps, rates, intervals = _measured(run, metric)
+        dashed = metric != run.about.objective
+        low, high = (None, None) if dashed else ([low for low, _ in intervals], [high for _, high in intervals])
+        series.append(Series(f"{run.name}, {word}", steps, rates, low, high, dashed=dashed, colour=arm.colour))
+    return series
+
+
+def _mean_of_runs(arm: Arm) -> list[Series]:
+    about = arm.runs[0].about
+    series = []
+    for metric, word in about.headings.items():
+        dashed = metric != about.objective
+        measured = [_measured(run, metric)[:2] for run in arm.runs]
+        if not dashed:
+            thin = [Series(f"{run.name}, {word}", *lines, colour=arm.colour, width=1.0, marks=False)
+                    for run, lines in zip(arm.runs, measured, strict=True)]  # fmt: skip
+            series += thin
+        steps, rates = ([fmean(stage) for stage in zip(*lines)] for lines in zip(*measured, strict=True))
+        name = f"{arm.name}, {word}, mean of {len(arm.runs)}"
+        series.append(Series(name, steps, rates, dashed=dashed, colour=arm.colour, width=3.0))
+    return series
+
+
+def _measured(run: RunView, metric: str) -> tuple[list[float], list[float], list[tuple[float, float]]]:
+    """What was spent by the end of each validated stage, the metric there, and its interval."""
+    steps: list[float] = []
+    rates: list[float] = []
+    intervals: list[tuple[float, float]] = []
+    spent = 0
+    for stage in run.done:
+        spent += stage.spent(run.unit)
+        if measured := stage.rate(metric):
+            steps.append(spent)
+            rates.append(measured[0])
+            intervals.append(measured[1:])
+    return steps, rates, intervals
 
 
 def slice_chart(run: RunView) -> str:

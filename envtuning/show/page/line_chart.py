@@ -28,6 +28,7 @@ class Series:
     dashed: bool = False
     colour: str = COLOURS[0]
     marks: bool = True
+    width: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _line(series: Series, frame: _Frame, chart: Chart) -> str:
     spots = [(frame.x(x), frame.y(y)) for x, y in zip(series.x, series.y)]
     dashes = ' stroke-dasharray="5 4"' if series.dashed else ""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-    drawn = f'<polyline points="{path}" fill="none" stroke="{series.colour}" stroke-width="2"{dashes}/>'
+    drawn = f'<polyline points="{path}" fill="none" stroke="{series.colour}" stroke-width="{series.width:g}"{dashes}/>'
     if not series.marks:
         return drawn
     for (x, y), x_value, y_value in zip(spots, series.x, series.y):

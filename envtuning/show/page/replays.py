@@ -10,12 +10,12 @@ from envtuning.worlds.world import Film
 PER_KIND = 2
 
 
-def replays(run: RunLog, episodes: list[Episode]) -> list[Film]:
+def replays(run: RunLog, stage: int, episodes: list[Episode]) -> list[Film]:
     """Up to two films of each way to fail, easiest slices first, and one success; none where the world has no films."""
     if not episodes:
         return []
     cases = run.cases("validation")
-    films = [run.plan.world.film(cases, episode) for episode in _choose(episodes)]
+    films = [run.film(stage, cases, episode) for episode in _choose(episodes)]
     return [film for film in films if film is not None]
 
 

@@ -14,6 +14,7 @@ from engineers.roles import natural_key
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, Done, StageConfig
 from envtuning.runs.tasks import is_planned
+from envtuning.show.console import author_of
 from envtuning.worlds.episodes import Episode, pooled
 from envtuning.worlds.world import About
 
@@ -46,6 +47,7 @@ class StageView:
     lines: list[dict[str, Any]]  # metrics.jsonl
     exchanges: list[Exchange]
     episodes: list[Episode]
+    author: str = ""
 
     @property
     def name(self) -> str:
@@ -88,6 +90,7 @@ class RunView:
     planned_stages: int
     test: dict[str, list[SliceResult]] = field(default_factory=dict)
     incidents: list[Any] = field(default_factory=list)
+    but_for_its_seed: str = ""  # equal for runs that differ in their seed alone
 
     def tested(self, metric: str) -> tuple[float, float, float] | None:
         """A metric on the test suite after the last stage, with Wilson's interval; None before the test was opened."""
@@ -151,6 +154,7 @@ def view_run(run: RunLog) -> RunView:
             stage.metrics(),
             [Exchange.model_validate(line) for line in stage.transcript()],
             stage.episodes(),
+            author_of(state, stage.number),
         )
         for stage in state.stages
     ]
@@ -170,4 +174,5 @@ def view_run(run: RunLog) -> RunView:
         planned_stages=max(len(plan.spec.stages), len(stages) + is_planned(plan, state, len(stages))),
         test={"first": state.test.first, "last": state.test.last} if state.test else {},
         incidents=state.incidents(),
+        but_for_its_seed=plan.spec.model_dump_json(exclude={"seed", "description"}),
     )

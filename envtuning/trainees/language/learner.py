@@ -10,7 +10,6 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ from transformers.utils import GENERATION_CONFIG_NAME
 from trl import GRPOConfig, GRPOTrainer
 
 from engineers.backends.plain_text import missing_template
-from envtuning.trainees.language.options import LanguageOptions
+from engineers.backends.weights import WEIGHTS, raise_unless_data
+from envtuning.trainees.language.options import LanguageOptions, named
 from envtuning.trainees.language.outcomes import Outcomes
 from envtuning.trainees.language.policy import ReplyPolicy, only_tokens
 from envtuning.trainees.language.quiet import quiet
@@ -57,12 +57,15 @@ class Learner:
         if tasks is not None and tasks.turns:
             options.raise_unless_turns_are_played_here()
         self._base: Any = None
+        raise_unless_data(options.model)
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with set_threads(options.torch_threads), quiet():
-            self.tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
+            self.tokenizer = AutoTokenizer.from_pretrained(
+                options.model, padding_side="left", trust_remote_code=WEIGHTS["trust_remote_code"]
+            )
             # TRL asks for a template.
             self.tokenizer.chat_template = missing_template(self.tokenizer) or self.tokenizer.chat_template
-            model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype))
+            model = AutoModelForCausalLM.from_pretrained(options.model, dtype=_dtype(options.dtype), **WEIGHTS)
             self.habits = model.generation_config
             model.generation_config = only_tokens(self.habits)
             self.watch = _Watch()
@@ -111,7 +114,9 @@ class Learner:
             base = self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
         else:
             if self._base is None:
-                self._base = AutoModelForCausalLM.from_pretrained(self.options.model, dtype=_dtype(self.options.dtype))
+                self._base = AutoModelForCausalLM.from_pretrained(
+                    self.options.model, dtype=_dtype(self.options.dtype), **WEIGHTS
+                )
                 self._base = self._base.to(self.model.device).eval()
             base = self._base
         base.generation_config = only_tokens(self.habits)
@@ -205,17 +210,6 @@ def dataset(rows: Rows) -> Any:
     from datasets import Dataset
 
     return Dataset.from_list(rows)
-
-
-def named(place: str | None) -> Any:
-    """The reward function that ``package.module:function`` names."""
-    if place is None:
-        return None
-    module, _, name = place.partition(":")
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from None
 
 
 def _of_device() -> dict[str, Any]:

@@ -16,15 +16,28 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from engineers.from_file import PLAIN, Allowed
 from engineers.knobs import Knob
+from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.learnability import UNIFORM_PART, mixed_with_uniform
+from engineers.plain.half_success import UNIFORM_PART, mixed_with_uniform
 from engineers.plain.signals import learnability
 from engineers.proposal import Engineer, Proposal, Usage
+from engineers.registry import COMMON_FROM_FILE
 from engineers.report import StageReport
 from engineers.roles import find_slices
 
 NEED_THE_TRAINEE = ("checkpoint", "base", "introspection")
+_CHAT: Allowed = {
+    **COMMON_FROM_FILE,
+    **ENGINEER,
+    **dict.fromkeys(("constrained", "longest_string", "temperature", "thinking", "time_limit"), PLAIN),
+}
+FROM_FILE: dict[str, Allowed] = {
+    "checkpoint": _CHAT,
+    "base": _CHAT,
+    "introspection": {**COMMON_FROM_FILE, "boards": PLAIN},
+}
 BOARDS = 20  # per slice that introspection asks its own model about
 
 
@@ -70,7 +83,7 @@ def remote_engineer(name: str, group: Any, options: dict[str, Any]) -> Engineer:
 
 
 class IntrospectionEngineer(PlainEngineer):
-    """``learnability`` by the model's own word: p is the probability that it gives its own greedy replies, not their success.
+    """``half-success`` by the model's own word: p is the probability that it gives its own greedy replies, not their success.
 
     Asked about ``boards`` boards of each slice, drawn from the current config; what that takes is in the proposal's usage.
     """

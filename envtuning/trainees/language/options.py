@@ -7,6 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from engineers.from_file import DATA, PLAIN, Allowed
+from engineers.own import object_at
+
 # "Don't Just Fine-tune the Agent, Tune the Environment": no critic, group-normalised advantages, asymmetric clip, KL 0.1
 # (0.001 collapses), gradient clip 1.0, learning rate 1e-6 and 16 rollouts for a model of billions of parameters.
 PAPERS: dict[str, Any] = {
@@ -41,6 +44,44 @@ REQUIRED: dict[str, Any] = {
 }
 # Losses whose gradient is a sum of the replies' own, so that some can be left out; whether they divide it by the replies at hand (dapo: by tokens).
 DIVIDED_BY_REPLIES = {"grpo": True, "dr_grpo": True, "dapo": False}
+_GRPO = (
+    "adam_beta1", "adam_beta2", "adam_epsilon", "beta", "bf16", "cast_lm_head_to_fp32", "delta", "disable_dropout",
+    "ds3_gather_for_generation", "entropy_coef", "epsilon", "epsilon_high", "fp16", "generation_batch_size",
+    "gradient_accumulation_steps", "gradient_checkpointing", "importance_sampling_level", "learning_rate",
+    "loss_type", "mask_truncated_completions", "max_completion_length", "max_grad_norm", "min_p", "num_generations",
+    "num_iterations", "off_policy_mask_threshold", "optim", "per_device_train_batch_size", "repetition_penalty",
+    "scale_rewards", "steps_per_generation", "temperature", "tf32", "top_entropy_quantile", "top_k", "top_p",
+    "use_adaptive_entropy", "use_bias_correction_kl", "use_cpu", "use_liger_kernel",
+    "use_transformers_continuous_batching", "use_transformers_paged", "use_vllm", "vllm_enable_sleep_mode",
+    "vllm_gpu_memory_utilization", "vllm_importance_sampling_correction", "vllm_importance_sampling_mode",
+    "vllm_max_model_length", "vllm_mode", "vllm_tensor_parallel_size", "weight_decay",
+)  # fmt: skip
+_LORA = (
+    "bias", "exclude_modules", "fan_in_fan_out", "layers_pattern", "layers_to_transform", "lora_alpha",
+    "lora_dropout", "modules_to_save", "r", "target_modules", "use_dora", "use_rslora",
+)  # fmt: skip
+# What a file may set. ``reward`` names a module, which has a rule of its own; ``launch`` may name a program.
+FROM_FILE: Allowed = {
+    **dict.fromkeys(
+        (
+            "dtype",
+            "model",
+            "processes",
+            "reply_batch",
+            "reply_temperature",
+            "reward",
+            "skip_equal_groups",
+            "torch_threads",
+        ),
+        DATA,
+    ),
+    "grpo": {
+        **dict.fromkeys(_GRPO, PLAIN),
+        "chat_template_kwargs": {"enable_thinking": PLAIN},
+        "gradient_checkpointing_kwargs": {"use_reentrant": PLAIN},
+    },
+    "lora": {**dict.fromkeys(_LORA, PLAIN), "alpha_pattern": DATA, "rank_pattern": DATA},
+}
 OTHER_GENERATORS = ("use_vllm", "use_transformers_continuous_batching", "use_transformers_paged")
 OWNED = (*REQUIRED, "output_dir", "max_steps", "num_train_epochs", "seed", "data_seed", "sync_ref_model")
 
@@ -163,3 +204,13 @@ class LanguageOptions(BaseModel):
     def settings(self) -> dict[str, Any]:
         """All arguments of GRPOConfig but those of one stretch: its folder, its seed and its length."""
         return PAPERS | REQUIRED | self.grpo
+
+
+def named(place: str | None) -> Any:
+    """The reward function that ``package.module:function`` names; on a file's word, only of a module that the user trusts."""
+    if place is None:
+        return None
+    try:
+        return object_at(place, known=())
+    except ImportError as error:
+        raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from error

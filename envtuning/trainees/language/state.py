@@ -16,6 +16,10 @@ from typing import Any
 
 import torch
 
+from engineers import untrusted
+from engineers.backends.weights import WEIGHTS
+from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_finite, raise_unless_fits
+
 OPTIMISER = "optimizer.pt"
 
 BASE = "base.json"
@@ -32,7 +36,7 @@ def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
 
 def load_state(folder: Path, trainer: Any, model: Any) -> None:
     """Raises ``ValueError`` for a checkpoint of a run that began with another model."""
-    began = json.loads((folder / BASE).read_text(encoding="utf-8"))
+    began = untrusted.parsed((folder / BASE).read_bytes())
     if began["weights"] != (digest := base_digest(trainer, model)):
         raise ValueError(
             f"{folder} continues from a model called {began['name']} with weights {began['weights']}, the one there now has "
@@ -42,17 +46,20 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
         from peft import set_peft_model_state_dict
         from peft.utils import load_peft_weights
 
-        set_peft_model_state_dict(model, load_peft_weights(str(folder), device=str(model.device)))
+        adapter = load_peft_weights(str(folder), device=str(model.device))
+        raise_unless_finite(adapter, "the adapter")
+        set_peft_model_state_dict(model, adapter)
     else:
         _copy_weights(model, folder)
     optimiser = optimiser_of(trainer)
     kept = folder / OPTIMISER
     if kept.exists():
-        saved = torch.load(kept, map_location="cpu", weights_only=True)
+        saved = load_tensors(kept)
         # Learning rate and the like are the options', not the checkpoint's.
         pairs = zip(optimiser.state_dict()["param_groups"], saved["param_groups"], strict=True)
         saved["param_groups"] = [group | {"params": theirs["params"]} for group, theirs in pairs]
         optimiser.load_state_dict(saved)
+        raise_unless_fits(optimiser)
     else:
         _forget(optimiser)
 
@@ -104,6 +111,7 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
     weights: dict[str, torch.Tensor] = {}
     for shard in sorted(folder.glob("*.safetensors")):
         weights |= load_file(shard)
+        raise_unless_finite(weights, shard.name)
     return weights
 
 
@@ -111,7 +119,7 @@ def _as_in_memory(folder: Path, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     """The saved tensors by the names that they have in memory: transformers fuses a mixture's experts, and saves them one by one."""
     from transformers import AutoModelForCausalLM
 
-    loaded, found = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    loaded, found = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True, **WEIGHTS)
     absent = set(found["missing_keys"])
     return {name: value for name, value in loaded.state_dict().items() if name not in absent}
 
@@ -121,9 +129,8 @@ def _copy_weights(model: Any, folder: Path) -> None:
     own, weights = model.state_dict(), _tensors(folder)
     if not weights.keys() <= own.keys():
         weights = _as_in_memory(folder, model.dtype)
-    with torch.no_grad():
-        for name, value in weights.items():
-            own[name].copy_(value)
+    for name, value in weights.items():
+        copy_into(own[name], value, name)
     missing = sorted(own.keys() - weights.keys() - set(model.all_tied_weights_keys))
     if missing:
         raise ValueError(

@@ -10,9 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engineers.backends.weights import raise_unless_data
+from engineers.from_file import reads
 from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
-from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
 from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
 from envtuning.worlds.world import Form
 
@@ -25,6 +27,7 @@ UNITS = ("samples", "tokens")  # that a budget of this trainee may be in
 LATELY = 10  # iterations over which a call's rates are averaged
 
 
+@reads(FROM_FILE)
 class GRPOTrainee:
     """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
 
@@ -71,7 +74,7 @@ class GRPOTrainee:
 
     @staticmethod
     def check_options(**options: Any) -> None:
-        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
+        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing but the reward's module."""
         from engineers.extras import require
 
         given = LanguageOptions(**options)
@@ -79,6 +82,8 @@ class GRPOTrainee:
             raise ValueError(
                 f"there is no model in {options['model']}: `envtuning pretrain {options['model']} --for RUN` makes a small one"
             )
+        raise_unless_data(given.model)
+        named(given.reward)
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")

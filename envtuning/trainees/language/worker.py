@@ -10,6 +10,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 
+from engineers.own import trust_only
 from envtuning.trainees.language.workers import ADDRESS, KEY, StretchStopped
 
 
@@ -41,7 +42,9 @@ class Worker:
         broadcast_object_list(told)
         return told[0]
 
-    def make(self, *, options: dict[str, Any], **trainee: Any) -> None:
+    def make(self, *, trusted: frozenset[str] | None, options: dict[str, Any], **trainee: Any) -> None:
+        """The trainee, in a process that trusts what the loop's does."""
+        trust_only(trusted)
         from envtuning.trainees.language.trainee import GRPOTrainee
 
         self.trainee = GRPOTrainee(**trainee, **options, within_group=True)

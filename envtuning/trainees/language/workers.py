@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, Listener
 from typing import Any
 
 from engineers.model.chat import Completion, Message
+from engineers.own import trusted
 from envtuning.trainees.base import WorkerLost
 from envtuning.trainees.language.options import LanguageOptions
 
@@ -40,7 +41,7 @@ class WorkerGroup:
                 command(options), env=os.environ | {ADDRESS: address, KEY: key.hex()}, stdin=subprocess.DEVNULL
             )
             self.line = self._accepted(listener)
-        self.call("make", options=options.model_dump(), **trainee)
+        self.call("make", trusted=trusted(), options=options.model_dump(), **trainee)
 
     def _accepted(self, listener: Listener) -> Connection:
         """The line, once rank 0 has called. Raises ``WorkerLost`` where the group dies or stays silent."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from engineers.from_file import DATA, reads
 from envtuning.trainees.base import Metrics, OnIteration
 from envtuning.trainees.lakes.levels import LevelReplay
 from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics
@@ -19,11 +20,13 @@ from envtuning.trainees.ppo.learner import PPOLearner
 from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.trainees.ppo.options import PPOOptions
 from envtuning.trainees.process_state import process_state
+from envtuning.trainees.tensors import load_tensors, raise_unless_fits
 from envtuning.worlds.world import InfeasibleConfig, World
 from mapf_frozenlake import GenerationError, LakeBatch, LakeConfig
 from mapf_frozenlake.world.layout import EgoLayout
 
 
+@reads(dict.fromkeys(PPOOptions.model_fields, DATA))
 class PPOTrainee(LakeTrainee):
     """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``PPOOptions``."""
 
@@ -95,9 +98,10 @@ class PPOTrainee(LakeTrainee):
         torch.save(state, folder / "learner.pt")
 
     def load(self, folder: Path) -> None:
-        state = torch.load(folder / "learner.pt", weights_only=True)
+        state = load_tensors(folder / "learner.pt")
         self.network.load_state_dict(state["network"])
         self.learner.optimiser.load_state_dict(state["optimiser"])
+        raise_unless_fits(self.learner.optimiser)
         for group in self.learner.optimiser.param_groups:
             group["lr"] = self.options.lr  # the checkpoint may have been trained with another
 

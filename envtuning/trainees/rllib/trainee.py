@@ -18,6 +18,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_OPTIMIZER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.utils.metrics import LEARNER_RESULTS
 
+from engineers.from_file import DATA, reads
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
 from envtuning.trainees.base import Metrics, OnIteration, WorkerLost
 from envtuning.trainees.lakes.sampler import as_metrics
@@ -26,6 +27,7 @@ from envtuning.trainees.process_state import process_state
 from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.ray_session import start_ray
+from envtuning.trainees.tensors import load_tensors, raise_unless_fits
 from envtuning.worlds.world import InfeasibleConfig, World
 from mapf_frozenlake import GenerationError, LakeConfig
 
@@ -33,6 +35,7 @@ _PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds o
 _LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
 
 
+@reads(dict.fromkeys(RLlibOptions.model_fields, DATA))
 class RLlibTrainee(LakeTrainee):
     """A ``Trainee``: see there for what its methods promise. With a local runner and learner it is deterministic.
 
@@ -153,7 +156,7 @@ class RLlibTrainee(LakeTrainee):
         RLlib's own restore keeps whichever weights are newer by their sequence number, and leaves remote runners on the
         weights that they were built with.
         """
-        state = torch.load(folder / "learner.pt", weights_only=True)
+        state = load_tensors(folder / "learner.pt")
         self.algorithm.learner_group.foreach_learner(partial(_restore_learner, state=state, lr=self.options.lr))
         weights = self.algorithm.learner_group.get_weights()
         self.algorithm.ask_runners(partial(_restore, state={COMPONENT_RL_MODULE: weights}), self.options.sample_timeout)
@@ -210,6 +213,7 @@ def _restore_learner(learner: Any, *, state: dict[str, Any], lr: float) -> None:
     """The checkpoint may have been trained with another learning rate."""
     _restore(learner, state=state)
     for optimiser in learner._named_optimizers.values():
+        raise_unless_fits(optimiser)
         for group in optimiser.param_groups:
             group["lr"] = lr
 

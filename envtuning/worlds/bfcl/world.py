@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from engineers.from_file import PLAIN, reads
 from engineers.report import FailureCase
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.env import BFCLMultiTurnEnv
@@ -72,6 +73,7 @@ class BFCLCases:
         return frozenset(map(scenario_of, self.ids))
 
 
+@reads(dict.fromkeys(("held_out", "version"), PLAIN))  # the code in ``path`` is run
 class BFCLWorld(World[BFCLConfig]):
     """Tasks of one version of the benchmark; ``held_out`` names a tool class that is tested on and never trained on."""
 

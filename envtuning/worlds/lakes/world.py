@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engineers.from_file import PLAIN, reads
 from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_kind, plan_of, success_by_kind
@@ -19,6 +20,7 @@ from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, P
 from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
 
 UNKNOWN = -1  # of a board's least makespan, and of whether it needs a wait
@@ -51,6 +53,7 @@ ABOUT = About(
 )
 
 
+@reads(dict.fromkeys(("mode", "style"), PLAIN))
 class LakeWorld(World[LakeConfig]):
     """Boards of ``LakeConfig``. Language models write a whole plan (``mode="plan"``) or move by move (``"turns"``)."""
 
@@ -73,6 +76,10 @@ class LakeWorld(World[LakeConfig]):
             raise InfeasibleConfig(
                 "the target is slippery, and on ice that slips a plan written beforehand has no fixed outcome: validate on "
                 "a target with is_slippery false, or train a policy that acts on observations"
+            )
+        if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
+            raise InfeasibleConfig(
+                f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
             )
 
     def draw(
@@ -98,7 +105,7 @@ class LakeWorld(World[LakeConfig]):
         return FailureCase(
             slice=episode.slice,
             kind=str(episode.failure),
-            picture=to_text(instance),
+            picture=to_text(instance, "paper" if instance.num_agents <= MAX_LETTERED_AGENTS else "coordinates"),
             explanation=episode.note or explain(instance, plan_of(episode.trace), episode.verdict),
             case_id=str(episode.case),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import re
 import threading
 import zlib
 from collections.abc import Iterator
@@ -121,7 +122,7 @@ def test_a_provider_that_wants_a_key_gets_one_that_can_be_sent(
 @pytest.fixture
 def files_are_strangers() -> Iterator[None]:
     """As a command reads a run's file: only what its user names is trusted."""
-    trust_only(("trusted.example",))
+    trust_only(("host:trusted.example", "evil", "evil.example"))
     yield
     trust_only(None)
 
@@ -135,7 +136,9 @@ def files_are_strangers() -> Iterator[None]:
         ({"base_url": "http://127.0.0.1"}, None),
         ({"base_url": "http://[::1]:8000"}, None),
         ({"base_url": "https://trusted.example"}, None),
-        ({"base_url": "no address"}, None),
+        ({"base_url": "https://api.flaky.example@evil.example"}, "evil.example"),
+        ({"base_url": "https://trusted.example.evil.example"}, "trusted.example.evil.example"),
+        ({"request": {"model_list": [{"litellm_params": {"api_base": "http://evil.example"}}]}}, "evil.example"),
         ({"base_url": "https://evil.example/v1"}, "evil.example"),
         ({"request": {"base_url": "https://evil.example"}}, "evil.example"),
         ({"request": {"api_base": "https://api.flaky.example.evil.example"}}, "api.flaky.example.evil.example"),
@@ -149,9 +152,56 @@ def test_a_key_goes_to_its_provider_to_this_machine_and_to_hosts_that_the_user_n
         assert chat.complete([], None, max_tokens=1).text == "well"
         return
     for asks in (chat.raise_unless_askable, lambda: chat.complete([], None, max_tokens=1)):
-        with pytest.raises(AuthFailed, match=rf"would go to {stranger}, on a file's word: .* add --trust {stranger}$"):
+        with pytest.raises(
+            AuthFailed, match=rf"would go to {stranger}, on a file's word: .* add --trust host:{stranger}$"
+        ):
             asks()
     assert chat.asked == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["no address", "https:/evil.example", "https://evil.example\\@api.flaky.example", "http://api.flaky.example/v1"],
+)
+def test_an_address_that_libraries_read_differently_or_that_sends_the_key_in_clear_gets_none(
+    files_are_strangers: None, address: str
+) -> None:
+    chat = flaky(base_url=address)
+    with pytest.raises(AuthFailed, match=re.escape(repr(address))):
+        chat.complete([], None, max_tokens=1)
+    assert chat.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "plain"),
+    [
+        ("anthropic/claude-haiku-4-5", True),
+        ("bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0", True),
+        ("vertex_ai/claude-3@20240229", True),
+        ("openrouter/deepseek/deepseek-r1:free", True),
+        ("huggingface/https://evil.example/x", False),
+        ("oobabooga/http:evil.example", False),
+        ("bedrock/arn:aws:bedrock:evil.example:1:x/y", False),
+        ("gemini/../../x", False),
+        ("openai/x?y=z", False),
+        ("openai/x\n", False),
+    ],
+)
+def test_a_model_of_litellm_that_may_hold_an_address_is_asked_on_its_users_word_alone(model: str, plain: bool) -> None:
+    from engineers.backends.litellm import LiteLLMChat
+
+    chat = LiteLLMChat(model)
+    try:
+        trust_only(())
+        if plain:
+            chat.raise_unless_key_may_go()
+        else:
+            with pytest.raises(AuthFailed, match="on a file's word"):
+                chat.raise_unless_key_may_go()
+        trust_only(("option:engineer.name",))
+        chat.raise_unless_key_may_go()
+    finally:
+        trust_only(None)
 
 
 def test_a_server_without_a_key_may_be_anywhere(files_are_strangers: None, monkeypatch: pytest.MonkeyPatch) -> None:

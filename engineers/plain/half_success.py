@@ -1,6 +1,7 @@
-"""``learnability``: train where half of the episodes succeed. The variance p(1 − p) measures how much can be learnt
-(sampling for learnability): the data moves towards the target up to the point where half of the episodes should succeed,
-and the target's slices are weighted by their own p(1 − p).
+"""``half-success``: train where half of the episodes succeed, since p(1 − p) is greatest there.
+
+The data moves towards the target up to the point where half of the episodes should succeed, and the target's slices are
+weighted by their own p(1 − p). Where nothing succeeds, the next stage is easier.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ from pydantic import BaseModel
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
-from engineers.plain.signals import learnability, signals
+from engineers.plain.rules import Thresholds, eased
+from engineers.plain.signals import Rates, learnability, signals
 from engineers.plain.way import Walker, Way, part_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
 from engineers.space import Space
 
 UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so that none is never seen again
-COIN = 0.5  # the success at which p(1 − p) is greatest
+LIMITS = Thresholds()  # what counts as learnable and as dead, as in ``rules``
 
 
-class LearnabilityEngineer(Walker):
+class HalfSuccessEngineer(Walker):
     """Without a target, it keeps difficulties and weights the slices by their success in training."""
 
-    name = "learnability"
+    name = "half-success"
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()
@@ -39,15 +41,19 @@ class LearnabilityEngineer(Walker):
         if not way.is_known:
             way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
             return design
-        part = part_with(COIN, seen.here.pooled, seen.there())
-        why = (
-            f"success {seen.here.pooled:.2f} in training, {seen.there():.2f} on the target: {part:.0%} of the way to it"
-        )
-        way.turn_shares(design, shares, shares_ahead(part, seen.there()), why)
+        part, why = step(seen.here, seen.here.pooled, seen.there())
+        way.turn_shares(design, shares, part if part < 0 else shares_ahead(part, seen.there()), why)
         for piece in with_beside(slices, knobs):
-            part = part_with(COIN, seen.here[piece.name], seen.there(piece.name))
-            way.turn_dials(design, piece, part, f"half succeed after {part:.0%} of the way")
+            way.turn_dials(design, piece, *step(seen.here, seen.here[piece.name], seen.there(piece.name)))
         return design
+
+
+def step(here: Rates, trained: float, on_target: float) -> tuple[float, str]:
+    """The part of the way up to where half succeed, and why; negative where nothing succeeds: back to what is easier."""
+    if max(trained, on_target) <= LIMITS.of_dead(here):
+        return -LIMITS.easing, eased(trained)
+    part = part_with(LIMITS.frontier, trained, on_target)
+    return part, f"success {trained:.2f} in training, {on_target:.2f} on the target: {part:.0%} of the way to it"
 
 
 def mixed_with_uniform(scores: dict[str, float], uniform_part: float) -> dict[str, float]:
@@ -63,5 +69,5 @@ def make(
     *,
     space: Space | None = None,
     guard: Guard = NO_GUARD,
-) -> LearnabilityEngineer:
-    return LearnabilityEngineer(space=space, guard=guard)
+) -> HalfSuccessEngineer:
+    return HalfSuccessEngineer(space=space, guard=guard)

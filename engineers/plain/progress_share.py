@@ -1,8 +1,5 @@
-"""``bandit``: slices as arms, learning progress as reward (Teacher–Student curriculum learning).
-
-The target's slices share the data by how fast their success changes, up or down (forgetting asks for practice, too). Where
-nothing moves, all get the same. A bandit over shares says nothing about difficulties: they go to the target evenly with the
-rounds.
+"""``progress-share``: the target's slices share the data by how fast their success changes, up or down (forgetting asks for
+practice, too). Where nothing moves, all get the same. Difficulties go to the target evenly with the rounds, whatever happens.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from pydantic import BaseModel
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
-from engineers.plain.learnability import mixed_with_uniform
+from engineers.plain.half_success import mixed_with_uniform
 from engineers.plain.rules import even_pace
 from engineers.plain.signals import signals
 from engineers.plain.way import Walker, Way, shares_ahead
@@ -29,13 +26,13 @@ SMOOTHING = 0.5  # weight of the newest change; older ones fade
 SETTLED = 0.5  # part of the rounds that is spent on the target's own difficulties
 
 
-class BanditEngineer(Walker):
+class ProgressShareEngineer(Walker):
     """Progress is the change of a slice's validation rate between stages; only what exceeds one standard error counts.
 
     It is computed from the report's history alone. Without a target, difficulties stay as they are.
     """
 
-    name = "bandit"
+    name = "progress-share"
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, records, design = find_slices(knobs), report.records(), Design()
@@ -82,5 +79,5 @@ def make(
     *,
     space: Space | None = None,
     guard: Guard = NO_GUARD,
-) -> BanditEngineer:
-    return BanditEngineer(space=space, guard=guard)
+) -> ProgressShareEngineer:
+    return ProgressShareEngineer(space=space, guard=guard)

@@ -1,0 +1,195 @@
+"""Controls: the same engineer, told outcomes that say nothing about this policy. If it does as well, its reading is worth nothing.
+
+A control changes *outcomes* alone: success by slice, failures, behaviour and training curves, of this stage and of earlier
+ones. The configs, the doses, the target and the rounds left stay the run's own.
+
+- *donor*: the outcomes of another run of the same engineer, stage by stage; one donor for a whole run.
+- *average*: the mean outcomes of development runs. This engineer follows a schedule that it would follow for anybody.
+- *permuted*: the run's own outcomes, with the slices' names exchanged by one fixed permutation.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from engineers.proposal import Engineer, Proposal
+from engineers.report import SliceResult, StageRecord, StageReport
+from engineers.roles import natural_key
+
+ConfigT = TypeVar("ConfigT", bound=BaseModel)
+Told = Callable[[StageReport], StageReport]
+Run = Sequence[StageReport]  # a run's reports, one for each stage, in order
+
+# Entries of `training` that say what was done, not what came of it.
+DOSE = ("round", "rounds", "iterations", "why_it_ended")
+DOSE_PREFIXES = ("trained_", "validated_")
+
+
+class ControlledEngineer:
+    """An engineer that is told something else than what happened."""
+
+    def __init__(self, engineer: Engineer, told: Told, control: str) -> None:
+        self.engineer, self.told, self.name = engineer, told, f"{engineer.name} ({control})"
+
+    def propose(
+        self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
+    ) -> Proposal[ConfigT]:
+        return self.engineer.propose(self.told(report), current, editable)
+
+
+def donor(engineer: Engineer, run: Run) -> ControlledEngineer:
+    """The engineer with the outcomes of another of its runs."""
+    return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "donor")
+
+
+def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
+    """The engineer with the mean outcomes of these runs."""
+    mean = mean_run(runs)
+    return ControlledEngineer(engineer, lambda report: with_outcomes_of(mean, report), "average")
+
+
+def permuted(engineer: Engineer, seed: int) -> ControlledEngineer:
+    """The engineer with its own outcomes under other slices' names."""
+    return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted")
+
+
+def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
+    """The report with the outcomes that this run had after the same stages. Raises ``ValueError`` if the run is shorter."""
+    if len(run) <= report.stage:
+        raise ValueError(f"the donor has {len(run)} stages, and stage {report.stage} was asked for: give a longer run")
+    theirs = run[report.stage]
+    return report.model_copy(
+        update={
+            "results": _rows(report.results, theirs.results),
+            "training_results": _rows(report.training_results, theirs.training_results),
+            "failure_cases": theirs.failure_cases,
+            "behaviour": {name: theirs.behaviour[name] for name in report.behaviour if name in theirs.behaviour},
+            "training": _training(report.training, theirs.training),
+            "history": [_record(record, run[record.stage]) for record in report.history],
+        }
+    )
+
+
+def under_other_names(report: StageReport, seed: int) -> StageReport:
+    """The report with the outcomes of its slices exchanged: each table keeps its names, and every name gets another's row."""
+    other = _exchange([row.name for row in report.results], seed)
+    return report.model_copy(
+        update={
+            "results": _renamed(report.results, seed),
+            "training_results": _renamed(report.training_results, seed),
+            "failure_cases": [
+                case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
+            ],
+            "behaviour": {other.get(name, name): numbers for name, numbers in report.behaviour.items()},
+            "history": [
+                record.model_copy(
+                    update={
+                        "results": _renamed(record.results, seed),
+                        "training_results": _renamed(record.training_results, seed),
+                    }
+                )
+                for record in report.history
+            ],
+        }
+    )
+
+
+def mean_run(runs: Sequence[Run]) -> list[StageReport]:
+    """One report a stage: the mean outcomes over the runs, as far as the shortest goes. Shows no failed case."""
+    return [_mean(reports) for reports in zip(*runs, strict=False)]
+
+
+def _renamed(rows: Sequence[SliceResult], seed: int) -> list[SliceResult]:
+    other = _exchange([row.name for row in rows], seed)
+    found = [row.model_copy(update={"name": other[row.name]}) for row in rows]
+    return sorted(found, key=lambda row: natural_key(row.name))
+
+
+def _exchange(names: Sequence[str], seed: int) -> dict[str, str]:
+    """A permutation that moves every name, unless there is only one: to the next on a circle that the seed alone orders."""
+    circle = sorted(names, key=lambda name: random.Random(f"permuted:{seed}:{name}").random())
+    return dict(zip(circle, [*circle[1:], *circle[:1]], strict=True))
+
+
+def _record(record: StageRecord, theirs: StageReport) -> StageRecord:
+    return record.model_copy(
+        update={
+            "results": _rows(record.results, theirs.results),
+            "training_results": _rows(record.training_results, theirs.training_results),
+            "training": {
+                name: value
+                for name, value in _training(record.training, theirs.training).items()
+                if isinstance(value, int | float)
+            },
+        }
+    )
+
+
+def _rows(own: Sequence[SliceResult], theirs: Sequence[SliceResult]) -> list[SliceResult]:
+    """Their rows of the slices that the report is about; a slice that they did not play has none."""
+    by_name = {row.name: row for row in theirs}
+    return [by_name[row.name] for row in own if row.name in by_name]
+
+
+def _training(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in own.items() if _is_dose(name)} | {
+        name: value for name, value in theirs.items() if not _is_dose(name)
+    }
+
+
+def _is_dose(name: str) -> bool:
+    return name in DOSE or name.startswith(DOSE_PREFIXES)
+
+
+def _mean(reports: Sequence[StageReport]) -> StageReport:
+    return reports[0].model_copy(
+        update={
+            "results": _mean_rows([report.results for report in reports]),
+            "training_results": _mean_rows([report.training_results for report in reports]),
+            "failure_cases": [],
+            "behaviour": {
+                name: _mean_numbers([report.behaviour[name] for report in reports if name in report.behaviour])
+                for name in dict.fromkeys(name for report in reports for name in report.behaviour)
+            },
+            "training": _mean_training([report.training for report in reports]),
+            "history": [],
+        }
+    )
+
+
+def _mean_rows(tables: Sequence[Sequence[SliceResult]]) -> list[SliceResult]:
+    names = dict.fromkeys(row.name for table in tables for row in table)
+    return [_mean_row([row for table in tables for row in table if row.name == name]) for name in names]
+
+
+def _mean_row(rows: Sequence[SliceResult]) -> SliceResult:
+    kinds = dict.fromkeys(kind for row in rows for kind in row.failures)
+    return SliceResult(
+        name=rows[0].name,
+        episodes=round(fmean(row.episodes for row in rows)),
+        metrics=_mean_numbers([row.metrics for row in rows]),
+        failures={kind: round(fmean(row.failures.get(kind, 0) for row in rows)) for kind in kinds},
+    )
+
+
+def _mean_numbers(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for table in tables for name in table)
+    return {name: fmean(table[name] for table in tables if name in table) for name in names}
+
+
+def _mean_training(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Numbers, and curves point by point as far as the shortest goes."""
+    numbers = [{name: v for name, v in table.items() if isinstance(v, int | float)} for table in tables]
+    curves: dict[str, list[Sequence[float]]] = {}
+    for table in tables:
+        for name, value in table.items():
+            if isinstance(value, list):
+                curves.setdefault(name, []).append(value)
+    return _mean_numbers(numbers) | {
+        name: [fmean(point) for point in zip(*found, strict=False)] for name, found in curves.items()
+    }

@@ -1,0 +1,66 @@
+"""What a file may set: the options that a world, a trainee or an engineer lists as harmless. All others need the user's word.
+
+A class, or the function that makes one, declares them with ``@reads({name: kind})``. A kind is ``PLAIN``, ``DATA``, or a mapping
+that lists what an option which a library takes may hold. Code that the user trusts may be told anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar, Union
+
+from engineers.own import OPTION, is_trusted, is_trusted_option
+
+Allowed = Mapping[str, Union[str, "Allowed"]]
+Made = TypeVar("Made", bound=Callable[..., Any])
+
+PLAIN = "a number, a text, true, false, null, or a list of these"
+DATA = "read and checked by this project itself"
+
+
+class NotAllowed(ValueError):
+    """A file sets what only its user may set."""
+
+
+def reads(allowed: Allowed, *, rest: bool = False) -> Callable[[Made], Made]:
+    """Declares which options a file may give to this class or function, and whether an engineer's name may go on after the slash."""
+
+    def declared(made: Made) -> Made:
+        made.from_file, made.rest_from_file = allowed, rest  # type: ignore[attr-defined]
+        return made
+
+    return declared
+
+
+def allowed_in(made: Any, place: str) -> Allowed | None:
+    """The options that a file may give to what was found at ``package.module:object``; None: any, for its code is trusted."""
+    return None if is_trusted(place.partition(":")[0]) else getattr(made, "from_file", {})
+
+
+def raise_unless_allowed(section: str, given: Mapping[str, Any], allowed: Allowed | None) -> None:
+    """Raises ``NotAllowed`` for the first option of a run's file that its user would have to name."""
+    if allowed is None:
+        return
+    for name, value in given.items():
+        place, kind = f"{section}.{name}", allowed.get(name)
+        if is_trusted_option(place) or kind == DATA or (kind == PLAIN and _is_plain(value)):
+            continue
+        if isinstance(kind, Mapping) and isinstance(value, Mapping):
+            raise_unless_allowed(place, value, kind)
+        elif not (isinstance(kind, Mapping) and value is None):
+            close = "".join(f" (did you mean {one}?)" for one in get_close_matches(name, allowed, 1) if one != name)
+            raise not_allowed(place, value, close)
+
+
+def not_allowed(place: str, value: Any, hint: str = "") -> NotAllowed:
+    return NotAllowed(
+        f"{place}={value!r:.60} is not taken from a file{hint}, where it might run code, write files or send keys: leave it out, or, "
+        f"if you trust it, add --trust {OPTION}{place}"
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_plain(one) and not isinstance(one, list | tuple) for one in value)
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,48 @@
+"""What an arm of a comparison knows. A difference between two arms is a gain of the engineer only as far as their knowledge is alike.
+
+A row's tier is the highest kind of information that went into it, including what it was tuned on.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Tier(IntEnum):
+    """From nothing to hindsight; each tier may use everything below it."""
+
+    NOTHING = 0
+    TARGET = 1
+    HORIZON = 2
+    FAMILY = 3
+    POOLED_SUCCESS = 4
+    SLICE_SUCCESS = 5
+    REPORT = 6
+    CASES = 7
+    WEIGHTS = 8
+    HIDDEN_STATE = 9
+    HINDSIGHT = 10
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self]
+
+    @property
+    def reads(self) -> bool:
+        """Whether it uses what came of this run's training."""
+        return self >= Tier.POOLED_SUCCESS
+
+
+MEANINGS = {
+    Tier.NOTHING: "the config's class, its bounds and its default space",
+    Tier.TARGET: "the target and its weights",
+    Tier.HORIZON: "the number of rounds and the budget",
+    Tier.FAMILY: "other seeds of the same task, on which it was tuned",
+    Tier.POOLED_SUCCESS: "one success rate for each stage",
+    Tier.SLICE_SUCCESS: "success for each slice",
+    Tier.REPORT: "the whole report without its failed cases",
+    Tier.CASES: "failed cases",
+    Tier.WEIGHTS: "the trainee's weights and probabilities",
+    Tier.HIDDEN_STATE: "the hidden state of the learner",
+    Tier.HINDSIGHT: "how the test came out",
+}

@@ -1,0 +1,150 @@
+"""What reading can be worth on a target, and what an engineer's reading is worth there.
+
+A schedule is *open loop* if every config is fixed before training begins. An engineer that reads reports is worth what it
+gains over the best open-loop schedule; over anything weaker it may owe its gain to a warm-up or to knowing the target.
+
+How a study is made:
+
+1. On development roots, every schedule and every engineer gets the same number of search configurations.
+2. ``freeze`` picks the open-loop schedules that go on: those named in advance, and the best of the searched ones.
+3. Everything that is frozen runs on fresh roots, with at least two training seeds each.
+4. ``gain`` compares: with the best policy that sees the hidden state it gives the target's *headroom*, with an engineer
+   what that engineer is worth.
+
+All success is given as fractions, [roots, training seeds]; root and training seed are the same in all arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from envtuning.studies.student_t import t_quantile
+
+CONFIDENCE = 0.95  # of the one-sided bound
+WORTH_SHARING = 0.03  # a share of a headroom whose bound is smaller is a ratio of noise
+FEWEST_TRAINING_SEEDS = 2  # with one, an oracle is chosen and scored on the same outcomes
+
+Success = Mapping[str, ArrayLike]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How far an arm lies above the best open-loop schedule."""
+
+    arm: str
+    above: str  # the schedule over which the mean gain is least
+    mean: float
+    low: float | None  # the one-sided 95 % bound over roots; None for a single root
+    roots: int
+    training_seeds: int
+
+    @property
+    def found(self) -> str:
+        """'some', 'none found', or 'open' where the outcomes cannot tell."""
+        if self.low is None:
+            return "open"
+        if self.low <= 0:
+            return "none found"
+        return "some" if self.training_seeds >= FEWEST_TRAINING_SEEDS else "open"
+
+
+def freeze(development: Success, always: Sequence[str], searched: Sequence[str], most: int = 3) -> tuple[str, ...]:
+    """The open-loop schedules that go on to the fresh roots: these always, and the best of the searched ones."""
+    best = sorted(searched, key=lambda name: -float(np.mean(np.asarray(development[name], float))))
+    return (*always, *best[:most])
+
+
+def gain(success: Success, arm: str, open_loop: Sequence[str]) -> Gain:
+    """The least mean gain over any open-loop schedule, and the least bound.
+
+    The arm is above the best schedule only if it is above each of them, so each is tested at the full level and no
+    correction is due (an intersection-union test).
+    """
+    if not open_loop:
+        raise ValueError("no open-loop schedule is given: name at least one, such as even draws over the target")
+    ours = _table(success, arm)
+    differences = {name: (ours - _table(success, name)).mean(axis=1) for name in open_loop}
+    nearest = min(open_loop, key=lambda name: float(differences[name].mean()))
+    bounds = [lower_bound(column) for column in differences.values()]
+    return Gain(
+        arm=arm,
+        above=nearest,
+        mean=float(differences[nearest].mean()),
+        low=None if None in bounds else min(bound for bound in bounds if bound is not None),
+        roots=len(ours),
+        training_seeds=ours.shape[1],
+    )
+
+
+def lower_bound(values: ArrayLike, confidence: float = CONFIDENCE) -> float | None:
+    """The mean's one-sided lower bound by Student's t; None for a single value."""
+    column = np.asarray(values, float)
+    if len(column) < 2:
+        return None
+    return float(column.mean() - t_quantile(confidence, len(column) - 1) * column.std(ddof=1) / len(column) ** 0.5)
+
+
+def share_of_headroom(worth: Gain, headroom: Gain) -> float | None:
+    """The part of the headroom that an engineer takes; None where the headroom is not clearly there."""
+    if headroom.found != "some" or headroom.low is None or headroom.low < WORTH_SHARING:
+        return None
+    return worth.mean / headroom.mean
+
+
+def cross_scored(validated: ArrayLike, tested: ArrayLike) -> NDArray[np.float64]:
+    """An oracle by its own validation: chosen by the other training seeds of its root, scored on this one.
+
+    Both are [roots, training seeds, choices]; the result is [roots, training seeds]. With a single training seed there is
+    nothing to choose by: the choice is then made on the outcomes that are scored, and ``Gain.found`` never says 'some'.
+    """
+    seen, scored = np.asarray(validated, float), np.asarray(tested, float)
+    if seen.shape[1] >= FEWEST_TRAINING_SEEDS:
+        seen = seen.sum(axis=1, keepdims=True) - seen
+    chosen = seen.argmax(axis=2)
+    return np.take_along_axis(scored, chosen[:, :, None], axis=2)[:, :, 0]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """How much more budget an open-loop schedule needs to end where another arm ended."""
+
+    more: float  # as a part of the arm's budget: .5 is half as much again; negative where it needs less
+    at_least: bool = False  # the schedule's curve ends below: it needs more than this
+
+
+def budget_saved(spent: Sequence[float], curves: ArrayLike, reached: float, budget: float) -> Saved:
+    """Where the mean of a schedule's validation curves, [roots, points], first comes to ``reached``.
+
+    ``spent`` is the budget at each point; run the schedule on past the arm's budget, or the answer is a lower limit.
+    """
+    mean = np.asarray(curves, float).mean(axis=0)
+    above = np.flatnonzero(mean >= reached)
+    if not len(above):
+        return Saved(spent[-1] / budget - 1, at_least=True)
+    point = int(above[0])
+    if point == 0:
+        return Saved(spent[0] / budget - 1)
+    part = (reached - mean[point - 1]) / (mean[point] - mean[point - 1])
+    return Saved(float(spent[point - 1] + part * (spent[point] - spent[point - 1])) / budget - 1)
+
+
+def in_words(headroom: Gain) -> str:
+    """The line that stands under a published study or tree."""
+    points = f"{100 * headroom.mean:+.1f} points over {headroom.above}"
+    bound = "" if headroom.low is None else f", one-sided 95 % bound {100 * headroom.low:+.1f}"
+    counted = f"{headroom.roots} roots, training seeds: {headroom.training_seeds}"
+    verdict = {
+        "some": "reading can pay here",
+        "none found": "this target says nothing about reading",
+        "open": "the best choice was made on the outcomes that it is scored on, so this is an upper limit",
+    }[headroom.found]
+    return f"Closed-loop headroom: {points}{bound} ({counted}): {verdict}."
+
+
+def _table(success: Success, arm: str) -> NDArray[np.float64]:
+    table = np.asarray(success[arm], float)
+    return table[:, None] if table.ndim == 1 else table

@@ -1,0 +1,134 @@
+"""Arms that read nothing: every config is fixed before training begins. An engineer is worth what it gains over the best of them.
+
+Each takes a run's spec, with its first stage and its target, and gives the spec of the arm. A comparison takes their names
+beside engineers' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engineers.knobs import KnobError, dump, find_knobs, get, with_values
+from engineers.roles import SliceKnobs, find_slices, share_of, shares_of
+from engineers.tiers import Tier
+from envtuning.runs.sections import EngineerSpec, Stage
+from envtuning.runs.spec import RunSpec, SpecError
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """One schedule that needs no report."""
+
+    says: str
+    tier: Tier
+    arm: Callable[[RunSpec], RunSpec]
+
+
+def target_only(spec: RunSpec) -> RunSpec:
+    return _with_configs(spec, [spec.target] * len(spec.stages))
+
+
+def warm_target(spec: RunSpec) -> RunSpec:
+    first = spec.stages[0]
+    return _with_configs(spec, [first.config, *[spec.target] * (len(spec.stages) - 1)], first)
+
+
+def mixture(spec: RunSpec) -> RunSpec:
+    return _with_configs(spec, [half_easy(spec)] * len(spec.stages))
+
+
+def near_uniform(spec: RunSpec) -> RunSpec:
+    """Uniform draws, with every slice beyond the target's hardest one closed."""
+    first: Any = spec.stages[0].config
+    slices, beyond = _slices(first), _beyond_target(spec)
+    shares = {piece.share.path: share_of(piece.share, 0.0) for piece in slices if piece.share and piece.name in beyond}
+    closed = with_values(first, shares)
+    engineer = EngineerSpec(name="uniform", options=spec.engineer.common_options, timeout=spec.engineer.timeout)
+    open_knobs = [knob.name for knob in find_knobs(first, spec.editable)]
+    groups = [".".join(piece.share.group) + "." for piece in slices if piece.share and piece.name in beyond]
+    editable = tuple(name for name in open_knobs if not name.startswith(tuple(groups)))
+    stages = (spec.stages[0].model_copy(update={"config": closed}), *spec.stages[1:])
+    return spec.model_copy(update={"engineer": engineer, "editable": editable, "stages": stages})
+
+
+ARMS: dict[str, OpenLoop] = {
+    "target-only": OpenLoop("every stage trains on the target", Tier.TARGET, target_only),
+    "warm-target": OpenLoop("the first stage as it is, then the target", Tier.TARGET, warm_target),
+    "mixture": OpenLoop(
+        "half of the data as in the first stage on slices that the target lacks, half the target", Tier.TARGET, mixture
+    ),
+    "near-uniform": OpenLoop("uniform draws over the slices up to the target's hardest", Tier.TARGET, near_uniform),
+}
+
+
+def half_easy(spec: RunSpec) -> Any:
+    """Half of the data on the first stage's slices that the target lacks, at their settings there; half on the target.
+
+    Raises ``SpecError`` where the first stage has no such slice, or lacks one of the target's.
+    """
+    first: Any = spec.stages[0].config
+    target = spec.target
+    ours, theirs = _weights(first), _weights(target)
+    easy = {name: share for name, share in ours.items() if share > 0 and theirs.get(name, 0.0) == 0}
+    wanted = {name: share for name, share in theirs.items() if share > 0}
+    if not easy or wanted.keys() - ours.keys():
+        raise SpecError(
+            f"mixture needs a first stage with slices that the target lacks, and all of the target's: {spec.name}'s first stage "
+            f"has {', '.join(name for name, share in ours.items() if share > 0)}, its target {', '.join(wanted)}"
+        )
+    values: dict[tuple[str, ...], Any] = {}
+    data = dump(target)
+    slices = _slices(first)
+    of_easy = {knob for piece in slices if piece.name not in wanted for knob in _paths(piece)}
+    for knob in find_knobs(first, ("*",)):
+        if knob.path not in of_easy:
+            values[knob.path] = _value(data, knob.path, knob.value)
+    for piece in slices:
+        if piece.share is not None:
+            part = easy.get(piece.name, 0.0) / sum(easy.values()) + wanted.get(piece.name, 0.0) / sum(wanted.values())
+            values[piece.share.path] = share_of(piece.share, part / 2)
+    try:
+        return with_values(first, values)
+    except KnobError as error:
+        raise SpecError(f"mixture: the target's values do not fit the first stage's config: {error}") from error
+
+
+def _with_configs(spec: RunSpec, configs: Sequence[Any], first: Stage | None = None) -> RunSpec:
+    """The run with these configs in its stages; the first stage stays as it is where it is given."""
+    stages = [
+        stage.model_copy(update={"config": config, "redraw": False, "fade": None})
+        for stage, config in zip(spec.stages, configs, strict=True)
+    ]
+    if first is not None:
+        stages[0] = first
+    return spec.model_copy(update={"engineer": spec.engineer.replaced_by("fixed"), "stages": tuple(stages)})
+
+
+def _slices(config: Any) -> tuple[SliceKnobs, ...]:
+    return find_slices(find_knobs(config, ("*",)))
+
+
+def _weights(config: Any) -> dict[str, float]:
+    return shares_of(dump(config), _slices(config))
+
+
+def _beyond_target(spec: RunSpec) -> set[str]:
+    """The first stage's slices after the last one that the target uses, in their natural order."""
+    names = [piece.name for piece in _slices(spec.stages[0].config)]
+    used = [place for place, name in enumerate(names) if _weights(spec.target).get(name, 0.0) > 0]
+    if not used:
+        raise SpecError(f"near-uniform: the first stage of {spec.name} has none of the target's slices")
+    return set(names[used[-1] + 1 :])
+
+
+def _paths(piece: SliceKnobs) -> set[tuple[str, ...]]:
+    return {knob.path for knob in piece.difficulties} | ({piece.share.path} if piece.share else set())
+
+
+def _value(data: Any, path: Sequence[str], otherwise: Any) -> Any:
+    try:
+        return get(data, path)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return otherwise

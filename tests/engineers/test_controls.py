@@ -1,0 +1,118 @@
+"""Controls change what came of the stages and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+import engineers
+from engineers import SliceResult, StageRecord, StageReport
+from engineers.controls import average, donor, mean_run, permuted, under_other_names, with_outcomes_of
+from mapf_frozenlake import LakeConfig
+
+OUTCOMES = {"results", "training_results", "failure_cases", "behaviour", "training", "history"}
+EASY = LakeConfig(slices={4: {"share": 1.0}, 5: {"share": 0.0}, 6: {"share": 0.0}})
+TARGET = LakeConfig(slices={5: {"share": 1.0, "hole_ratio": 0.5}, 6: {"share": 1.0, "hole_ratio": 0.5}})
+
+
+def rows(episodes=100, **rates):
+    return [SliceResult(name=k[1:], episodes=episodes, metrics={"valid_rate": v}, failures={"hole": round(100 * (1 - v))}) for k, v in rates.items()]  # fmt: skip
+
+
+def run_of(*stages, hole=0.1):
+    """A run's reports: of each stage its validation rates and its probe's."""
+    config = EASY.model_dump(mode="json")
+    config["slices"]["4"]["hole_ratio"] = hole
+    reports: list[StageReport] = []
+    for number, (validated, probed) in enumerate(stages):
+        report = StageReport(
+            stage=number,
+            config=config,
+            target=TARGET.model_dump(mode="json"),
+            rounds_left=len(stages) - number - 1,
+            results=rows(**validated),
+            training_results=rows(20, **probed),
+            behaviour={name[1:]: {"waits": value} for name, value in validated.items()},
+            training={"round": number, "trained_env_steps": 1000, "grad_norm": 1 + number, "curve": [0.0, number]},
+            history=[StageRecord(stage=r.stage, config=r.config, results=r.results, training=r.records()[-1].training,
+                                 training_results=r.training_results) for r in reports],
+        )  # fmt: skip
+        reports.append(report)
+    return reports
+
+
+OWN = run_of(({"s5": 0.1, "s6": 0.0}, {"s4": 0.9}), ({"s5": 0.5, "s6": 0.2}, {"s4": 0.95}))
+OTHER = run_of(({"s5": 0.7, "s6": 0.6}, {"s4": 0.3}), ({"s5": 0.8, "s6": 0.9}, {"s4": 0.4}), hole=0.3)
+
+
+def told_rates(table):
+    return {row.name: row.metrics["valid_rate"] for row in table}
+
+
+def test_a_donor_gives_its_outcomes_and_nothing_else():
+    told = with_outcomes_of(OTHER, OWN[1])
+    assert told_rates(told.results) == {"5": 0.8, "6": 0.9}
+    assert told_rates(told.training_results) == {"4": 0.4}
+    assert told_rates(told.history[0].results) == {"5": 0.7, "6": 0.6}
+    assert told.history[0].config == OWN[0].config
+    assert told.training == {"round": 1, "trained_env_steps": 1000, "grad_norm": 2, "curve": [0.0, 1]}
+    assert set(told.model_dump(exclude=OUTCOMES)) == set(OWN[1].model_dump(exclude=OUTCOMES))
+    assert told.model_dump(exclude=OUTCOMES) == OWN[1].model_dump(exclude=OUTCOMES)
+
+
+def test_an_engineer_told_by_a_donor_answers_as_if_it_were_the_donors_outcomes():
+    rules = engineers.make("rules")
+    editable = ("slices.*.share", "slices.*.hole_ratio")
+    answer = donor(rules, OTHER).propose(OWN[1], EASY, editable).config
+    assert answer == rules.propose(with_outcomes_of(OTHER, OWN[1]), EASY, editable).config
+    assert answer != rules.propose(OWN[1], EASY, editable).config
+
+
+def test_its_own_run_as_donor_changes_nothing():
+    assert with_outcomes_of(OWN, OWN[1]) == OWN[1]
+
+
+def test_slices_that_the_donor_did_not_play_have_no_row():
+    other = run_of(({"s5": 0.7}, {"s3": 0.3}))
+    told = with_outcomes_of(other, OWN[0])
+    assert told_rates(told.results) == {"5": 0.7}
+    assert told.training_results == []
+
+
+def test_a_donor_that_is_too_short_is_refused():
+    with pytest.raises(ValueError, match="1 stages"):
+        with_outcomes_of(OTHER[:1], OWN[1])
+
+
+def test_the_average_is_the_mean_of_the_development_runs():
+    mean = mean_run([OWN, OTHER])
+    assert told_rates(mean[1].results) == {"5": pytest.approx(0.65), "6": pytest.approx(0.55)}
+    assert mean[1].results[0].failures == {"hole": 35}
+    assert mean[1].training["curve"] == [0.0, 1.0]
+    told = average(engineers.make("fixed"), [OWN, OTHER]).told(OWN[0])
+    assert told_rates(told.results) == {"5": pytest.approx(0.4), "6": pytest.approx(0.3)}
+    assert told.failure_cases == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_permuting_moves_every_row_and_keeps_the_values(seed):
+    many = OWN[1].model_copy(update={"results": rows(s4=0.4, s5=0.5, s6=0.6, s7=0.7, s10=1.0)})
+    told = under_other_names(many, seed)
+    before, after = told_rates(many.results), told_rates(told.results)
+    assert list(before) == list(after)
+    assert sorted(before.values()) == sorted(after.values())
+    assert all(before[name] != after[name] for name in before)
+    assert told.model_dump(exclude=OUTCOMES) == many.model_dump(exclude=OUTCOMES)
+
+
+def test_one_permutation_holds_for_results_cases_behaviour_and_history():
+    told = permuted(engineers.make("fixed"), seed=3).told(OWN[1])
+    assert told_rates(told.results) == {"5": 0.2, "6": 0.5}
+    assert told_rates(told.history[0].results) == {"5": 0.0, "6": 0.1}
+    assert told.behaviour == {"5": {"waits": 0.2}, "6": {"waits": 0.5}}
+
+
+def test_the_name_says_which_control_it_is():
+    rules = engineers.make("rules")
+    names = [made.name for made in (donor(rules, OTHER), average(rules, [OTHER]), permuted(rules, 0))]
+    assert names == ["rules (donor)", "rules (average)", "rules (permuted)"]
+    assert all(isinstance(made, engineers.Engineer) for made in (donor(rules, OTHER), permuted(rules, 0)))

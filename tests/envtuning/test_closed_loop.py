@@ -1,0 +1,140 @@
+"""The headroom estimator against simulated studies whose true value is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t as students_t
+
+from envtuning.studies.closed_loop import (
+    Gain,
+    Saved,
+    budget_saved,
+    cross_scored,
+    freeze,
+    gain,
+    in_words,
+    lower_bound,
+    share_of_headroom,
+)
+from envtuning.studies.student_t import t_quantile
+
+STUDIES = 2000
+
+
+def simulated(rng, oracle, schedules, roots=10, seeds=2, root_spread=0.06, seed_spread=0.03):
+    """Success of arms with known means: what a root is like moves all arms, and moves each a little differently."""
+    level = rng.normal(0, root_spread, (roots, 1))
+    arms = {"oracle": oracle} | {f"schedule {number}": mean for number, mean in enumerate(schedules)}
+    return {
+        name: mean + level + rng.normal(0, root_spread / 3, (roots, 1)) + rng.normal(0, seed_spread, (roots, seeds))
+        for name, mean in arms.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("oracle", "schedules"),
+    [
+        (0.60, [0.55]),
+        (0.60, [0.60]),  # nothing to gain
+        (0.60, [0.60, 0.60, 0.60, 0.60, 0.60]),
+        (0.60, [0.60, 0.40, 0.30]),  # one schedule does as well, the others are far below
+        (0.60, [0.50, 0.52, 0.54, 0.53, 0.51]),
+        (0.50, [0.55, 0.40]),  # the best schedule is above
+    ],
+)
+@pytest.mark.parametrize("roots", [5, 10])
+def test_the_bound_lies_below_the_true_value_in_at_least_94_percent(oracle, schedules, roots):
+    rng = np.random.default_rng([roots, int(1000 * oracle), *(int(1000 * mean) for mean in schedules)])
+    value = oracle - max(schedules)
+    names = [f"schedule {number}" for number in range(len(schedules))]
+    found = [gain(simulated(rng, oracle, schedules, roots), "oracle", names) for _ in range(STUDIES)]
+    assert np.mean([one.low <= value for one in found]) >= 0.94
+    if value <= 0:
+        assert np.mean([one.found == "some" for one in found]) <= 0.06
+
+
+def test_a_clear_headroom_is_found():
+    rng = np.random.default_rng(1)
+    found = [gain(simulated(rng, 0.60, [0.5, 0.52]), "oracle", ["schedule 0", "schedule 1"]) for _ in range(200)]
+    assert np.mean([one.found == "some" for one in found]) > 0.95
+    assert np.mean([one.mean for one in found]) == pytest.approx(0.08, abs=0.01)
+
+
+def test_by_hand():
+    success = {"oracle": [[0.5, 0.7], [0.6, 0.6], [0.8, 0.6]], "even": [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], "late": [[0.6, 0.6], [0.6, 0.6], [0.6, 0.6]]}  # fmt: skip
+    one = gain(success, "oracle", ["even", "late"])
+    assert (one.above, one.roots, one.training_seeds) == ("late", 3, 2)
+    assert one.mean == pytest.approx(1 / 30)
+    assert one.low == pytest.approx(1 / 30 - students_t.ppf(0.95, 2) * np.std([0, 0, 0.1], ddof=1) / 3**0.5)
+
+
+def test_one_training_seed_never_says_some():
+    success = {"oracle": [0.8, 0.81, 0.82], "even": [0.5, 0.51, 0.5]}
+    assert gain(success, "oracle", ["even"]).found == "open"
+    assert gain(success, "even", ["oracle"]).found == "none found"
+    assert gain({"oracle": [0.8], "even": [0.5]}, "oracle", ["even"]).found == "open"
+
+
+def test_an_oracle_chosen_on_noise_gains_nothing_where_it_is_scored_elsewhere():
+    """Forty choices that are all alike: chosen and scored on one outcome they seem worth points, and are worth none."""
+    rng = np.random.default_rng(2)
+    tested = 0.5 + rng.normal(0, 0.03, (400, 2, 40))
+    on_itself = np.take_along_axis(tested, tested.argmax(axis=2)[..., None], axis=2).mean() - 0.5
+    assert on_itself > 0.05
+    assert abs(cross_scored(tested, tested).mean() - 0.5) < 0.004
+    assert cross_scored(tested[:, :1], tested[:, :1]).mean() - 0.5 > 0.05
+
+
+def test_cross_scoring_by_hand():
+    validated = [[[0.1, 0.9], [0.8, 0.2]]]
+    tested = [[[0.3, 0.4], [0.5, 0.6]]]
+    assert cross_scored(validated, tested).tolist() == [[0.3, 0.6]]
+
+
+def test_those_named_in_advance_and_the_best_searched_go_on():
+    development = {"a": [0.1, 0.2], "b": [0.5, 0.4], "c": [0.3, 0.3], "d": [0.6, 0.6], "even": [0.0, 0.0]}
+    assert freeze(development, ["even", "warm"], ["a", "b", "c", "d"]) == ("even", "warm", "d", "b", "c")
+
+
+def test_a_share_is_given_only_of_a_headroom_that_is_clearly_there():
+    clear, faint = Gain("oracle", "even", 0.10, 0.05, 10, 2), Gain("oracle", "even", 0.10, 0.02, 10, 2)
+    worth = Gain("rules", "even", 0.04, -0.01, 10, 2)
+    assert share_of_headroom(worth, clear) == pytest.approx(0.4)
+    assert share_of_headroom(worth, faint) is None
+    assert share_of_headroom(worth, Gain("oracle", "even", 0.10, 0.05, 10, 1)) is None
+
+
+def test_budget_saved():
+    spent, curves = [100, 200, 300, 400], [[0.1, 0.3, 0.5, 0.5], [0.1, 0.1, 0.3, 0.5]]
+    assert budget_saved(spent, curves, 0.4, budget=200) == Saved(pytest.approx(0.5))
+    assert budget_saved(spent, curves, 0.3, budget=200) == Saved(pytest.approx(0.25))
+    assert budget_saved(spent, curves, 0.05, budget=200) == Saved(pytest.approx(-0.5))
+    assert budget_saved(spent, curves, 0.9, budget=200) == Saved(pytest.approx(1.0), at_least=True)
+
+
+def test_no_open_loop_schedule_is_an_error():
+    with pytest.raises(ValueError, match="open-loop"):
+        gain({"oracle": [0.5, 0.5]}, "oracle", [])
+
+
+def test_lines_say_what_the_figures_allow():
+    assert "reading can pay" in in_words(Gain("oracle", "even", 0.10, 0.05, 10, 2))
+    assert "says nothing about reading" in in_words(Gain("oracle", "even", 0.01, -0.02, 10, 2))
+    assert "upper limit" in in_words(Gain("oracle", "even", 0.10, 0.05, 10, 1))
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.55, 0.95, 0.975, 0.995])
+def test_quantiles_are_scipys(probability):
+    for freedom in (*range(1, 60), 120, 999):
+        assert t_quantile(probability, freedom) == pytest.approx(students_t.ppf(probability, freedom), rel=1e-9)
+
+
+@pytest.mark.parametrize(("probability", "freedom"), [(0.0, 5), (1.0, 5), (0.95, 0)])
+def test_no_quantile_without_freedom(probability, freedom):
+    with pytest.raises(ValueError, match="freedom"):
+        t_quantile(probability, freedom)
+
+
+def test_no_bound_of_a_single_value():
+    assert lower_bound([0.5]) is None

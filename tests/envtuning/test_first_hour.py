@@ -1,0 +1,121 @@
+"""What somebody meets in the first hour with the command line: notes before a run, short forms in files, counts while runs end."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from envtuning.cli import app
+from envtuning.runs.spec import load_spec, preset_text
+
+SMALL = [f"stages.{number}.budget=600" for number in range(4)] + [
+    "suites.validation_per_slice=4",
+    "suites.test_per_slice=5",
+]
+
+
+def called(*words: object) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def settings(*more: str) -> list[str]:
+    return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "study"])
+def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_path):
+    """The first stage blocks collisions, the target ends the episode, and no shipped engineer may turn that."""
+    file = tmp_path / "mine.yaml"
+    rules = ["stages.0.config.collisions=block"]
+    if command == "run":
+        said = called("run", "scripted", *settings(*rules), "--out", tmp_path / "run")
+    elif command == "compare":
+        said = called(
+            "compare", "scripted", "--seeds", 1, "--engineers", "rules", *settings(*rules), "--out", tmp_path / "c"
+        )
+    else:
+        spec = load_spec(
+            "scripted",
+            changes=dict(setting.split("=") for setting in SMALL[4:]) | {"stages.0.config.collisions": "block"},
+        )
+        file.write_text(spec.model_dump_json(by_alias=True))
+        study = {"name": "s", "question": "?", "preset": str(file), "seeds": [0], "arms": {"a": {"engineer": "rules"}}}
+        (tmp_path / "study.json").write_text(json.dumps(study))
+        said = called("study", tmp_path / "study.json", "--out", tmp_path / "s")
+    note = re.search(r"note: collisions .*'block'.*'end'.*'rules'.*", said)
+    assert note is not None, said
+    assert note.start() < said.index("stage 0")
+
+
+@pytest.mark.parametrize(
+    ("change", "engineer", "noted"),
+    [
+        ({}, "rules", None),
+        ({"stages.0.config.slices.4.min_distance": 2}, "rules", "slices.4.min_distance"),
+        ({"stages.0.config.slices.4.min_distance": 2, "editable": ["slices"]}, "rules", None),
+        ({"stages.0.config.collisions": "block", "editable": ["collisions", "slices"]}, "rules", "collisions"),  # no number
+        ({"stages.0.config.collisions": "block", "editable": ["collisions", "slices"]}, "random", None),
+        ({"stages.0.config.collisions": "block", "editable": ["collisions", "slices"]}, "human", None),
+        ({"stages.0.config.collisions": "block", "stages.2.config": "TARGET"}, "rules", None),  # the file comes there
+    ],
+)  # fmt: skip
+def test_the_note_names_what_this_engineer_cannot_turn_and_nothing_else(change, engineer, noted):
+    from envtuning.loop.ask import out_of_reach
+
+    target = load_spec("scripted").target.model_dump(mode="json", by_alias=True)
+    spec = load_spec("scripted", changes={key: target if value == "TARGET" else value for key, value in change.items()})
+    found = out_of_reach(spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)}))
+    assert (found is None) if noted is None else found.startswith(f"{noted} is ")
+
+
+def test_a_file_may_write_an_engineer_a_trainee_and_a_world_by_their_names_alone(tmp_path):
+    plain = preset_text("scripted").replace("{kind: scripted}", "scripted").replace("{name: rules}", "rules")
+    assert plain != preset_text("scripted")
+    (tmp_path / "scripted.yaml").write_text(plain + "world: lakes\n")
+    assert load_spec(tmp_path / "scripted.yaml") == load_spec("scripted")
+
+
+def test_what_is_neither_a_name_nor_a_section_says_what_to_write(tmp_path):
+    (tmp_path / "s.yaml").write_text(
+        "name: s\nquestion: q\npreset: scripted\nseeds: [0]\narms: {a: {engineer: [fixed]}}\n"
+    )
+    result = CliRunner().invoke(app, ["study", str(tmp_path / "s.yaml"), "--table"])
+    assert result.exit_code == 1
+    assert "arms.a.engineer: ['fixed']" in result.output
+    assert "{name: …, options: {…}}" in result.output
+
+
+def test_a_comparison_of_six_runs_counts_six_and_its_page_has_three_colours(tmp_path):
+    said = called(
+        "compare", "scripted", "--seeds", 2, "--engineers", "fixed,uniform,rules", *settings(), "--out", tmp_path / "c"
+    )
+    assert re.findall(r"finished \S+ \((\d of \d+ runs)", said) == [
+        f"{done} of 6 runs" for done in (0, 1, 2, 3, 3, 4, 5, 6)
+    ]  # at 0 and 3 a shared first stage
+    assert "±" not in said  # two seeds that agree would have no spread, and others hardly one
+    called("report", tmp_path / "c")
+    page = (tmp_path / "c" / "report.html").read_text(encoding="utf-8")
+    progress = page[page.index('<div id="progress">') : page.index('<section class="run">')]
+    assert len(set(re.findall(r'<polyline [^>]*stroke="(#\w+)"', progress))) == 3
+    assert re.findall(r"</i>(\w+): mean of 2 seeds", progress) == ["fixed", "rules", "uniform"]
+
+
+def test_thirty_agents_are_trained_reported_and_shown(tmp_path):
+    """Letters end at 24 agents, configs at 64: the report's boards are then written without letters."""
+    crowd = {"num_agents": 30, "slices": {8: {"hole_ratio": 0.0}}}
+    spec = {
+        "trainee": "scripted", "engineer": "rules", "target": crowd, "stages": [{"config": crowd, "budget": 600}, {"budget": 600}],
+        "suites": {"validation_per_slice": 2, "test_per_slice": 2, "probe_per_slice": 1},
+    }  # fmt: skip
+    (tmp_path / "crowd.json").write_text(json.dumps(spec))
+    called("run", tmp_path / "crowd.json", "--out", tmp_path / "run")
+    report = json.loads((tmp_path / "run" / "stages" / "00" / "report.json").read_text())
+    assert report["failure_cases"]
+    assert all("Agent 29 needs to go from" in case["picture"] for case in report["failure_cases"])
+    called("replay", tmp_path / "run", "--stage", 0, "--case", 0, "--out", tmp_path / "film.svg")
+    called("report", tmp_path / "run")

@@ -1,0 +1,66 @@
+"""Arms that read nothing: what each trains on, stage by stage."""
+
+from __future__ import annotations
+
+import pytest
+
+from engineers.tiers import Tier
+from envtuning.runs.spec import SpecError, load_spec
+from envtuning.studies.open_loop import ARMS
+
+
+@pytest.fixture(scope="module")
+def spec():
+    return load_spec("small-corridors")
+
+
+def shares(config):
+    total = sum(piece.share for piece in config.slices.values())
+    return {size: piece.share / total for size, piece in config.slices.items() if piece.share}
+
+
+def test_no_arm_asks_an_engineer_but_near_uniform_which_reads_nothing(spec):
+    for name, arm in ARMS.items():
+        made = arm.arm(spec)
+        assert made.asks_an_engineer == (name == "near-uniform")
+        assert made.budget == spec.budget
+        assert made.target == spec.target
+        assert arm.tier == Tier.TARGET
+        assert not arm.tier.reads
+
+
+def test_target_only(spec):
+    assert [stage.config for stage in ARMS["target-only"].arm(spec).stages] == [spec.target] * len(spec.stages)
+
+
+def test_warm_target_keeps_the_first_stage(spec):
+    made = ARMS["warm-target"].arm(spec)
+    assert made.stages[0] == spec.stages[0]
+    assert {stage.config for stage in made.stages[1:]} == {spec.target}
+
+
+def test_a_mixture_is_half_easy_and_half_the_target_from_the_beginning(spec):
+    first, target = spec.stages[0].config, spec.target
+    for stage in ARMS["mixture"].arm(spec).stages:
+        assert shares(stage.config) == {3: 0.5, 4: 0.25, 5: 0.25}
+        assert stage.config.slices[3].hole_ratio == first.slices[3].hole_ratio
+        for size in (4, 5):
+            assert stage.config.slices[size].model_copy(update={"share": 1.0}) == target.slices[size]
+
+
+def test_a_mixture_takes_the_rules_of_the_target(spec):
+    other = spec.model_copy(update={"target": spec.target.model_copy(update={"num_agents": 3})})
+    assert ARMS["mixture"].arm(other).stages[0].config.num_agents == 3
+
+
+def test_a_mixture_without_an_easy_slice_is_refused():
+    with pytest.raises(SpecError, match="3, 4, 5, 6"):
+        ARMS["mixture"].arm(load_spec("engineer"))
+
+
+def test_near_uniform_closes_the_slices_beyond_the_target(spec):
+    made = ARMS["near-uniform"].arm(spec)
+    assert made.engineer.name == "uniform"
+    assert set(shares(made.stages[0].config)) == {3, 4, 5}
+    assert {name.split(".")[1] for name in made.editable} == {"3", "4", "5"}
+    assert made.engineer.options["space"] == spec.engineer.options["space"]
