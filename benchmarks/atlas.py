@@ -23,7 +23,18 @@ from engineers.model.context import CONTEXTS
 from engineers.model.meter import Meter
 from envtuning.atlas.build import build
 from envtuning.atlas.distance import Distances
-from envtuning.atlas.evidence import Altered, Planted, altered, confirmed, diagnosis_of, gains, planted
+from envtuning.atlas.evidence import (
+    Altered,
+    Planted,
+    altered,
+    by_weakness,
+    confirmed,
+    evenly,
+    gains,
+    lead,
+    planted,
+    probed_by_validation,
+)
 from envtuning.atlas.score import Agreement, Row, agreement, references, reliability, row_of, taken
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
@@ -35,6 +46,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.sections import EngineerSpec
 from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console, percent, plain_table
+from envtuning.studies.intervals import Interval
 from envtuning.studies.study import Arms, execute, folder_name
 from envtuning.worlds.episodes import pooled
 
@@ -56,6 +68,8 @@ ROSTER: dict[str, tuple[str, dict[str, Any]]] = {
     "straight to the target": ("schedule", {"parts": [1.0]}),
     "half way and no further": ("schedule", {"parts": [0.5, 0.5, 0.5]}),
 }
+
+Answers = tuple[dict[str, Planted], Altered]  # by confirmed weakness; and to altered reports
 
 TAKEN = (  # what a table's column says
     "taken: of the way from the mean path to the best path; that one is chosen on the other seeds, so whoever follows its own "
@@ -318,55 +332,75 @@ def do_evidence(arguments: argparse.Namespace) -> None:
     console.print(evidence_table(found))
     if arguments.record:
         brings = {weak: {entry: asdict(one) for entry, one in row.items()} for weak, row in gains(trees).items()}
-        answers = {name: {"planted": one and asdict(one), "altered": asdict(two)} for name, (one, two) in found.items()}
-        sure = sorted({diagnosis_of(tree) for tree in confirmed(trees)})
-        record("atlas_evidence", {"gains": brings, "confirmed": sure, "engineers": answers})
+        answers = {
+            name: {"planted": {weak: asdict(one) for weak, one in known.items()}, "altered": asdict(two)}
+            for name, (known, two) in found.items()
+        }
+        leads = {weak: {"over": over, **asdict(ahead)} for weak, (over, ahead) in all_leads(trees).items()}
+        sure = sorted(by_weakness(confirmed(trees)))
+        blind = {weak: asdict(evenly(group, but_keep=True)) for weak, group in by_weakness(trees).items()}
+        record(
+            "atlas_evidence",
+            {"gains": brings, "leads": leads, "evenly_but_keep": blind, "confirmed": sure, "engineers": answers},
+        )
+
+
+def all_leads(trees: list[Tree]) -> dict[str, tuple[str, Interval]]:
+    return {name: lead(weak) for name, weak in by_weakness(trees).items()}
 
 
 def gains_table(trees: list[Tree]) -> Table:
-    found, sure = gains(trees), {diagnosis_of(tree) for tree in confirmed(trees)}
+    found, leads, sure = gains(trees), all_leads(trees), by_weakness(confirmed(trees))
     drawn = plain_table(
         "what one stage on an entry brings a policy that lacks one thing, over keeping its config, in points",
-        "confirmed: following the diagnosis gains, with its interval clear of zero; planted weaknesses are asked about in these alone",
+        "ahead: of the diagnosis over the entry that it is least clearly ahead of; confirmed: it is ahead of every other entry, with "
+        "each interval clear of zero; planted weaknesses are asked about in these alone",
     )
-    for heading in ("lacks", *trees[0].spec.menu, "confirmed"):
+    for heading in ("lacks", *trees[0].spec.menu, "ahead", "confirmed"):
         drawn.add_column(heading, justify="left" if heading == "lacks" else "right")
     for weak, row in found.items():
-        drawn.add_row(weak, *(one.percent(signed=True) for one in row.values()), "yes" if weak in sure else "no")
+        over, ahead = leads[weak]
+        brought = [one.percent(signed=True) for one in row.values()]
+        drawn.add_row(weak, *brought, f"{ahead.percent(signed=True)} ({over})", "yes" if weak in sure else "no")
     return drawn
 
 
 def read_by(
     trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
-) -> tuple[Planted | None, Altered]:
+) -> Answers:
     player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
     renamed = None
     if isinstance(player, Chooser):
+        trees = [probed_by_validation(tree) for tree in trees]
         player = replace(player, hide_current=True)
         renamed = replace(player, shift=1, knob="variant")
     causes = lambda tree: {cause: report_of(cause, tree.report(())) for cause in KIND if cause in tree.spec.menu}  # noqa: E731
-    one_each = list({diagnosis_of(tree): tree for tree in trees}.values())
-    return planted(confirmed(trees), player), altered(one_each, causes, falsified, player, renamed)
+    one_each = [weak[-1] for weak in by_weakness(trees).values()]
+    known = {name: planted(weak, player) for name, weak in by_weakness(confirmed(trees)).items()}
+    return known, altered(one_each, causes, falsified, player, renamed)
 
 
-def evidence_table(found: Mapping[str, tuple[Planted | None, Altered]]) -> Table:
-    first = next(iter(found.values()))[0]
-    said = "no weakness is confirmed" if first is None else (
-        f"{first.asked} policies with a confirmed weakness; following the diagnosis gains {first.followed.percent(signed=True)}, "
-        f"choosing evenly {first.at_random.percent(signed=True)}, the best entry {first.best.percent(signed=True)}"
-    )  # fmt: skip
+def evidence_table(found: Mapping[str, Answers]) -> Table:
+    known, _ = next(iter(found.values()))
+    said = [
+        f"{weak} ({one.asked} policies): following the diagnosis gains {one.followed.percent(signed=True)}, choosing evenly "
+        f"{one.evenly.percent(signed=True)}, evenly without keep {one.evenly_but_keep.percent(signed=True)}, the best entry "
+        f"{one.best.percent(signed=True)}"
+        for weak, one in known.items()
+    ]
     drawn = plain_table(
-        said,
+        "; ".join(said) or "no weakness is confirmed",
         "right: names what the policy lacks; same totals: right where totals say nothing; kept: the answer stays where one "
         "number is a lie, and where names and letters change",
     )
     for heading in ("engineer", "right", "gain", "same totals", "kept, a lie", "kept, renamed", "fallbacks"):
         drawn.add_column(heading, justify="left" if heading == "engineer" else "right")
-    for name, (one, two) in found.items():
-        known = ("", "") if one is None else (percent(one.right), one.gain.percent(signed=True))
+    for name, (known, two) in found.items():
+        right = "; ".join(f"{weak} {percent(one.right)}" for weak, one in known.items())
+        gained = "; ".join(f"{weak} {one.gain.percent(signed=True)}" for weak, one in known.items())
         lie, renamed = ("" if part is None else percent(part) for part in (two.falsified, two.renamed))
-        unusable = two.fallbacks + (0 if one is None else one.fallbacks)
-        drawn.add_row(name, *known, percent(two.same_totals), lie, renamed, str(unusable or ""))
+        unusable = two.fallbacks + sum(one.fallbacks for one in known.values())
+        drawn.add_row(name, right, gained, percent(two.same_totals), lie, renamed, str(unusable or ""))
     return drawn
 
 

@@ -58,7 +58,7 @@ def certify_all(boards: InstanceSet, budget: int = OUR_CAP) -> tuple[Certificate
     """The certificates, the CPU seconds of all of them in one call, and of each in a call of its own."""
     arguments = boards.holes, boards.starts, boards.goals
     began = time.process_time()
-    certificates = certify_batch(*arguments, budget=budget, threads=1)
+    certificates = certify_batch(*arguments, budget=budget, num_threads=1)
     together = time.process_time() - began
     each = np.empty(len(boards.holes))
     size, agents = boards.holes.shape[1], boards.starts.shape[1]
@@ -152,7 +152,7 @@ def quota_row(agents: int, size: int, hole_ratio: float, n: int) -> dict[str, An
     for name, wait_ratio in (("as_it_falls", None), ("half_need_a_wait", 0.5)):
         config = mfl.LakeConfig.single(size, agents, hole_ratio=hole_ratio, wait_ratio=wait_ratio)
         began = time.process_time()
-        mfl.generate(config, n, seed=1, threads=1)
+        mfl.generate(config, n, seed=1, num_threads=1)
         row[f"{name}_per_second"] = round(n / (time.process_time() - began), 1)
     return row
 

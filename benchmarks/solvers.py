@@ -160,7 +160,7 @@ def plans(boards_per_row: int) -> list[dict[str, Any]]:
             for _ in range(3):
                 for objective in ("makespan", "sum_of_costs"):
                     began = time.process_time()
-                    found = solve_batch(boards, objective, threads=1)
+                    found = solve_batch(boards, objective, num_threads=1)
                     rows.setdefault(objective, []).append(time.process_time() - began)
                     list(found)
                     rows.setdefault(f"{objective}, objects", []).append(time.process_time() - began)

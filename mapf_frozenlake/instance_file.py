@@ -14,8 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +26,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.constants import MAX_SIZE
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_arrays import ARRAYS, DTYPES
+from mapf_frozenlake.whole_file import write_whole
 
 if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
@@ -42,18 +41,7 @@ LABEL_DTYPES = {"int64": np.int64, "float64": np.float64}
 
 def write(these: InstanceSet, path: Path) -> Path:
     """The file appears whole or not at all; equal sets have equal checksums."""
-    data = sealed(payload(these))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, half_written = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(half_written, 0o644)
-        os.replace(half_written, path)
-    except BaseException:
-        os.unlink(half_written)
-        raise
-    return path
+    return write_whole(path, sealed(payload(these)))
 
 
 def sealed(content: bytes) -> bytes:

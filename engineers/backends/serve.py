@@ -10,8 +10,10 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import socket
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +37,7 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
 
     class Handler(BaseHTTPRequestHandler):
         timeout = SOCKET_TIMEOUT
+        server: _Server
 
         def do_GET(self) -> None:
             if (stranger := _stranger(self.headers, host)) is not None:
@@ -50,6 +53,7 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
                 return self._send(404, _error(f"no such path: {self.path}"))
             try:
                 request = self._read()
+                self.server.has_asked(self.connection)
                 with one_at_a_time:
                     reply = completion_for(chat, request)
             except (BadRequest, ChatError) as error:
@@ -90,26 +94,39 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
 
 
 class _Server(ThreadingHTTPServer):
-    """So many connections at a time; one more is closed at once."""
+    """So many connections at a time. One more takes the place of the one that has been silent longest; if none is, it is closed."""
 
     def __init__(self, *arguments: Any) -> None:
-        self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.asked: dict[Any, bool] = {}  # whether a connection's whole question has come; the oldest connection first
+        self.changing = threading.Lock()
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self.free.acquire(blocking=False):
-            return self.shutdown_request(request)
+        with self.changing:
+            if len(self.asked) >= MOST_CONNECTIONS:
+                silent = next((other for other, asked in self.asked.items() if not asked), None)
+                if silent is None:
+                    return self.shutdown_request(request)
+                del self.asked[silent]
+                with suppress(OSError):  # its client has hung up
+                    silent.shutdown(socket.SHUT_RDWR)  # its thread wakes up, and closes it
+            self.asked[request] = False
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self.free.release()
+            self.asked.pop(request, None)
             raise
+
+    def has_asked(self, request: Any) -> None:
+        with self.changing:
+            if request in self.asked:
+                self.asked[request] = True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.free.release()
+            self.asked.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report nothing: a client that hangs up is not an error of the server."""

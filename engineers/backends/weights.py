@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from engineers import own
+from engineers import own, untrusted
 
 # Said, and not left to the default, by which transformers asks at the keyboard whether a model's code is to be run.
 WEIGHTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
@@ -27,7 +26,10 @@ def raise_unless_data(model: str) -> None:
                 f"{path} is code, and a model's folder that a file names holds data alone: remove it if you do not need it"
             )
         if path.name in ("config.json", "adapter_config.json", "tokenizer_config.json"):
-            said = json.loads(path.read_text(encoding="utf-8"))
+            try:
+                said = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
+            except untrusted.NotReadable as error:
+                raise ValueError(f"{path} {error}: bring the model's folder back from a copy") from error
             if named := [name for name in NAMES_CODE if isinstance(said, dict) and said.get(name)]:
                 raise ValueError(
                     f"{path} names code to run ({named[0]}), and a model's folder that a file names holds data alone"

@@ -19,13 +19,14 @@ from envtuning.studies.intervals import Interval, t_mean
 
 @dataclass(frozen=True)
 class Planted:
-    """How an engineer answers known weaknesses."""
+    """How an engineer answers one known weakness; intervals over the weakness's seeds."""
 
     asked: int
     right: float  # part of the questions in whose answer the diagnosis is named
     gain: Interval  # of the test's success over keeping the config, by what was chosen
     followed: Interval  # the same by always following the diagnosis
-    at_random: Interval  # and by choosing evenly
+    evenly: Interval  # by choosing evenly among all entries
+    evenly_but_keep: Interval  # among all that change the config: what whoever never keeps it gets without reading
     best: Interval  # and by always taking the entry that turned out best
     fallbacks: int  # questions without a usable answer: the config is kept
 
@@ -33,6 +34,12 @@ class Planted:
 def diagnosis_of(tree: Tree) -> str:
     assert tree.spec.diagnosis is not None, f"{tree.spec.name} has no diagnosis"
     return tree.spec.diagnosis
+
+
+def by_weakness(trees: Sequence[Tree]) -> dict[str, list[Tree]]:
+    """The seeds of each weakness: those of different weaknesses are no sample of anything together."""
+    names = dict.fromkeys(diagnosis_of(tree) for tree in trees)
+    return {name: [tree for tree in trees if diagnosis_of(tree) == name] for name in names}
 
 
 def choice_of(tree: Tree, player: Player) -> str | None:
@@ -47,37 +54,65 @@ def gain(tree: Tree, entry: str) -> float:
 
 
 def gains(trees: Sequence[Tree]) -> dict[str, dict[str, Interval]]:
-    """By weakness and entry, what one stage brings over keeping the config: whether each diagnosis is one."""
-    found: dict[str, dict[str, Interval]] = {}
-    for name in dict.fromkeys(diagnosis_of(tree) for tree in trees):
-        weak = [tree for tree in trees if diagnosis_of(tree) == name]
-        found[name] = {entry: t_mean([gain(tree, entry) for tree in weak]) for entry in weak[0].spec.menu}
-    return found
+    """By weakness and entry, what one stage brings over keeping the config."""
+    return {
+        name: {entry: t_mean([gain(tree, entry) for tree in weak]) for entry in weak[0].spec.menu}
+        for name, weak in by_weakness(trees).items()
+    }
+
+
+def evenly(weak: Sequence[Tree], *, but_keep: bool = False) -> Interval:
+    """Of one weakness: what choosing evenly among the entries brings."""
+    skipped = weak[0].spec.first_entry if but_keep else None
+    entries = [entry for entry in weak[0].spec.menu if entry != skipped]
+    return t_mean([fmean(gain(tree, entry) for entry in entries) for tree in weak])
+
+
+def lead(weak: Sequence[Tree]) -> tuple[str, Interval]:
+    """Of one weakness: the other entry, keeping included, that the diagnosis is least clearly ahead of, and by how much it is."""
+    diagnosis = diagnosis_of(weak[0])
+    ahead = {
+        entry: t_mean([gain(tree, diagnosis) - gain(tree, entry) for tree in weak])
+        for entry in weak[0].spec.menu
+        if entry != diagnosis
+    }
+    least = {entry: one.mean if one.low is None else one.low for entry, one in ahead.items()}
+    nearest = min(least, key=lambda entry: least[entry])
+    return nearest, ahead[nearest]
 
 
 def confirmed(trees: Sequence[Tree]) -> list[Tree]:
-    """Those whose weakness measurement bears out: over its seeds, following the diagnosis gains, the interval clear of zero."""
-    found = gains(trees)
-    lows = {name: found[name][name].low for name in found}
-    sure = {name for name, low in lows.items() if low is not None and low > 0}
-    return [tree for tree in trees if diagnosis_of(tree) in sure]
+    """Those whose weakness measurement bears out: the diagnosis beats every other entry, each interval clear of zero."""
+    sure = []
+    for weak in by_weakness(trees).values():
+        low = lead(weak)[1].low
+        sure += weak if low is not None and low > 0 else []
+    return sure
 
 
-def planted(trees: Sequence[Tree], player: Player) -> Planted | None:
-    """Every weakness on every seed; intervals over all of them. None without a tree."""
-    if not trees:
-        return None
-    chosen = [choice_of(tree, player) for tree in trees]
-    trained = [tree.spec.first_entry if entry is None else entry for tree, entry in zip(trees, chosen, strict=True)]
+def planted(weak: Sequence[Tree], player: Player) -> Planted:
+    """One weakness on every seed."""
+    chosen = [choice_of(tree, player) for tree in weak]
+    trained = [tree.spec.first_entry if entry is None else entry for tree, entry in zip(weak, chosen, strict=True)]
     return Planted(
-        asked=len(trees),
-        right=fmean(entry == diagnosis_of(tree) for tree, entry in zip(trees, chosen, strict=True)),
-        gain=t_mean([gain(tree, entry) for tree, entry in zip(trees, trained, strict=True)]),
-        followed=t_mean([gain(tree, diagnosis_of(tree)) for tree in trees]),
-        at_random=t_mean([fmean(gain(tree, entry) for entry in tree.spec.menu) for tree in trees]),
-        best=t_mean([max(gain(tree, entry) for entry in tree.spec.menu) for tree in trees]),
+        asked=len(weak),
+        right=fmean(entry == diagnosis_of(tree) for tree, entry in zip(weak, chosen, strict=True)),
+        gain=t_mean([gain(tree, entry) for tree, entry in zip(weak, trained, strict=True)]),
+        followed=t_mean([gain(tree, diagnosis_of(tree)) for tree in weak]),
+        evenly=evenly(weak),
+        evenly_but_keep=evenly(weak, but_keep=True),
+        best=t_mean([max(gain(tree, entry) for entry in tree.spec.menu) for tree in weak]),
         fallbacks=chosen.count(None),
     )
+
+
+def probed_by_validation(tree: Tree) -> Tree:
+    """The tree without its root's probe: what was drawn in training (no holes, say) names what is missing before any diagnosis.
+
+    Validation, which covers the target, is the probe.
+    """
+    report = tree.reports[()].model_copy(update={"environment_stats": {}, "training_results": []})
+    return with_root_report(tree, report, tree.label)
 
 
 def with_root_report(tree: Tree, report: StageReport, label: str) -> Tree:

@@ -19,12 +19,19 @@ class Prompts(Protocol):
     def set_config(self, config: Any) -> None: ...
 
 
+class NotFollowed(ValueError):
+    """The trainer reads a copy of the prompts in another process, and would not notice a swap."""
+
+
 class TRLCurriculumCallback(TrainerCallback):
     """Calls ``curriculum`` with the logged ``metric`` after each step, and gives the config that it returns to the prompts.
 
     It works with a ``Ladder``, whose window then counts logged steps. Weights, optimiser and schedule do not change. TRL's
     data loader is one batch ahead, so the batch after next is the first of the new config; the first value logged after a
     swap, which counts the batch between, is not told.
+
+    A trainer that reads a pickled copy of the prompts in another process follows a swap only where they have a ``source``
+    that the copy reads again; without one, the trainer is refused: ``NotFollowed``.
     """
 
     def __init__(
@@ -32,6 +39,16 @@ class TRLCurriculumCallback(TrainerCallback):
     ) -> None:
         self.prompts, self.curriculum, self.metric = prompts, curriculum, metric
         self._swapped = False  # since the last logged value
+
+    def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        reader = reads_a_copy(args)
+        if reader is not None and getattr(self.prompts, "source", None) is None:
+            raise NotFollowed(
+                f"{reader} reads a copy of the prompts in another process, where set_config changes nothing: make them with "
+                "LakePrompts(…, source=FILE), which a copy reads again for every batch"
+            )
+
+    on_train_begin = on_init_end  # for who adds the callback to a trainer that is made
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         value = (logs or {}).get(self.metric)
@@ -42,3 +59,11 @@ class TRLCurriculumCallback(TrainerCallback):
         elif (config := self.curriculum(float(value))) is not None:
             self.prompts.set_config(config)
             self._swapped = True
+
+
+def reads_a_copy(args: Any) -> str | None:
+    """What in a trainer's arguments has the prompts read in another process; None where the trainer reads them itself."""
+    if any("async" in kind.__name__.lower() for kind in type(args).__mro__):
+        return type(args).__name__.removesuffix("Config") + "Trainer"
+    workers = getattr(args, "dataloader_num_workers", 0)
+    return f"dataloader_num_workers={workers}" if workers else None

@@ -42,6 +42,17 @@ def damaged(path: Path, why: object) -> RunError:
     return RunError(f"{path} {why}: {REMEDY}")
 
 
+def raise_on_links_out(run: Path) -> None:
+    """Raises ``RunError`` for a link in a run's folder that leads out of it: what is written there would change somebody's file."""
+    home = os.path.realpath(run)
+    for folder, folders, files in os.walk(home):
+        for path in (os.path.join(folder, name) for name in (*folders, *files)):
+            if os.path.islink(path) and os.path.commonpath((home, end := os.path.realpath(path))) != home:
+                raise RunError(
+                    f"{path} is a link to {end}, outside of the run: remove the link, or copy what it leads to"
+                )
+
+
 class Files:
     """A run's files. The table of checksums is read once; who writes holds the run's lock."""
 

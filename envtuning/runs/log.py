@@ -76,6 +76,7 @@ class RunLog:
         path = Path(path)
         if not (path / "run.json").is_file():
             raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(path)}")
+        checked.raise_on_links_out(path)
         files = Files(path)
         return cls(path, files, _run_record(path / "run.json", files))
 
@@ -93,6 +94,8 @@ class RunLog:
             not entry.name.startswith(".") and entry.name != checked.NAME for entry in path.iterdir()
         ):
             raise RunError(f"{path} is not empty and is not a run: choose another --out")
+        if path.exists():
+            checked.raise_on_links_out(path)
         record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
         raise_unless_it_comes_back(record)
         files = Files.begin(atomic.make_folder(path))

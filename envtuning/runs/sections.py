@@ -28,6 +28,7 @@ class Frozen(BaseModel):
 
 
 AnyConfig = SerializeAsAny[InstanceOf[BaseModel]]  # a config of the run's world
+FOLDER = r"^[\w+-][\w.+-]*$"  # a name that a folder of its own is called by: never one above it
 MOST_CASES = 1_000_000  # of a held-out set, per slice
 MOST_SPENT = 10**15  # of any unit of budget
 MOST_STAGES = 10_000

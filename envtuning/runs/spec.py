@@ -14,6 +14,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from engineers.sentences import in_sentences
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.sections import (
+    FOLDER,
     HIGHEST_SEED,
     MOST_SPENT,
     MOST_STAGES,
@@ -51,7 +52,7 @@ class _Unread(BaseModel):
 class RunSpec(Frozen):
     """A run, complete: two runs of one spec end in the same numbers (for trainees that keep their promise)."""
 
-    name: str = Field("run", pattern=r"^[\w.+-]+$", max_length=100)
+    name: str = Field("run", pattern=FOLDER, max_length=100)
     description: str = ""
     seed: int = Field(0, ge=0, le=HIGHEST_SEED)
     world: WorldSpec = Field(WorldSpec(), description="The environment; the default is lakes.")

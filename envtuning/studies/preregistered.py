@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from envtuning.runs.sections import HIGHEST_SEED, Stage
+from envtuning.runs.sections import FOLDER, HIGHEST_SEED, Stage
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
 from envtuning.studies.study import FIRST_STAGE, Arms
 
@@ -35,7 +35,7 @@ class StudySpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[\w.+-]+$")
+    name: str = Field(pattern=FOLDER)
     question: str = Field(description="The question that the study answers.")
     preset: str = Field(description="The preset or file that says target, budget, trainee, suites and first stage.")
     metric: str = Field("valid_rate", description="What is compared: the objective of the preset's world.")

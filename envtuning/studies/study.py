@@ -196,7 +196,9 @@ def do(job: Job, observer: Observer | None = None) -> None:
 
 
 def folder_name(arm: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in arm)
+    """A name below the study's folder, whatever the arm is called: ``..`` would lead out of it."""
+    named = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in arm)
+    return f"_{named[1:]}" if named.startswith(".") else named
 
 
 def run_folders(out: Path) -> list[Path]:

@@ -7,17 +7,23 @@ import math
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from engineers.knobs import dump, validated
 from envtuning.testing.promises import SEED, BrokenPromise, promised
 from envtuning.worlds.episodes import Episode
+from envtuning.worlds.gym_cases import TRAINING_SEEDS, Case
 from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import FORMS, Cases, InfeasibleConfig, World
 
 MANY = 4  # cases from which on a success of all of them says something
 MOST_STEPS = 25  # of the actions that a Gymnasium world's environments are compared on
+RESETS = 200  # training episodes whose beginnings are compared with those of held-out ones
+WAYS = 5  # sequences of actions under which two episodes are alike
 
 
 def check_world(world: World[Any], config: Any, *, per_slice: int = 4, policy: Callable[[], Any] | None = None) -> None:
@@ -39,6 +45,7 @@ def check_world(world: World[Any], config: Any, *, per_slice: int = 4, policy: C
                 stacklevel=2,
             )
         _check_environments(world, config, validation)
+        _check_apart(world, config, [*validation, *test])
         _check_training(world, config, (validation, test))
 
 
@@ -203,8 +210,7 @@ class _AtRandom:
     """Acts at random, the same for the same questions."""
 
     def __init__(self, space: Any) -> None:
-        self.space = space
-        self.space.seed(SEED)
+        self.space = _drawn_from(space, SEED)
 
     def act(self, observations: Any) -> Any:
         from gymnasium.vector.utils import concatenate, create_empty_array
@@ -249,16 +255,48 @@ def _check_environments(world: GymWorld[Any], config: Any, cases: Any) -> None:
         )
 
 
-def _trajectory(env: Any, seed: int) -> list[str]:
+def _check_apart(world: GymWorld[Any], config: Any, held_out: Sequence[Case]) -> None:
+    """By the default fingerprint every seed is another case: then no training seed may deal the episode of a held-out one.
+
+    A fingerprint of the world's own says what it takes for the same; two cases that it tells apart may begin alike.
+    """
+    if type(world).fingerprint is not GymWorld.fingerprint:
+        return
+    seeds = np.random.default_rng(SEED).integers(TRAINING_SEEDS.stop, size=RESETS).tolist()
+    with world.envs(config) as envs:
+        for name, env in envs.items():
+            beginnings = {repr(env.reset(seed=case.seed)[0]): case.seed for case in held_out if case.slice == name}
+            for trained in seeds:
+                other = beginnings.get(repr(env.reset(seed=trained)[0]))
+                promised(
+                    other is None or not _alike(env, trained, other),
+                    f"slice {name}: the training seed {trained} deals the very episode of the held-out seed {other}, so what is "
+                    "held out is trained on: override fingerprint, and return what tells cases apart",
+                )
+
+
+def _alike(env: Any, one: int, other: int) -> bool:
+    """Whether two seeds deal the same episode, whatever is done in it."""
+    return all(_trajectory(env, one, way) == _trajectory(env, other, way) for way in range(WAYS))
+
+
+def _trajectory(env: Any, seed: int, way: int = SEED) -> list[str]:
     """What is seen and earned in one episode's first steps, by the same actions every time."""
-    env.action_space.seed(SEED)
     seen = [repr(env.reset(seed=seed)[0])]
+    actions = _drawn_from(env.action_space, way)
     for _ in range(MOST_STEPS):
-        observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        observation, reward, terminated, truncated, _ = env.step(actions.sample())
         seen.append(repr((observation, float(reward), bool(terminated), bool(truncated))))
         if terminated or truncated:
             break
     return seen
+
+
+def _drawn_from(space: Any, seed: int) -> Any:
+    """A copy to draw from: an environment may seed its own space, or renew it at each reset."""
+    copied = deepcopy(space)
+    copied.seed(seed)
+    return copied
 
 
 def _check_training(world: GymWorld[Any], config: Any, held_out: Sequence[Cases]) -> None:

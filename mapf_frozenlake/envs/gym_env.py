@@ -36,7 +36,8 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
                    ``rewards.Transition``), ``feedback``, ``hint_strength``
     spaces         ``observation`` ("ego", "grid" or "compact"), ``dtype`` ("float32" or "int8"), ``max_size``, ``max_agents``;
                    of "ego" also ``window`` and ``hints``
-    the pool       ``pool_size``, ``certify``, ``exclude`` (held-out boards); ``threads`` step a large batch
+    the pool       ``pool_size``, ``certify``, ``exclude`` (held-out boards)
+    speed          ``num_threads`` (1) step a large batch; None: one per core
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,8 +16,8 @@ from mapf_frozenlake.generator.explain import why_not
 from mapf_frozenlake.generator.strata import Stratum, displacements, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import CERTIFICATES, InstanceSet
-from mapf_frozenlake.solvers.batch import available_cores
 from mapf_frozenlake.solvers.certify import NO_SEARCH, address_of_search
+from mapf_frozenlake.threads import in_threads, thread_count
 from mapf_frozenlake.types import Certificate
 
 Exclude = InstanceSet | Iterable[InstanceSet] | NDArray[np.uint64] | None  # an array: keys of `canonical_keys`
@@ -47,12 +46,12 @@ def generate(
     exclude: Exclude = None,
     first: int = 0,
     limits: Limits = DEFAULT_LIMITS,
-    threads: int | None = None,
+    num_threads: int | None = None,
 ) -> InstanceSet:
-    """Instances ``first`` to ``first + n − 1`` of the endless sequence that ``(config, seed)`` names.
+    """Instances ``first`` to ``first + n − 1`` of the endless sequence that ``(config, seed)`` names, drawn on all cores or ``num_threads``.
 
     - Instance j is a function of (config, seed, j) and of ``certify``, ``exclude`` and ``limits``: not of n, first,
-      threads, process or machine.
+      num_threads, process or machine.
     - In every prefix each size has its share within 1, each size's wait ratio is met within 1, and each agent count has
       its weight within 1 (``apportion`` says how).
     - Boards are uniform among all that fit the size, the count, the number of holes (rounded half up), the least
@@ -72,7 +71,7 @@ def generate(
     strata = strata_of(config, certify)
     room = InstanceSet.empty(n, config.max_size, config.max_size, config.max_agents)
     drawer = Drawer(strata.kinds, seed, excluded_keys(exclude), limits)
-    drawer.fill(room, strata.sequence(first + n)[first:], np.arange(first, first + n), np.arange(n), threads)
+    drawer.fill(room, strata.sequence(first + n)[first:], np.arange(first, first + n), np.arange(n), num_threads)
     return replace(room, config=config, seed=int(seed))
 
 
@@ -109,7 +108,7 @@ class Drawer:
         kinds: NDArray[np.int64],
         indices: NDArray[np.int64],
         rows: NDArray[np.int64],
-        threads: int | None = None,
+        num_threads: int | None = None,
     ) -> NDArray[np.int64]:
         """Instance ``indices[i]``, of stratum ``kinds[i]``, into ``room``'s row ``rows[i]``; on all cores by default.
 
@@ -120,16 +119,21 @@ class Drawer:
             mine = np.flatnonzero(kinds == kind)
             for chunk in np.split(mine, range(_CHUNK, mine.size, _CHUNK)):
                 jobs.append((self.strata[kind], indices[chunk], rows[chunk]))
-        workers = min(threads or available_cores(), len(jobs))
-        if workers <= 1:
-            return sum((self._draw(room, *job) for job in jobs), np.zeros(kernel.NUM_FATES, np.int64))
-        with ThreadPoolExecutor(workers) as pool:
-            running = [pool.submit(self._draw, room, *job) for job in jobs]
-            try:
-                return sum((one.result() for one in running), np.zeros(kernel.NUM_FATES, np.int64))
-            except GenerationError:
-                pool.shutdown(cancel_futures=True)
-                raise
+        tallies, failed = np.zeros((len(jobs), kernel.NUM_FATES), np.int64), dict[int, GenerationError]()
+
+        def work(begin: int, end: int) -> None:
+            for job in range(begin, end):
+                if failed and min(failed) < job:
+                    return  # those before go on: the error is that of the first, in whatever thread it was met
+                try:
+                    tallies[job] = self._draw(room, *jobs[job])
+                except GenerationError as error:
+                    failed[job] = error
+
+        in_threads(work, len(jobs), min(thread_count(num_threads), max(1, len(jobs))))
+        if failed:
+            raise failed[min(failed)]
+        return tallies.sum(axis=0)
 
     def _draw(
         self, room: InstanceSet, kind: Stratum, indices: NDArray[np.int64], rows: NDArray[np.int64]

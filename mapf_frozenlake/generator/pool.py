@@ -19,6 +19,7 @@ from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator.generate import DEFAULT_LIMITS, Drawer, Exclude, Limits, excluded_keys
 from mapf_frozenlake.generator.strata import strata_of, what_is_drawn
 from mapf_frozenlake.instance_set import ARRAYS, InstanceSet
+from mapf_frozenlake.threads import thread_count
 from mapf_frozenlake.types import Certificate
 
 DEFAULT_SIZE = 16_384  # entries
@@ -44,7 +45,9 @@ class InstancePool:
         max_size: int | None = None,
         max_agents: int | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        num_threads: int | None = None,
     ) -> None:
+        thread_count(num_threads)  # raises what there is to raise
         if size < 1:
             raise LakeError(f"pool size {size}: must be at least 1")
         side = max_size if max_size is not None else config.max_size
@@ -54,7 +57,7 @@ class InstancePool:
                 f"the config draws up to {config.max_size}×{config.max_size} with {config.max_agents} agents, the pool was "
                 f"made for max_size={side}, max_agents={agents}: raise those"
             )
-        self.config, self.size, self.seed = config, size, seed
+        self.config, self.size, self.seed, self.num_threads = config, size, seed, num_threads
         self.arrays = InstanceSet.empty(size, side, side, agents)  # row j is whole once `ensure` was called with j
         self._certify = certify
         strata = strata_of(config, certify)
@@ -98,17 +101,17 @@ class InstancePool:
         return bool(self.ready[indices].all())
 
     def ensure(self, indices: NDArray[np.int64]) -> None:
-        """After this, the rows ``indices`` of ``arrays`` are filled; draws those that are not, on all cores."""
+        """After this, the rows ``indices`` of ``arrays`` are filled; draws those that are not, on all cores or ``num_threads``."""
         if not self.is_ready(indices):
-            self._draw(indices, None)
+            self._draw(indices, self.num_threads)
 
-    def _draw(self, indices: NDArray[np.int64], threads: int | None) -> None:
+    def _draw(self, indices: NDArray[np.int64], num_threads: int | None) -> None:
         """Draws outside the lock, so that nobody waits for a row that somebody else wanted."""
         missing = np.unique(np.asarray(indices, np.int64))
         missing = missing[~self.ready[missing]]
         _, height, width = self.arrays.holes.shape
         drawn = InstanceSet.empty(missing.size, height, width, self.arrays.starts.shape[1])
-        self._drawer.fill(drawn, self._sequence[missing], missing, np.arange(missing.size), threads)
+        self._drawer.fill(drawn, self._sequence[missing], missing, np.arange(missing.size), num_threads)
         with self._lock:
             new = ~self.ready[missing]  # a row that is there is never touched again
             for name in ARRAYS:
@@ -127,6 +130,7 @@ class InstancePool:
         options = {
             "size": self.size, "seed": self.seed, "exclude": self._drawer.excluded, "certify": self._certify,
             "max_size": self.arrays.holes.shape[1], "max_agents": self.arrays.starts.shape[1], "limits": self._drawer.limits,
+            "num_threads": self.num_threads,
         }  # fmt: skip
         return partial(InstancePool, self.config, **options), ()
 
@@ -163,7 +167,7 @@ class _Ahead:
                 if pool is None or self._stop.is_set():
                     break
                 with suppress(GenerationError):  # `ensure` will meet it again and raise it where it is seen
-                    pool._draw(rows[at : at + _AHEAD_CHUNK], threads=1)
+                    pool._draw(rows[at : at + _AHEAD_CHUNK], num_threads=1)
                 del pool
 
 

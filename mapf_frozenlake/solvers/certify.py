@@ -16,12 +16,12 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from mapf_frozenlake.solvers.batch import in_threads
 from mapf_frozenlake.solvers.bits import entry, inlined
 from mapf_frozenlake.solvers.board import GOALS_ONLY, Board, Problem, make_problem
 from mapf_frozenlake.solvers.decide import decide, nobody
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import makespan_in_turn, same_deadline, searched_makespan
+from mapf_frozenlake.threads import in_threads
 
 FEASIBLE, INFEASIBLE = FOUND, NONE  # and OUT_OF_BUDGET, which is neither
 LEFT_OPEN = 3  # it takes a search, and none was given
@@ -133,7 +133,7 @@ def certify_batch(
     widths: NDArray[np.int16] | None = None,
     num_agents: NDArray[np.int16] | None = None,
     budget: int = DEFAULT_BUDGET,
-    threads: int | None = None,
+    num_threads: int | None = None,
 ) -> Certificates:
     """Certificates of many instances on all cores; exact, and the same on any number of threads."""
     count, max_height, max_width = holes.shape
@@ -146,5 +146,5 @@ def certify_batch(
     def work(begin: int, end: int) -> None:
         _certify_range(holes, heights, widths, starts, goals, num_agents, budget, search, begin, end, *found)
 
-    in_threads(work, count, threads)
+    in_threads(work, count, num_threads)
     return found

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError, SolverBudgetExceeded
 from mapf_frozenlake.instance_set import InstanceSet
-from mapf_frozenlake.solvers.batch import in_threads
 from mapf_frozenlake.solvers.bits import entry, kernel
 from mapf_frozenlake.solvers.board import make_problem
 from mapf_frozenlake.solvers.joint import FOUND, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import plan_of_least_makespan
 from mapf_frozenlake.solvers.solutions import SolutionBatch, out_of_budget, plan_of
 from mapf_frozenlake.solvers.sum_of_costs import plan_of_least_sum_of_costs
+from mapf_frozenlake.threads import in_threads
 from mapf_frozenlake.types import Action, Instance, Solution
 
 Objective = Literal["makespan", "sum_of_costs"]
@@ -108,18 +108,18 @@ def solve(
     expansions: never a wrong answer, never a hang. Ctrl-C stops it.
     """
     _raise_on_unknown(objective, waits, budget)
-    found = _solve_one(instance, objective, waits, min(budget, QUICK_BUDGET), threads=1)
+    found = _solve_one(instance, objective, waits, min(budget, QUICK_BUDGET), num_threads=1)
     if isinstance(found, SolverBudgetExceeded) and budget > QUICK_BUDGET:
-        found = _solve_one(instance, objective, waits, budget, threads=2)
+        found = _solve_one(instance, objective, waits, budget, num_threads=2)
     if isinstance(found, SolverBudgetExceeded):
         raise found
     return found
 
 
 def _solve_one(
-    instance: Instance, objective: Objective, waits: Waits, budget: int, threads: int
+    instance: Instance, objective: Objective, waits: Waits, budget: int, num_threads: int
 ) -> Solution | SolverBudgetExceeded:
-    """``threads`` above 1: in another thread than the caller's. Goes without a batch's arrays: it is asked for one by one."""
+    """``num_threads`` above 1: in another thread than the caller's. Goes without a batch's arrays: it is asked for one by one."""
     arrays = (
         instance.holes.copy()[None],  # an instance's own arrays are read-only: for them all would be compiled once more
         np.array([instance.height], np.int16),
@@ -128,7 +128,7 @@ def _solve_one(
         instance.goals.copy()[None],
         np.array([instance.num_agents], np.int16),
     )
-    columns, pieces = _search(arrays, objective, waits, budget, threads)
+    columns, pieces = _search(arrays, objective, waits, budget, num_threads)
     expansions, status = budget - int(columns.left[0]), columns.status[0]
     if status == OUT_OF_BUDGET:
         return out_of_budget(budget, instance.num_agents, instance.height, instance.width)
@@ -143,9 +143,9 @@ def solve_batch(
     objective: Objective = "makespan",
     waits: Waits = "anywhere",
     budget: int = DEFAULT_BUDGET,
-    threads: int | None = None,
+    num_threads: int | None = None,
 ) -> SolutionBatch:
-    """``solve`` for many instances on all cores, the same on any number; one out of budget is data, not raised.
+    """``solve`` for many instances, on all cores or ``num_threads``, the same on any number; one out of budget is data, not raised.
 
     What comes back is arrays, and reads as a sequence of ``Solution`` and ``SolverBudgetExceeded``, made when asked for.
     An ``InstanceSet`` is taken as it is; other sequences are made one first. Ctrl-C stops it.
@@ -157,7 +157,7 @@ def solve_batch(
         instances = InstanceSet.from_instances(instances)
     names = ("holes", "heights", "widths", "starts", "goals", "num_agents")
     arrays = tuple(np.ascontiguousarray(getattr(instances, name)) for name in names)
-    columns, pieces = _search(arrays, objective, waits, budget, threads)
+    columns, pieces = _search(arrays, objective, waits, budget, num_threads)
     return SolutionBatch(
         status=columns.status,
         lengths=columns.lengths,
@@ -180,7 +180,7 @@ class _Columns(NamedTuple):
 
 
 def _search(
-    arrays: tuple[NDArray, ...], objective: Objective, waits: Waits, budget: int, threads: int | None
+    arrays: tuple[NDArray, ...], objective: Objective, waits: Waits, budget: int, num_threads: int | None
 ) -> tuple[_Columns, dict[int, NDArray[np.int8]]]:
     """The columns, and the plans' actions by the first instance of each range that was solved in one go."""
     count, agents = arrays[3].shape[:2]
@@ -202,7 +202,7 @@ def _search(
         left[:] = STOPPED
 
     # Compiling is never left to the caller's thread: Python loses a Ctrl-C that lands in one of the compiler's callbacks.
-    in_threads(work, count, threads, stop=stop, here=bool(kernel_of.signatures))
+    in_threads(work, count, num_threads, stop=stop, here=bool(kernel_of.signatures))
     return columns, pieces
 
 

@@ -75,6 +75,8 @@ def _plan_in(answer: str, tokens: list[Token], num_agents: int) -> ParsedPlan:
     if not candidates:
         raise _no_answer(sections, tokens, num_agents)
     last = max(candidates, key=lambda candidate: candidate.end)
+    if _rows_follow(last, tokens):
+        (last,) = _rows_alone(tokens, num_agents)
     chosen = joined_steps(labelled, sections, tokens) if last in labelled else last
     actions = _actions(chosen.lists)
     _refuse_contradiction(chosen, actions, sections, groups, tokens, num_agents)
@@ -113,10 +115,18 @@ def _row_of_step(tokens: list[Token], num_agents: int) -> Candidate:
 def _bare(answer: str, tokens: list[Token], num_agents: int) -> list[Candidate]:
     """Answers without agents' names: rows behind a bare number or letter, or rows alone, in the agents' order."""
     sections = sections_of(answer, tokens, BARE_LABEL)
-    if any(section.list.found for section in sections):
-        candidates = labelled_answers(sections, num_agents)[:1]
-    else:
-        candidates = bare_rows(tokens, num_agents)
+    if not any(section.list.found for section in sections):
+        return _rows_alone(tokens, num_agents)
+    return _as_agents(labelled_answers(sections, num_agents)[:1], tokens, num_agents)
+
+
+def _rows_alone(tokens: list[Token], num_agents: int) -> list[Candidate]:
+    """The last rows that hold nothing but moves."""
+    return _as_agents(bare_rows(tokens, num_agents), tokens, num_agents)
+
+
+def _as_agents(candidates: list[Candidate], tokens: list[Token], num_agents: int) -> list[Candidate]:
+    """The same; refuses as many moves in every row as there are rows."""
     for candidate in candidates:
         if num_agents > 1 and all(len(moves) == num_agents for moves in candidate.lists):
             raise Refused(
@@ -125,6 +135,13 @@ def _bare(answer: str, tokens: list[Token], num_agents: int) -> list[Candidate]:
                 "each agent's row",
             )
     return candidates
+
+
+def _rows_follow(answer: Candidate, tokens: list[Token]) -> bool:
+    """Whether other rows that hold nothing but moves stand behind the answer; one word alone is a remark."""
+    blocks = [block for block in bare_blocks(tokens) if block.start >= answer.end]
+    rows = [block.lists for block in blocks if len(block.lists) > 1 or len(block.lists[0]) > 1]
+    return bool(rows) and actions_of(rows[-1]) != actions_of(list(map(separated, answer.lists)))
 
 
 def _refuse_contradiction(

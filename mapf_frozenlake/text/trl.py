@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
 from mapf_frozenlake.config import LakeConfig, RewardName
+from mapf_frozenlake.config_versions import ConfigFile, ConfigVersions
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.generator.generate import Exclude, excluded_keys, generate
 from mapf_frozenlake.judge import judge
@@ -93,38 +95,81 @@ class LakePrompts:
 
     ``dataset`` is a ``datasets.Dataset`` of n rows; row k is board k of (config in force, seed). A change takes effect at
     the next batch that the trainer fetches (one may be fetched ahead), with ``dataloader_num_workers=0``, TRL's default.
+
+    A trainer that reads its prompts in another process has a copy of this object. With ``source``, a file, the copies follow
+    as well: ``set_config`` writes the config there as the next version, and every batch is drawn by the version that is
+    there. A ``config`` given here is put in force; without one, the file says it.
+
+    A row's metadata have the ``version`` that it was drawn under; ``rewards`` counts those that come ``late``.
     """
 
     def __init__(
         self,
-        config: LakeConfig,
-        n: int,
+        config: LakeConfig | None = None,
+        n: int = 100_000,
         seed: int = 0,
         *,
         style: TextStyle = "paper",
         exclude: Exclude = None,
+        source: str | Path | None = None,
     ) -> None:
         if n < 1:
             raise LakeError(f"n={n}: give at least 1 prompt")
-        self.config, self.seed, self.style = config, seed, style
+        if config is None and source is None:
+            raise LakeError("config=None: give the config to begin with, or a source that has it")
+        self.source = None if source is None else Path(source)
+        self.seed, self.style = seed, style
+        self._versions: ConfigVersions = ConfigVersions() if source is None else ConfigFile(source)
+        if config is not None:
+            self.set_config(config)
+        self.get_config()  # a source without one is refused here, and not in the trainer
         self._excluded = excluded_keys(exclude)
         self.dataset = _datasets().Dataset.from_dict({"board": list(range(n))})
         self.dataset.set_transform(self._rows)
 
     def set_config(self, config: LakeConfig) -> None:
         """Draw by this config from now on."""
-        self.config = config
+        self._versions.put(config)
 
     def get_config(self) -> LakeConfig:
-        return self.config
+        return self._versions.in_force()[1]
+
+    @property
+    def version(self) -> int:
+        """Of the config in force: 1 for the first, one more for each other config after it."""
+        return self._versions.in_force()[0]
+
+    @property
+    def late(self) -> int:
+        """How many replies ``rewards`` has judged, in all processes, to rows of an earlier version than was then in force."""
+        return self._versions.late()
+
+    def rewards(
+        self,
+        completions: Sequence[Reply],
+        metadata: Sequence[Mapping[str, Any]],
+        log_metric: Any = None,
+        **other_columns: Any,
+    ) -> list[float]:
+        """``plan_rewards``, which besides counts the replies to rows that are late."""
+        version = self.version
+        late = sum(row["version"] < version for row in metadata)
+        self._versions.count_late(late)
+        if log_metric is not None and metadata:
+            log_metric("late_rate", late / len(metadata))
+        return plan_rewards(completions, metadata, log_metric, **other_columns)
 
     def _rows(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        rows = [self._row(self.config, board) for board in batch["board"]]
-        return {name: [row[name] for row in rows] for name in rows[0]} if rows else {"prompt": [], "metadata": []}
+        version, config = self._versions.in_force()
+        rows = [self._row(config, board) for board in batch["board"]]
+        return {
+            "prompt": [row["prompt"] for row in rows],
+            "metadata": [row["metadata"] | {"version": version} for row in rows],
+        }
 
     @lru_cache(maxsize=KEPT)  # noqa: B019  a trainer has one of these, and it lives as long as the trainer
     def _row(self, config: LakeConfig, board: int) -> dict[str, Any]:
-        [instance] = generate(config, n=1, seed=self.seed, first=board, exclude=self._excluded, threads=1)
+        [instance] = generate(config, n=1, seed=self.seed, first=board, exclude=self._excluded, num_threads=1)
         return prompt_row(instance, config.reward, self.style)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
@@ -14,6 +12,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.generator.pool import InstancePool
 from mapf_frozenlake.instance_set import InstanceSet
+from mapf_frozenlake.threads import thread_count
 from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS, Certificate, Instance
 from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import boards_of, given_boards
@@ -22,6 +21,7 @@ from mapf_frozenlake.world.given import as_actions, as_mask, as_seeds, raise_unl
 from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
 from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
+from mapf_frozenlake.world.turns import ALONE, share, unowned
 from mapf_frozenlake.world.view import LakeView
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -62,7 +62,7 @@ class LakeBatch(LakeView):
         hints: bool = False,
         autoreset: Autoreset = "next_step",
         dtype: str = "float32",
-        threads: int = 1,
+        num_threads: int | None = 1,
         pool_size: int | None = None,
         exclude: Any = None,
         certify: Certificate | None = None,
@@ -71,7 +71,7 @@ class LakeBatch(LakeView):
     ) -> None:
         config = config if config is not None else LakeConfig()
         raise_unless_counts(max_size=max_size, max_agents=max_agents, window=window)
-        raise_unless_counts(least=1, num_envs=num_envs, threads=threads)
+        raise_unless_counts(least=1, num_envs=num_envs)
         raise_unless_one_of("observation", observation, OBSERVATIONS)
         raise_unless_one_of("autoreset", autoreset, AUTORESETS)
         raise_unless_one_of("dtype", dtype, tuple(DTYPES))
@@ -89,8 +89,7 @@ class LakeBatch(LakeView):
         self._pool_options = {"exclude": exclude, "certify": certify}
         if pool_size is not None:
             self._pool_options["size"] = pool_size
-        self._threads = min(threads, num_envs)
-        self._workers: ThreadPoolExecutor | None = None
+        self._threads = min(thread_count(num_threads), num_envs)
         self._instance = instance
         self.choose = choose  # of the envs that begin: the pool's rows that they play; None: by seed and episode
         self._unborn, self._over = num_envs, 0  # envs without a first episode; with one that is over and not yet reset
@@ -141,8 +140,7 @@ class LakeBatch(LakeView):
             "_tail",
             "_fields",
         )
-        kept = {name: value for name, value in self.__dict__.items() if name not in rebound}
-        return kept | {"_workers": None}
+        return {name: value for name, value in self.__dict__.items() if name not in rebound}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept)
@@ -185,7 +183,10 @@ class LakeBatch(LakeView):
     def _carry_distances(self) -> None:
         """Make room for distances; they are filled from each env's next reset on, as no running episode needs them."""
         area = self._state.terrain.shape[1]
-        self._state = self._state._replace(distance=np.full((self.num_envs, self.max_agents, area), FAR, np.int16))
+        self._state = self._state._replace(
+            distance=np.full((self.num_envs, self.max_agents, area), FAR, np.int16),
+            queue=np.zeros((self.num_envs, area), np.int32),
+        )
         self._table = table_of_state(self._state)
 
     def seed(self, seeds: NDArray[np.int64] | Sequence[int], mask: NDArray[np.bool_] | None = None) -> None:
@@ -228,21 +229,29 @@ class LakeBatch(LakeView):
         instances = instances if instances is not None else self._instance
         if instances is None:
             pool = self._pool if self._pool is not None else self.pool
-            arguments = (self._table, envs, rows, self._boards, self._rules)
+            boards = self._boards
             if self.choose is not None:
                 rows[:] = self.choose(envs)
-                pool.ensure(rows)
-                kernels.begin_envs(*arguments, 0, pool.ready)
-            elif not kernels.begin_envs(*arguments, pool.size, pool.ready):
-                pool.ensure(rows)
-                kernels.begin_envs(*arguments, 0, pool.ready)
+            elif self._threads > 1:
+                kernels.choose_rows(self._table, envs, rows, pool.size)
+            elif kernels.begin_envs(self._table, envs, rows, boards, self._rules, ALONE, pool.size, pool.ready) == 0:
+                return  # rows chosen and envs begun by one call
+            pool.ensure(rows)
         else:
             given = given_boards(instances, len(envs), self.max_size, self.max_agents)
+            boards = table_of_boards(given)
             rows[:] = 0 if len(given.heights) == 1 else np.arange(len(envs))
-            kernels.begin_envs(self._table, envs, rows, table_of_boards(given), self._rules, 0, _NOBODY)
+        arguments = (self._table, envs, rows, boards, self._rules)
+        share(kernels.begin_envs, arguments, (0, _NOBODY), len(envs), self._threads)
 
     def _show(self, whom: int) -> None:
-        self._step_kernel(self._table, self._nothing, 0, self.num_envs, whom, *self._tail)
+        self._play(self._nothing, whom)
+
+    def _play(self, actions: NDArray[np.int64], whom: int) -> int:
+        if self._threads == 1:
+            return self._step_kernel(self._table, actions, ALONE, whom, *self._tail)
+        after = (whom, *self._tail[:-1], unowned(self._observation))
+        return share(self._step_kernel, (self._table, actions), after, self.num_envs, self._threads)
 
     def write_to(self, observation: NDArray) -> None:
         """From the next step or reset on, what agents see is written to this array, like ``observation`` and C-contiguous.
@@ -286,25 +295,12 @@ class LakeBatch(LakeView):
             )
         if self._unborn or self._over:
             self._prepare_finished()
-        over = self._step_all(joint)
+        over = self._play(joint, kernels.MOVE)
         if over < 0:
             self._refuse_action(joint, -1 - over)
         self._over = self.num_ended = over
         if self.reward is not None:
             self._pay_callable(joint)
-
-    def _step_all(self, actions: NDArray[np.int64]) -> int:
-        if self._threads == 1:
-            return self._step_kernel(self._table, actions, 0, self.num_envs, kernels.MOVE, *self._tail)
-        if self._workers is None:
-            self._workers = ThreadPoolExecutor(self._threads)
-        bounds = [self.num_envs * part // self._threads for part in range(self._threads + 1)]
-        parts = [
-            self._workers.submit(self._step_kernel, self._table, actions, low, high, kernels.MOVE, *self._tail)
-            for low, high in pairwise(bounds)
-        ]
-        counts = [part.result() for part in parts]
-        return counts[0] if counts[0] < 0 else sum(counts)  # each part looks at all actions: one refuses, all refuse
 
     def _prepare_finished(self) -> None:
         if self._unborn:
@@ -325,10 +321,19 @@ class LakeBatch(LakeView):
 
     def _reset_at_once(self) -> None:
         finished = np.flatnonzero(self.finished)
-        self.final_observation = self._observation.take(finished, axis=0)
+        self.final_observation = self._seen_by(finished)
         self._begin(finished)
         self._show(kernels.BEGUN)
         self._over = 0
+
+    def _seen_by(self, envs: NDArray[np.int64]) -> NDArray:
+        """What agents of these envs see, copied."""
+        if self._threads == 1:
+            return self._observation.take(envs, axis=0)
+        kept: NDArray = np.empty((len(envs), *self._observation.shape[1:]), self._observation.dtype)
+        flat = (unowned(self._observation.reshape(self.num_envs, -1)), unowned(kept.reshape(len(envs), -1)))
+        share(kernels.keep_seen, (envs,), flat, len(envs), self._threads)
+        return kept
 
     def _pay_callable(self, actions: NDArray[np.int64]) -> None:
         state, episode = self._state, self._state.episode

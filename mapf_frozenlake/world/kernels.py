@@ -1,6 +1,6 @@
-"""The calls that Python makes: begin some envs, or step a range of them, and write what their agents see. Fused per kind.
+"""The calls that Python makes: begin some envs, or step all, and write what their agents see. Fused per kind.
 
-Ranges ``[low, high)`` let threads share a batch; envs do not read each other, so any split gives the same bits.
+Threads share a batch by its ``turns``.
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ from mapf_frozenlake.world.observe import open_sight, see_compact, see_ego, see_
 from mapf_frozenlake.world.rng import pool_row
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
 from mapf_frozenlake.world.table import open_boards, open_state
+from mapf_frozenlake.world.turns import next_turn
 
 
 @kernel
-def begin_envs(table, envs, rows, boards, rules, pool_size, ready):
+def choose_rows(table, envs, rows, pool_size):
+    """Which of a pool's rows the next episodes of ``envs`` are played on."""
+    state = open_state(table)
+    for k in range(len(envs)):
+        rows[k] = pool_row(state.episode[envs[k]].seed, state.episode[envs[k]].number, pool_size)
+
+
+@kernel
+def begin_envs(table, envs, rows, boards, rules, turns, pool_size, ready):
     """Start the next episode of ``envs`` on the boards' ``rows`` under ``rules``. The step kernels let them run.
 
-    Where the boards are a pool's (``pool_size`` above 0), the rows are chosen here. One that is not ``ready`` has to be
-    drawn first: then the answer is False, ``rows`` says which were chosen, and nothing has begun.
+    Where the boards are a pool's (``pool_size`` above 0, one thread), the rows are chosen here. One that is not ``ready`` has to
+    be drawn first: then the answer is -1, ``rows`` says which were chosen, and nothing has begun.
     """
     state, boards, rules = open_state(table), open_boards(boards), open_rules(rules)
     if pool_size > 0:
@@ -30,10 +39,25 @@ def begin_envs(table, envs, rows, boards, rules, pool_size, ready):
             rows[k] = pool_row(episode.seed, episode.number, pool_size)
             all_ready &= ready[rows[k]]
         if not all_ready:
-            return False
-    for k in range(len(envs)):
-        begin(state, envs[k], rows[k], boards, rules)
-    return True
+            return -1
+    low, high = next_turn(turns, 0, 0, 0, len(envs))
+    while low < high:
+        for k in range(low, high):
+            begin(state, envs[k], rows[k], boards, rules)
+        low, high = next_turn(turns, low, high, 0, len(envs))
+    return 0
+
+
+@kernel
+def keep_seen(envs, turns, seen, kept):
+    """What some envs see, ``seen`` [n, size], copied to ``kept`` [len(envs), size]."""
+    low, high = next_turn(turns, 0, 0, 0, len(envs))
+    while low < high:
+        for k in range(low, high):
+            for at in range(seen.shape[1]):
+                kept[k, at] = seen[envs[k], at]
+        low, high = next_turn(turns, low, high, 0, len(envs))
+    return 0
 
 
 @inlined
@@ -62,53 +86,68 @@ def _shows(state, e, actions, move):
 
 
 BEGUN, MOVE, ALL = 0, 1, 2  # what a step kernel does
-# The step kernels move and show the envs of a range, or only show some of them. They return how many episodes of the range
-# this ended, or -1 - k if action k of all is none of the five; then nothing has moved.
+# The step kernels move and show all envs, or only show some of them. They return how many episodes this ended, in the turns that
+# were taken here, or -1 - k if action k of all is none of the five; then nothing has moved.
 
 
 @kernel
-def step_compact(table, actions, low, high, move, out):
+def step_compact(table, actions, turns, move, out):
     state = open_state(table)
-    ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:
         return -1 - bad
-    for e in range(low, high):
-        shows, over = _shows(state, e, actions, move)
-        ended += over
-        if shows:
-            see_compact(state, e, out)
-    return ended
+    all_ended = np.int64(0)
+    low, high = next_turn(turns, 0, 0, 0, len(out))
+    while low < high:
+        ended = np.int64(0)
+        for e in range(low, high):
+            shows, over = _shows(state, e, actions, move)
+            ended += over
+            if shows:
+                see_compact(state, e, out)
+        all_ended += ended
+        low, high = next_turn(turns, low, high, ended, len(out))
+    return all_ended
 
 
 @kernel
-def step_grid(table, actions, low, high, move, one, out):
+def step_grid(table, actions, turns, move, one, out):
     state = open_state(table)
-    ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:
         return -1 - bad
-    for e in range(low, high):
-        shows, over = _shows(state, e, actions, move)
-        ended += over
-        if shows:
-            see_grid(state, e, one, out)
-    return ended
+    all_ended = np.int64(0)
+    low, high = next_turn(turns, 0, 0, 0, len(out))
+    while low < high:
+        ended = np.int64(0)
+        for e in range(low, high):
+            shows, over = _shows(state, e, actions, move)
+            ended += over
+            if shows:
+                see_grid(state, e, one, out)
+        all_ended += ended
+        low, high = next_turn(turns, low, high, ended, len(out))
+    return all_ended
 
 
 @kernel
-def step_ego(table, actions, low, high, move, sight, ink, out):
+def step_ego(table, actions, turns, move, sight, ink, out):
     state, sight = open_state(table), open_sight(sight, ink)
-    ended = np.int64(0)
     bad = first_bad_action(actions)
     if bad >= 0:
         return -1 - bad
-    for e in range(low, high):
-        shows, over = _shows(state, e, actions, move)
-        ended += over
-        if shows:
-            see_ego(state, e, sight, out)
-    return ended
+    all_ended = np.int64(0)
+    low, high = next_turn(turns, 0, 0, 0, len(out))
+    while low < high:
+        ended = np.int64(0)
+        for e in range(low, high):
+            shows, over = _shows(state, e, actions, move)
+            ended += over
+            if shows:
+                see_ego(state, e, sight, out)
+        all_ended += ended
+        low, high = next_turn(turns, low, high, ended, len(out))
+    return all_ended
 
 
 @kernel

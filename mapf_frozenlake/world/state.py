@@ -58,7 +58,7 @@ class State(NamedTuple):
     distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, FAR if none; [n, A, 0] where nobody asks
     events: NDArray[np.int8]  # [n, A]: Event codes of the last step
     rewards: NDArray[np.float64]  # [n, A]: of the last step; 0 in empty slots
-    queue: NDArray[np.int32]  # [cells]: scratch of the breadth-first search
+    queue: NDArray[np.int32]  # [n, cells]: scratch of the breadth-first search; [n, 0] where there are no distances
     place: NDArray[np.int16]  # [cells, 2]: row, col of a flat cell
     stride: int  # cells per row of the padded board
     pad: int  # border on each side
@@ -83,7 +83,7 @@ def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_
         distance=np.full((*slots, area if with_distance else 0), FAR, np.int16),
         events=np.zeros(slots, np.int8),
         rewards=np.zeros(slots, np.float64),
-        queue=np.zeros(area, np.int32),
+        queue=np.zeros((num_envs, area if with_distance else 0), np.int32),
         place=np.stack(np.divmod(np.arange(area), stride), axis=1).astype(np.int16) - np.int16(pad),
         stride=stride,
         pad=pad,
@@ -120,7 +120,7 @@ def place(state, e, row, boards):
         state.starts[e, i] = state.cells[e, i]
     if state.distance.shape[2] > 0:
         for i in range(num_agents[row]):
-            _spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue)
+            _spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])
 
 
 @part

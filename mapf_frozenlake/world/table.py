@@ -74,7 +74,7 @@ def open_state(table):
         _array(table[15], (n, agents, deep), np.int16),
         _array(table[16], (n, agents), np.int8),
         _array(table[17], (n, agents), np.float64),
-        _array(table[18], (area,), np.int32),
+        _array(table[18], (n, deep), np.int32),
         _array(table[19], (area, 2), np.int16),
         stride,
         pad,

@@ -89,14 +89,15 @@ class Chooses:
 
 
 def test_planted_weaknesses_by_hand():
-    trees = [weak("waits", 0.2, 0.5, 0.1), weak("holes", 0.4, 0.6, 0.5), weak("holes", 0.1, 0.1, 0.9)]
+    trees = [weak("holes", 0.2, 0.5, 0.1), weak("holes", 0.4, 0.6, 0.5), weak("holes", 0.1, 0.1, 0.9, seed=3)]
     assert (diagnosis_of(trees[1]), gain(trees[1], "waits")) == ("holes", pytest.approx(0.2))
-    found = planted(trees, Chooses(lambda tree: "waits"))
+    found = planted(trees, Chooses(lambda tree: "holes" if tree.seed == 3 else "waits"))
     assert (found.asked, found.right) == (3, pytest.approx(1 / 3))
-    assert found.gain == t_mean([0.5 - 0.2, 0.6 - 0.4, 0.0])
-    assert found.followed == t_mean([0.5 - 0.2, 0.5 - 0.4, 0.9 - 0.1])
+    assert found.gain == t_mean([0.5 - 0.2, 0.6 - 0.4, 0.9 - 0.1])
+    assert found.followed == t_mean([0.1 - 0.2, 0.5 - 0.4, 0.9 - 0.1])
     assert found.best == t_mean([0.5 - 0.2, 0.6 - 0.4, 0.9 - 0.1])
-    assert found.at_random.mean == pytest.approx(((0.3 - 0.1) / 3 + (0.2 + 0.1) / 3 + 0.8 / 3) / 3)
+    assert found.evenly.mean == pytest.approx(((0.3 - 0.1) / 3 + (0.2 + 0.1) / 3 + 0.8 / 3) / 3)
+    assert found.evenly_but_keep.mean == pytest.approx(((0.3 - 0.1) / 2 + (0.2 + 0.1) / 2 + 0.8 / 2) / 3)
 
 
 def test_altered_reports_are_asked_under_labels_of_their_own():
@@ -302,10 +303,10 @@ def test_the_one_step_oracle_takes_what_validates_best_step_by_step():
     ]  # without a target, and of one seed
 
 
-def test_agreement_needs_two_seeds_of_both_and_a_difference_that_excludes_nothing_else():
+def test_agreement_needs_three_seeds_of_both_and_a_difference_that_excludes_nothing_else():
     atlas = {"a": {1: 0.4}, "b": {1: 0.3}}
-    assert agreement(atlas, {"a": {1: 0.5}, "b": {1: 0.1}}).resolved == 0
-    below = {"a": {1: 0.1, 2: 0.11}, "b": {1: 0.5, 2: 0.52}}
+    assert agreement(atlas, {"a": {1: 0.5, 2: 0.5}, "b": {1: 0.1, 2: 0.1}}).resolved == 0
+    below = {"a": {1: 0.1, 2: 0.11, 3: 0.1}, "b": {1: 0.5, 2: 0.52, 3: 0.5}}
     found = agreement(atlas, below)
     assert (found.pairs, found.resolved, found.agree) == (1, 1, 0.0)
 

@@ -8,12 +8,22 @@ import pytest
 import yaml
 
 import engineers
-from engineers import Proposal, StageReport
+from engineers import Proposal, SliceResult, StageReport
 from engineers.model.engineer import ModelEngineer
 from engineers.model.meter import Meter
 from engineers.model.transcript import TranscriptError
 from envtuning.atlas.distance import Distances
-from envtuning.atlas.evidence import Altered, altered, confirmed, planted
+from envtuning.atlas.evidence import (
+    Altered,
+    altered,
+    by_weakness,
+    confirmed,
+    gains,
+    lead,
+    planted,
+    probed_by_validation,
+    with_root_report,
+)
 from envtuning.atlas.menu import menu_at
 from envtuning.atlas.score import row_of
 from envtuning.atlas.spec import AtlasSpec
@@ -109,11 +119,36 @@ def test_answers_that_are_missing_are_neither_right_nor_kept():
     assert (found.right, found.gain.mean, found.fallbacks) == (0.0, 0.0, 1)
     reports = {"waits": StageReport(stage=0, config={})}
     assert altered(trees, lambda tree: reports, lambda report: report, silent, silent) == Altered(0.0, None, None, 3)
-    assert planted([], silent) is None
 
 
-def test_a_weakness_is_confirmed_where_following_the_diagnosis_gains():
-    sure = [weak("waits", 0.2, 0.5, 0.1, seed=seed) for seed in (1, 2)]
-    unsure = [weak("holes", 0.2, 0.5, 0.1, seed=3), weak("holes", 0.2, 0.5, 0.9, seed=4)]
+def test_a_weakness_is_confirmed_where_the_diagnosis_beats_every_other_entry():
+    sure = [weak("waits", 0.2, 0.5, 0.1, seed=seed) for seed in (1, 2, 3)]
+    unsure = [weak("holes", 0.2, 0.5, holes, seed=seed) for seed, holes in ((4, 0.1), (5, 0.9), (6, 0.5))]
     assert confirmed([*sure, *unsure]) == sure
     assert confirmed(unsure) == []
+    anything_helps = [
+        weak("waits", 0.1, 0.5, 0.5 + shift, seed=seed) for seed, shift in ((1, 0.01), (2, -0.01), (3, 0.0))
+    ]
+    assert gains(anything_helps)["waits"]["waits"].low > 0
+    assert lead(anything_helps)[0] == "holes"
+    assert confirmed(anything_helps) == []
+
+
+def test_the_seeds_of_two_weaknesses_are_no_sample_together():
+    trees = [weak("waits", 0.2, 0.5, 0.1, seed=1), weak("holes", 0.4, 0.6, 0.5, seed=1), weak("waits", 0, 1, 0, seed=2)]
+    assert {name: [tree.seed for tree in one] for name, one in by_weakness(trees).items()} == {
+        "waits": [1, 2],
+        "holes": [1],
+    }
+
+
+def test_a_policys_probe_does_not_name_what_it_never_met():
+    tree = weak("holes", 0, 0, 0)
+    told = SliceResult(name="4", episodes=9)
+    report = StageReport(
+        stage=0, config={}, results=[told], training_results=[told], environment_stats={"4": {"hole_ratio": 0.0}}
+    )
+    seen = probed_by_validation(with_root_report(tree, report, "lie"))
+    assert (seen.label, seen.reports[()].results) == ("lie", [told])
+    assert not seen.reports[()].environment_stats
+    assert not seen.reports[()].training_results

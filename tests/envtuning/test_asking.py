@@ -201,6 +201,14 @@ def test_without_a_trainee_such_a_name_is_unknown():
         new_engineer(spec_of({}, engineer={"name": "base"}), {})
 
 
+EXCHANGE = {
+    "engineer": "x", "model": "x", "context": {}, "max_attempts": 1, "stage": 0, "number": 0, "kind": "proposal",
+    "messages": [{"role": "user", "content": "a"}], "json_schema": None, "max_tokens": 9, "reply": "one", "prompt_tokens": 3,
+    "completion_tokens": 2, "cost": 0.5,
+}  # fmt: skip
+B, C = ([{"role": "user", "content": said}] for said in "bc")
+
+
 def with_exchanges(run: RunLog, taken: list[int | Taken | None]) -> None:
     """Each stage's questions: a transcript's tokens, a ledger's total, or nothing."""
     for number, one in enumerate(taken):
@@ -208,7 +216,7 @@ def with_exchanges(run: RunLog, taken: list[int | Taken | None]) -> None:
         if isinstance(one, Taken):
             Ledger(folder.path / "asked.jsonl").asks(one)
         elif one is not None:
-            line = {"prompt_tokens": one - 1, "completion_tokens": 1, "cost": one / 4}
+            line = EXCHANGE | {"prompt_tokens": one - 1, "completion_tokens": 1, "cost": one / 4}
             atomic.write_lines(folder.transcript_file, [line, line | {"cost": None}])
 
 
@@ -270,18 +278,15 @@ def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, gi
     assert found["desk"] == run.path / "desk"  # two runs beside one another have two
 
 
-EXCHANGE = {"messages": ["a"], "reply": "one", "prompt_tokens": 3, "completion_tokens": 2, "cost": 0.5}
-
-
 def test_replies_are_kept_over_any_number_of_interruptions(run):
     """The transcript starts afresh each time; what was answered before stays, and what was not is asked again."""
     stage = run.state.stages[0]
-    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": ["b"], "reply": None}])
+    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": B, "reply": None}])
     assert recorded_replies(stage) == [EXCHANGE]
     assert not stage.transcript_file.exists()
     assert recorded_replies(stage) == [EXCHANGE]
-    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": ["c"]}])
-    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": ["c"]}]
+    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": C}])
+    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": C}]
 
 
 def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
@@ -299,8 +304,8 @@ class Chat:
 
 
 def test_a_recorded_question_is_answered_from_the_record_and_any_other_asked():
-    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": ["b"], "reply": "two", "cost": None}])
-    found = chat.complete(["b"], {}, max_tokens=9)
+    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": B, "reply": "two", "cost": None}])
+    found = chat.complete(B, {}, max_tokens=9)
     assert (found.text, found.prompt_tokens, found.completion_tokens, found.cost) == ("two", 3, 2, None)
     assert chat.complete(["c"], {"type": "object"}, max_tokens=9) == ("asked", ["c"], {"type": "object"}, 9)
     assert chat.model == "real"

@@ -96,12 +96,12 @@ def test_a_folder_that_another_process_makes_meanwhile_is_no_error(tmp_path, mon
 
 
 def test_records_are_json_without_odd_numbers_and_with_a_line_for_each_value(tmp_path):
-    for write in (atomic.write_json, Files(tmp_path).write_json):
+    for write in (atomic.write_json, Files.begin(tmp_path).write_json):
         write(tmp_path / "a.json", {"ä": [1]})
         assert (tmp_path / "a.json").read_text(encoding="utf-8") == '{\n "\\u00e4": [\n  1\n ]\n}\n'
         with pytest.raises(ValueError, match="not JSON compliant"):
             write(tmp_path / "a.json", float("nan"))
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "checksums.json"]
 
 
 def test_what_goes_wrong_before_anything_is_written_is_told_as_it_is(tmp_path):
@@ -174,7 +174,7 @@ def test_a_folder_without_a_lock_or_of_somebody_elses_is_not_locked(tmp_path, mo
 # Checksums
 
 
-def test_files_of_a_run_are_noted_and_those_of_a_folder_without_a_table_are_not(files, run, tmp_path_factory):
+def test_files_of_a_run_are_noted_and_a_folder_without_a_table_is_none(files, run, tmp_path_factory):
     files.write_text(run / "a.txt", "a")
     assert Files.begin(run).sums == files.sums  # a second time changes nothing
     (run / "b").mkdir()
@@ -183,11 +183,8 @@ def test_files_of_a_run_are_noted_and_those_of_a_folder_without_a_table_are_not(
     files.note(run / "gone")
     listed = json.loads((run / checked.NAME).read_text())
     assert list(listed) == ["a.txt", "b"]
-    assert files.are_checked
-    elsewhere = Files(tmp_path_factory.mktemp("elsewhere"))
-    elsewhere.write_text(elsewhere.root / "a.txt", "a")
-    assert elsewhere.read(elsewhere.root / "a.txt") == b"a"
-    assert not elsewhere.table.exists()
+    with pytest.raises(RunError, match="nothing in this run can be checked"):
+        Files(tmp_path_factory.mktemp("elsewhere"))
 
 
 def test_what_another_process_wrote_since_is_no_damage(files, run):
@@ -226,19 +223,19 @@ def test_what_differs_from_its_checksum_is_not_read(files, run, name, text, dama
 
 def test_what_is_not_there_is_empty_and_what_is_no_file_is_said(files, run):
     assert files.read(run / "a.jsonl") is None
-    assert files.lines(run / "a.jsonl") == []
+    assert files.lines(run / "a.jsonl", int) == []
     (run / "a.jsonl").mkdir()
     with pytest.raises(RunError, match="is not a file"):
-        files.lines(run / "a.jsonl")
+        files.lines(run / "a.jsonl", int)
     with pytest.raises(RunError, match="cannot be read"):
         files.raise_unless_as_written(run / "b")
 
 
 def test_a_file_that_is_still_written_to_is_read_unchecked(files, run):
     atomic.append_line(run / "metrics.jsonl", {"kind": "iteration"})
-    assert files.lines(run / "metrics.jsonl", checked=False) == [{"kind": "iteration"}]
+    assert files.lines(run / "metrics.jsonl", dict, whole=False) == [{"kind": "iteration"}]
     with pytest.raises(RunError, match="so it cannot be checked"):
-        files.lines(run / "metrics.jsonl")
+        files.lines(run / "metrics.jsonl", dict)
 
 
 @pytest.mark.parametrize(
@@ -320,4 +317,4 @@ def test_a_line_is_added_after_what_is_whole(files, run):
     path.write_bytes(path.read_bytes() + b'{"cut o')
     files.append_line(path, 2)
     assert path.read_bytes() == b"1\n2\n"
-    assert files.lines(path) == [1, 2]
+    assert files.lines(path, int) == [1, 2]

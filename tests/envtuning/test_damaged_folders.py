@@ -316,10 +316,10 @@ def test_a_line_that_was_being_added_may_be_there_or_not(tmp_path):
     first = whole[: whole.index(b"\n") + 1]
     for state in (whole, first, whole[:-3]):
         path.write_bytes(state)
-        assert files.lines(path)[0] == {"a": 1}
+        assert files.lines(path, dict)[0] == {"a": 1}
     path.write_bytes(first.replace(b"1", b"3"))
     with pytest.raises(checked.RunError, match="not what was written"):
-        files.lines(path)
+        files.lines(path, dict)
     path.write_bytes(whole[:-3])  # killed in mid-line; the next line continues from what is whole
     files.append_line(path, {"a": 3})
-    assert files.lines(path) == [{"a": 1}, {"a": 3}]
+    assert files.lines(path, dict) == [{"a": 1}, {"a": 3}]

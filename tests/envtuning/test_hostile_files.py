@@ -19,9 +19,12 @@ from engineers.proposal import Engineer
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from envtuning.cli import app
+from envtuning.runs import atomic
+from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
+from envtuning.studies.study import folder_name
 from envtuning.trainees import UnknownTrainee, factory_of, make_trainee
 from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
 from envtuning.worlds.registry import UnknownWorld, make_world
@@ -162,10 +165,10 @@ def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
 def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = RunLog.create(tmp_path / "run", load_spec("scripted"))
-    (run.path / "checksums.json").unlink()
     record = json.loads((run.path / "run.json").read_text())
     record["spec"]["world"] = {"name": "planted_code:World", "options": {}}
     (run.path / "run.json").write_text(json.dumps(record))
+    run.files.note(run.path / "run.json")  # who changes a file can change its checksum
     (tmp_path / "planted_code.py").write_text(PROOF)
     sys.modules.pop("planted_code", None)
     for command in ("resume", "show", "report", "replay", "tensorboard"):
@@ -456,6 +459,86 @@ def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
     if spec.engineer.name not in NEED_THE_TRAINEE:
         raise_unless_from_file(spec.engineer.name, spec.engineer.options)
     raise_unless_allowed("trainee.options", spec.trainee.options, factory_of(spec.trainee.kind).from_file)
+
+
+# Paths and links
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".bashrc", "../other", "a/b", ""])
+def test_a_runs_name_is_of_a_folder_of_its_own(tmp_path, name):
+    assert "name" in refused(tmp_path, BASE + f"name: '{name}'")
+
+
+def test_an_arms_folder_is_below_its_study():
+    assert [folder_name(arm) for arm in ("..", ".", "../x", "a/b", "rules", "a..b")] == [
+        "_.", "_", "_._x", "a_b", "rules", "a..b",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "..owner.draft",
+        ".lock",
+        "report.html",
+        "desk/stage-0/report.md",
+        "stages/00/transcript.jsonl",
+        "validation.cases",
+    ],
+)
+def test_nothing_is_opened_through_a_link_that_leads_out_of_the_run(tmp_path, monkeypatch, place, inside):
+    """One that stays inside leads to a file of the run's own."""
+    monkeypatch.chdir(tmp_path)
+    run = RunLog.create(tmp_path / "run", load_spec("scripted", changes={"stages.0.budget": 500}))
+    victim = (run.path if inside else tmp_path) / "bashrc"
+    victim.write_text("mine\n")
+    link = run.path / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(victim)
+    if inside:
+        assert RunLog.open(run.path).plan.spec.name == "scripted"
+        return
+    before = sorted(run.path.rglob("*"))
+    for command in ("resume", "show", "report", "replay", "tensorboard"):
+        code, output = envtuning(command, run.path)
+        assert code == 1
+        assert f"{link} is a link to {victim}, outside of the run" in output
+    assert victim.read_text() == "mine\n"
+    assert sorted(run.path.rglob("*")) == before
+
+
+def test_a_folder_of_links_is_no_place_for_a_new_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bashrc").write_text("mine\n")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "..owner.draft").symlink_to("../bashrc")
+    code, output = envtuning("run", "scripted", "--out", tmp_path / "run")
+    assert (code, "outside of the run" in output) == (1, True)
+    assert (tmp_path / "bashrc").read_text() == "mine\n"
+
+
+def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
+    run = RunLog.create(tmp_path / "run", load_spec("scripted"))
+    (tmp_path / "home").mkdir()
+    (run.path / "stages").symlink_to("../home", target_is_directory=True)
+    with pytest.raises(RunError, match="outside of the run"):
+        RunLog.open(run.path)
+    (run.path / "stages").unlink()
+    (tmp_path / "latest").symlink_to("run")  # the run itself may be called by a link
+    assert RunLog.open(tmp_path / "latest").name == "latest"
+
+
+def test_a_draft_that_is_a_link_is_written_anew(tmp_path):
+    """Pages and tables are written into folders that are no runs, too."""
+    (tmp_path / "bashrc").write_text("mine\n")
+    (tmp_path / ".report.html.draft").symlink_to("bashrc")
+    atomic.write_text(tmp_path / "report.html", "ours")
+    assert (tmp_path / "bashrc").read_text() == "mine\n"
+    assert (tmp_path / "report.html").read_text() == "ours"
+    (tmp_path / "page.html").symlink_to("bashrc")
+    atomic.write_text(tmp_path / "page.html", "ours")
+    assert (tmp_path / "bashrc").read_text() == "mine\n"
 
 
 # What a terminal is told

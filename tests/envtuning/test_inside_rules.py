@@ -9,6 +9,7 @@ import pytest
 
 from envtuning.loop import inside
 from envtuning.loop import run as loop
+from envtuning.runs import atomic
 from envtuning.runs.checked import Files, RunError
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import spec_of
@@ -134,17 +135,19 @@ def test_what_a_lost_worker_had_trained_is_not_charged_after_a_kill_either(with_
     assert (done.spent, done.trained) == (whole.spent, whole.trained)
 
 
+KEPT = [{"kind": "iteration", "spent": 1}, {"kind": "validation", "spent": 2}]
+
+
 def kept(tmp_path: Path, *stretches: int) -> Path:
     """A stage's folder with these checkpoints inside and two lines of metrics."""
     stage = tmp_path / "stages" / "00"
     stage.mkdir(parents=True)
-    metrics = '{"kind": "iteration"}\n{"kind": "validation"}\n'
-    (stage / "metrics.jsonl").write_text(metrics + '{"kind": "later"}\n')
+    atomic.write_lines(stage / "metrics.jsonl", [*KEPT, {"kind": "end"}])
     files = Files.begin(tmp_path)
     for stretch in stretches:
         state = inside.Inside(
             attempt=0, config={}, stretch=stretch, lines=2, spent={}, trained={}, validated={}, history_spent=0,
-            metrics_digest=inside.digest_of([{"kind": "iteration"}, {"kind": "validation"}]),
+            metrics_digest=inside.digest_of(KEPT),
             iterations=[], validations=[], incidents=[], said=[],
         )  # fmt: skip
         with files.new_folder(stage / f"inside-{stretch}") as draft:
@@ -159,7 +162,7 @@ def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
     assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
     found = inside.latest(Files(tmp_path), stage)
     assert (found.state.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
-    assert [line["kind"] for line in Files(tmp_path).lines(stage / "metrics.jsonl", checked=False)] == [
+    assert [line["kind"] for line in Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False)] == [
         "iteration",
         "validation",
     ]
@@ -175,8 +178,12 @@ def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
     ("file", "text", "says"),
     [
         ("inside-10/trainee/steps.json", "2", "inside-10 is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration"}\n', "metrics.jsonl is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration"}\n{"kind": "end"}\n', "metrics.jsonl is not what was written there"),
+        ("metrics.jsonl", '{"kind": "iteration", "spent": 1}\n', "metrics.jsonl is not what was written there"),
+        (
+            "metrics.jsonl",
+            '{"kind": "iteration", "spent": 1}\n{"kind": "end"}\n',
+            "metrics.jsonl is not what was written there",
+        ),
     ],
 )
 def test_a_damaged_checkpoint_inside_is_told(tmp_path, file, text, says):
@@ -188,8 +195,8 @@ def test_a_damaged_checkpoint_inside_is_told(tmp_path, file, text, says):
 
 def test_one_with_keys_that_this_version_does_not_know_is_told_with_the_remedy(tmp_path):
     stage = kept(tmp_path, 9)
-    (tmp_path / "checksums.json").unlink()  # as in a run without checksums
     state = stage / "inside-9" / "state.json"
     state.write_text(state.read_text().replace('{"attempt"', '{"mood": 1, "attempt"', 1))
+    Files(tmp_path).note(stage / "inside-9")
     with pytest.raises(RunError, match=r"restore it from a copy, or remove the folders inside-\* beside it"):
         inside.latest(Files(tmp_path), stage)

@@ -16,6 +16,7 @@ from envtuning.testing.trainees import _trained
 from envtuning.testing.worlds import _any_policy, _AtRandom, _check_episode, _check_file, _check_words, _trajectory
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.gym_cases import GymCases
+from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import FORMS, About
 from tests.envtuning.counting_world import CountConfig, CountTrainee, CountWorld
 from tests.envtuning.gym_worlds import Corridor, CorridorConfig, CorridorWorld, WalkerTrainee
@@ -241,6 +242,58 @@ def test_a_policy_at_random_acts_for_each_copy_whatever_they_see():
     assert len(act({"a": np.zeros((4, 2)), "b": np.zeros((4, 1))})) == 4
     again = [_AtRandom(gym.spaces.Discrete(50)).act(np.zeros((5, 1))).tolist() for _ in range(2)]
     assert again[0] == again[1]
+
+
+class Renewing(Corridor):
+    """Makes its action space anew at each reset, as highway-env's base class does."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.action_space = gym.spaces.Discrete(2)
+        return super().reset(seed=seed, options=options)
+
+
+def test_an_environment_may_renew_its_action_space_at_each_reset():
+    class World(CorridorWorld):
+        def make(self, config: Any, slice: str) -> Any:
+            return Renewing(int(slice), 10)
+
+    check_world(World(), CONFIG)
+
+
+class Four(Corridor):
+    """Of all seeds only the last two bits count."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return super().reset(seed=None if seed is None else seed % 4, options=options)
+
+
+class FourCases(CorridorWorld):
+    fingerprint = GymWorld.fingerprint  # the seed
+
+    def make(self, config: Any, slice: str) -> Any:
+        return Four(int(slice), 10)
+
+
+def test_held_out_episodes_that_training_deals_too_are_told():
+    with pytest.raises(
+        BrokenPromise,
+        match=r"slice 6: the training seed \d+ deals the very episode of the held-out seed \d+.*override fingerprint",
+    ):
+        check_world(FourCases(), SMALL, per_slice=4)
+
+
+def test_episodes_that_only_begin_alike_are_told_apart():
+    """Where everything is seen only later, or chance decides later, the seed is fingerprint enough."""
+
+    class Dark(Corridor):
+        def _seen(self) -> np.ndarray:
+            return np.array([0.0, self.np_random.random() if self.left < 8 else 0.0], np.float32)
+
+    class World(FourCases):
+        def make(self, config: Any, slice: str) -> Any:
+            return Dark(int(slice), 10)
+
+    check_world(World(), CONFIG)
 
 
 # Worlds without Gymnasium

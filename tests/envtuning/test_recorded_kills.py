@@ -23,7 +23,11 @@ def compared(run: Path) -> dict[str, object]:
             found[str(path.relative_to(run))] = path.read_bytes()
             if path.name in ("done.json", "proposal.json", "report.json"):
                 record = json.loads(path.read_bytes())
-                for name in ("seconds", "validations", "history"):  # the history is the reports before it, and no longer stored
+                for name in (
+                    "seconds",
+                    "validations",
+                    "history",
+                ):  # the history is the reports before it, and no longer stored
                     record.pop(name, None)
                 if record.get("proposal"):
                     record["proposal"].pop("usage")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from pathlib import Path
 
+import pytest
+import yaml
+
+import engineers
 from engineers import StageReport
 from envtuning.cli.arguments import adjusted
 from envtuning.loop.ask import new_engineer
@@ -54,3 +59,21 @@ def test_a_slice_that_the_target_lacks_may_be_what_is_editable():
 def test_the_same_engineer_keeps_its_own_options_where_only_its_name_is_said_again():
     for spec in (adjusted(BASE, engineer="rules"), written_by(BASE, "rules")):
         assert spec.engineer == BASE.engineer
+
+
+def test_uniform_in_a_world_of_ones_own_draws_what_is_legal_unless_the_page_s_space_says_less():
+    from examples.own_world_mountain_car import HillsConfig
+
+    hills = HillsConfig.model_validate({"hills": {height: {} for height in range(10, 110, 10)}})
+    report = StageReport(stage=0, config=hills.model_dump(mode="json"))
+    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"^```yaml\n(engineer: .*space.*)\n```", page, re.MULTILINE)
+
+    def powers(options):
+        drawn = engineers.make("uniform", **options).propose(report, hills).config
+        return [hill.power for hill in drawn.hills.values()]
+
+    assert max(powers({})) > 3.5
+    assert min(powers({})) < 1
+    within = powers(yaml.safe_load(said)["engineer"]["options"])
+    assert 1 <= min(within) < 1.2 < 1.8 < max(within) <= 2

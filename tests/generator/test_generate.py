@@ -40,8 +40,8 @@ def certificate_of(instance):
 def test_instance_j_depends_on_config_seed_and_j_alone():
     whole = generate(MIXED, 120, seed=5)
     for first, n in ((0, 120), (0, 7), (7, 50), (57, 63), (119, 1), (40, 0)):
-        for threads in (1, 3):
-            assert generate(MIXED, n, seed=5, first=first, threads=threads) == whole[first : first + n]
+        for threads in (1, 2, 3, 5):
+            assert generate(MIXED, n, seed=5, first=first, num_threads=threads) == whole[first : first + n]
     assert generate(MIXED, 120, seed=6) != whole
 
 
@@ -302,3 +302,14 @@ def test_check_config_passes_what_can_be_drawn():
 def test_what_is_no_argument_is_refused_in_a_sentence(arguments, message):
     with pytest.raises(LakeError, match=message):
         generate(**{"config": LakeConfig(), "n": 1} | arguments)
+
+
+def test_the_error_is_the_same_on_any_number_of_threads():
+    rare = {"hole_ratio": 0.0, "wait_ratio": 1.0}
+    config = LakeConfig(slices={4: {}, 9: rare, 10: rare}, num_agents=2)
+    messages = set()
+    for num_threads in (1, 2, 3, 5):
+        with pytest.raises(GenerationError) as refused:
+            generate(config, 200, limits=Limits(draws=30), num_threads=num_threads)
+        messages.add(str(refused.value))
+    assert len(messages) == 1

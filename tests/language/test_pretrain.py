@@ -110,8 +110,8 @@ def test_boards_come_in_stretches_of_one_sequence_and_each_is_taught_once(monkey
     """4,096 boards at a time for memory's sake: the same boards as at once, shuffled within a stretch."""
     keys, drawn = np.array([7], np.uint64), []
 
-    def generate(config, n, seed=0, *, exclude=None, first=0, threads=None):
-        drawn.append((config, n, seed, first, exclude is keys, threads))
+    def generate(config, n, seed=0, *, exclude=None, first=0, num_threads=None):
+        drawn.append((config, n, seed, first, exclude is keys, num_threads))
         return list(range(first, first + n))
 
     monkeypatch.setattr(pretraining, "CHUNK", 6)

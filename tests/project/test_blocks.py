@@ -29,6 +29,7 @@ PAGES = {
 PYTHON_RUNS_IN = {
     "README.md": "tests/project/test_readme.py",
     "docs/cluster.md": "tests/project/test_readme.py",
+    "docs/doors.md": "tests/doors/test_docs.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
     "docs/worlds.md": "tests/envtuning/test_example_worlds.py",

@@ -16,7 +16,7 @@ INFEASIBLE, FEASIBLE = 0, 1
 
 
 def certificate(instance: Instance) -> tuple[int, int, int]:
-    found = certify_batch(instance.holes[None], instance.starts[None], instance.goals[None], threads=1)
+    found = certify_batch(instance.holes[None], instance.starts[None], instance.goals[None], num_threads=1)
     return int(found.status[0]), int(found.makespan[0]), int(found.needs_wait[0])
 
 

@@ -72,7 +72,7 @@ def test_waits_on_goals_only_can_make_plans_longer_or_impossible():
 def test_out_of_budget_is_said_and_is_no_result():
     rng = np.random.default_rng(6)
     crowded = [random_instance(rng, 4, 4, 5, 2) for _ in range(40)]
-    results = solve_batch(crowded, budget=1, threads=1)
+    results = solve_batch(crowded, budget=1, num_threads=1)
     stopped = [found for found in results if isinstance(found, SolverBudgetExceeded)]
     assert stopped
     assert "budget=1" in str(stopped[0])
@@ -93,10 +93,12 @@ def test_batches_are_the_same_on_any_number_of_threads():
     rng = np.random.default_rng(7)
     instances = [random_instance(rng, 6, 6, 4, 8) for _ in range(60)]
     arrays = [np.stack([getattr(each, name) for each in instances]) for name in ("holes", "starts", "goals")]
-    alone, together = certify_batch(*arrays, threads=1), certify_batch(*arrays, threads=4)
+    alone, together = certify_batch(*arrays, num_threads=1), certify_batch(*arrays, num_threads=4)
     for one, other in zip(alone, together, strict=True):
         assert np.array_equal(one, other)
-    assert solve_batch(instances, threads=1) == solve_batch(instances, threads=4)
+    one = solve_batch(instances, num_threads=1)
+    for threads in (2, 3, 5):
+        assert solve_batch(instances, num_threads=threads) == one
     assert [found.makespan for found in solve_batch(instances)] == [
         m if m >= 0 else None for m in alone.makespan.tolist()
     ]
@@ -172,7 +174,7 @@ def test_a_batch_is_arrays_that_read_as_solutions():
     together = InstanceSet.from_instances(instances)
     for objective in ("makespan", "sum_of_costs"):
         found = solve_batch(together, objective=objective)
-        assert found == solve_batch(instances, objective=objective, threads=1)
+        assert found == solve_batch(instances, objective=objective, num_threads=1)
         assert len(found) == 40
         for row, instance in enumerate(instances):
             alone = solve(instance, objective=objective)

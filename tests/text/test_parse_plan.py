@@ -62,6 +62,11 @@ READ = {
     "steps": ("Step 1: Agent 0: RIGHT, Agent 1: LEFT\nStep 2: Agent 0: DOWN, Agent 1: WAIT", "RD", "LW"),
     "steps as objects": ('[{"agent_0": "RIGHT", "agent_1": "LEFT"}, {"agent_0": "UP", "agent_1": "LEFT"}]', "RU", "LL"),
     "the last answer": ("Agent 0: R R\nAgent 1: L L\nNo:\nAgent 0: R U\nAgent 1: L", "RU", "L"),
+    "lists, then rows alone": ('[["RIGHT", "DOWN"], ["LEFT"]]\n\nBetter:\nUP UP UP\nDOWN WAIT DOWN', "UUU", "DWD"),
+    "an object, then numbered rows": ('```json\n{"0": ["R", "D"], "1": ["L"]}\n```\n0: U U U\n1: D W D', "UUU", "DWD"),
+    "rows alone, then lists": ('UP UP UP\nDOWN WAIT DOWN\n\n[["RIGHT", "DOWN"], ["LEFT"]]', "RD", "L"),
+    "lists, then the same as rows alone": ('[["R", "D"], ["L", "U"]]\nRIGHT DOWN\nLEFT UP', "RD", "LU"),
+    "lists, then one word": ('[["R", "D"], ["L", "U"]]\nRight!', "RD", "LU"),
     "prose before": ("I think agent 0 moves right and agent 1: waits.\n\nAgent 0: R R\nAgent 1: L", "RR", "L"),
     "prose behind that agrees": ("Agent 0: R U\nAgent 1: L\n\nAgent 0: RIGHT to (0, 1), then UP.", "RU", "L"),
     "no last line break, trailing token": ("Agent 0: RIGHT\nAgent 1: LEFT UP<|im_end|>", "R", "LU"),
@@ -252,6 +257,20 @@ def test_one_agents_bare_single_move_is_an_answer():
     assert mfl.parse_plan("I go\nUP", 1) == [[mfl.Action.UP]]
     assert parse_moves("RIGHT", 1) == [mfl.Action.RIGHT]
     assert isinstance(mfl.parse_plan("RIGHT UP\nUP RIGHT", 2), ParseError)
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        ("UP UP UP", "rows of moves: 1, agents: 2"),
+        ("UP\nDOWN\nLEFT", "rows of moves: 3"),
+        ("UP UP\nDOWN DOWN", "an agent or a step"),
+    ],
+)
+def test_rows_alone_behind_a_complete_answer_are_the_answer_or_an_error(behind, said):
+    found = mfl.parse_plan(f'[["RIGHT", "DOWN"], ["LEFT"]]\n\n{behind}', 2)
+    assert isinstance(found, ParseError)
+    assert said in found.why
 
 
 def test_behind_a_complete_answer_one_list_is_a_remark_and_two_are_another_answer():

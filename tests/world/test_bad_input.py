@@ -44,7 +44,8 @@ ID = "MAPFFrozenLake-v0"
         ({"desc": ["SFG", "FFF", "FFF"], "num_agents": 1}, "num_agents and desc or instance both say what is drawn"),
         ({"desc": ["SHG", "HHF", "FFF"]}, "no way|reach|path"),
         ({"pool_size": 0}, "pool size 0: must be at least 1"),
-        ({"threads": 0}, "threads=0: give at least 1"),
+        ({"num_threads": 0}, "num_threads=0: give a whole number, 1 or more"),
+        ({"threads": 2}, "did you mean num_threads=2"),
     ],
 )  # fmt: skip
 def test_making(kwargs: dict, message: str) -> None:

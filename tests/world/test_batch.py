@@ -159,7 +159,7 @@ def test_batch_size_and_threads_do_not_enter(observation, autoreset) -> None:
     actions = np.random.default_rng(0).integers(0, 5, (steps, n, 3))
     kwargs = {"observation": observation, "autoreset": autoreset, "hints": True, "pool_size": 64}
     whole = record(LakeBatch(config, n, **kwargs), np.arange(n) + 5, actions)
-    threaded = record(LakeBatch(config, n, threads=5, **kwargs), np.arange(n) + 5, actions)
+    threaded = record(LakeBatch(config, n, num_threads=5, **kwargs), np.arange(n) + 5, actions)
     halves = [
         record(LakeBatch(config, 6, **kwargs), np.arange(6) + 5 + low, actions[:, low : low + 6]) for low in (0, 6)
     ]

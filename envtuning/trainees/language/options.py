@@ -87,7 +87,7 @@ OWNED = (*REQUIRED, "output_dir", "max_steps", "num_train_epochs", "seed", "data
 
 
 class LanguageOptions(BaseModel):
-    """The trainee's options. ``grpo`` takes every other argument of TRL's ``GRPOConfig``, vLLM's and DeepSpeed's too."""
+    """The trainee's options. ``grpo`` takes every other argument of TRL's ``GRPOConfig``, vLLM's and DeepSpeed's too; from a file, those of ``FROM_FILE``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -144,7 +144,7 @@ def batches_of(
     """(ids, labels), int64[batch, length] each, padded on the right; boards in an order of the seed's."""
     left = options.samples
     for first in range(0, options.samples, CHUNK):
-        boards = generate(config, n=min(CHUNK, left), seed=options.seed, first=first, exclude=held_out, threads=1)
+        boards = generate(config, n=min(CHUNK, left), seed=options.seed, first=first, exclude=held_out, num_threads=1)
         left -= len(boards)
         order = np.random.default_rng([options.seed, first]).permutation(len(boards))
         taught = lessons(tokenizer, boards, options.style)
@@ -158,7 +158,7 @@ def lessons(
     """(ids, labels) of each board: prompt and optimal plan, of which the plan is taught."""
     taught = []
     instances = list(boards)
-    for instance, solution in zip(instances, solve_batch(instances, threads=1), strict=True):
+    for instance, solution in zip(instances, solve_batch(instances, num_threads=1), strict=True):
         assert isinstance(solution, Solution)
         assert solution.plan is not None
         question = prompt_ids(tokenizer, [{"role": "user", "content": plan_prompt(instance, style)}])

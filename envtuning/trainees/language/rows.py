@@ -24,7 +24,7 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """``n`` rows for TRL; ``metadata`` names the slice that a reply is counted for. Raises ``InfeasibleConfig``."""
     try:
-        boards = generate(config, n=n, seed=seed, exclude=exclude, threads=1)
+        boards = generate(config, n=n, seed=seed, exclude=exclude, num_threads=1)
     except GenerationError as error:
         raise InfeasibleConfig(str(error)) from error
     rows = []

@@ -111,7 +111,7 @@ def _templates(folder: Traversable) -> Iterator[str]:
 def _of_lakes() -> Iterator[str]:
     """Prompts in every style and what the judge says about a bad plan."""
     config = LakeConfig(num_agents=3, slices={size: {"hole_ratio": 0.2} for size in (3, 4, 5, 6)})
-    for instance in generate(config, n=40, seed=0, threads=1):
+    for instance in generate(config, n=40, seed=0, num_threads=1):
         plan = [[int(Action.RIGHT), int(Action.DOWN)]] * 3
         yield explain(instance, plan)
         for style in STYLES:

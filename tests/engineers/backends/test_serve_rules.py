@@ -213,6 +213,60 @@ def test_only_pages_of_this_machine_may_ask(headers: dict[str, str], named: str 
     assert said is None if named is None else said is not None and said.startswith(f"{named} is {headers[named]!r}: ")
 
 
+@pytest.mark.parametrize("begun", [b"", b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 100\r\n\r\n{"])
+def test_silent_connections_give_their_places_to_who_asks(address, monkeypatch, begun) -> None:
+    """They filled every place for a minute each, and for ever where a byte came now and then."""
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 3)
+    silent = [socket.create_connection(address) for _ in range(6)]
+    try:
+        for connection in silent:
+            connection.sendall(begun)
+        for _ in range(3):
+            assert ask(address, "GET", "/v1/models")[0] == 200
+        connection = silent[0]
+        connection.settimeout(10)
+        assert connection.recv(1) == b""  # the first to come was the first to go
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def hung_up_on(address: Any) -> bool:
+    """Whether a new connection is closed without an answer."""
+    with socket.create_connection(address, timeout=10) as connection:
+        try:
+            connection.sendall(b"GET /v1/models HTTP/1.0\r\n\r\n")
+            return connection.recv(1) == b""
+        except ConnectionError:
+            return True
+
+
+def test_a_question_that_is_being_answered_keeps_its_place(monkeypatch) -> None:
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(Echo):
+        def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
+            begun.set()
+            assert go_on.wait(20)
+            return super().complete(messages, schema, max_tokens=max_tokens)
+
+    with make_server(Slow()) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        statuses: list[int] = []
+        body = json.dumps({"messages": ASKED}).encode()
+        asking = threading.Thread(
+            target=lambda: statuses.append(ask(server.server_address, "POST", "/v1/chat/completions", body)[0])
+        )
+        asking.start()
+        assert begun.wait(20)
+        assert hung_up_on(server.server_address)
+        go_on.set()
+        asking.join(20)
+        server.shutdown()
+    assert statuses == [200]
+
+
 def test_two_servers_take_two_free_ports_and_a_thread_that_cannot_start_gives_its_place_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,4 +1,7 @@
-"""Spread a range of instances over the cores."""
+"""Work shared by threads of this process. Compiled code releases the GIL, so that it runs on several cores at once.
+
+``in_threads`` is for work of seconds, which Ctrl-C may stop; ``in_turns`` for work of less time than a thread takes to start.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,37 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 
+import numpy as np
+
+from mapf_frozenlake.errors import LakeError
+
 CHUNKS_PER_THREAD = 8  # instances differ a thousandfold in cost: small chunks even it out
 HEAR_EVERY = 0.1  # seconds: how long Ctrl-C may go unheard where waiting for threads cannot be interrupted
 STOP_AGAIN = 0.01  # seconds: a search may overwrite one request to stop, so it is repeated
+LOOK_AGAIN = 5e-5  # seconds: for a thread that the system has put aside in the middle of a turn
+
+
+def thread_count(num_threads: int | None) -> int:
+    """So many threads; None: one for each core."""
+    if num_threads is None:
+        return available_cores()
+    if not isinstance(num_threads, int | np.integer) or num_threads < 1:
+        raise LakeError(f"num_threads={num_threads!r}: give a whole number, 1 or more, or None for one per core")
+    return int(num_threads)
+
+
+def available_cores() -> int:
+    """The cores this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
 
 
 def in_threads(
     work: Callable[[int, int], None],
     count: int,
-    threads: int | None = None,
+    num_threads: int | None = None,
     *,
     stop: Callable[[], None] | None = None,
     here: bool = True,
@@ -27,7 +52,7 @@ def in_threads(
     One thread is the caller's own unless ``here`` is False; in it, Ctrl-C waits for ``work`` to end. In others, Ctrl-C is
     heard at once: ``stop`` has to make running work end soon. The first error of any thread is raised.
     """
-    most = threads or available_cores()
+    most = thread_count(num_threads)
     if most == 1 and here:
         work(0, count)
         return
@@ -89,9 +114,30 @@ def _end(busy: deque[bool], stop: Callable[[], None] | None) -> None:
             continue
 
 
-def available_cores() -> int:
-    """The cores this process may run on."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
+_helpers: list[SimpleQueue[Callable[[], object]]] = []  # what each thread of ``in_turns`` is asked to do next
+
+
+def in_turns(work: Callable[[], object], num_threads: int, is_done: Callable[[], bool]) -> None:
+    """Call ``work`` here and in other threads at the same time, until ``is_done``.
+
+    ``work`` takes turns until none is left. A thread that comes late finds none, and nobody waits for it: with threads that the
+    system does not let run this takes no longer than the call here alone.
+    """
+    while len(_helpers) < num_threads - 1:
+        _helpers.append(SimpleQueue())
+        start_new_thread(_help, (_helpers[-1],))
+    for inbox in _helpers[: num_threads - 1]:
+        if inbox.empty():
+            inbox.put(work)
+    work()
+    while not is_done():
+        time.sleep(LOOK_AGAIN)
+
+
+def _help(inbox: SimpleQueue[Callable[[], object]]) -> None:
+    while True:
+        inbox.get()()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.clear)  # a fork copies no threads

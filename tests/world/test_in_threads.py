@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from mapf_frozenlake.solvers.batch import in_threads
+from mapf_frozenlake.threads import in_threads
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

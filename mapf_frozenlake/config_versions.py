@@ -1,0 +1,76 @@
+"""Which config is in force, by version: known to one process, or to all that read one file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mapf_frozenlake.config import LakeConfig
+from mapf_frozenlake.errors import LakeError
+from mapf_frozenlake.whole_file import write_whole
+
+FORMAT = 1
+
+
+class ConfigVersions:
+    """The config in force in this process, its version, and how many rows were late for it."""
+
+    def __init__(self) -> None:
+        self._now: tuple[int, LakeConfig] | None = None
+        self._late = 0
+
+    def in_force(self) -> tuple[int, LakeConfig]:
+        if self._now is None:
+            raise LakeError("no config is in force: put one first")
+        return self._now
+
+    def put(self, config: LakeConfig) -> None:
+        """The next version is this config. Where it is in force already, nothing changes: so every process may say it."""
+        version, now = self._now or (0, None)
+        if config != now:
+            self._now = version + 1, config
+
+    def count_late(self, rows: int) -> None:
+        self._late += rows
+
+    def late(self) -> int:
+        return self._late
+
+
+class ConfigFile(ConfigVersions):
+    """The same for every process that has this file. It is replaced as a whole; ``FILE.late`` has a line for each batch with late rows."""
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__()
+        self.path = Path(path).absolute()
+        self._late_path = self.path.with_name(self.path.name + ".late")
+
+    def in_force(self) -> tuple[int, LakeConfig]:
+        try:
+            held = json.loads(self.path.read_bytes())
+            if held["format"] != FORMAT:
+                raise LakeError(f"{self.path} has format {held['format']!r:.20}, this version reads {FORMAT}")
+            return int(held["version"]), LakeConfig.model_validate(held["config"])
+        except FileNotFoundError:
+            raise LakeError(f"{self.path} does not exist: give the config to begin with") from None
+        except (ValidationError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, LakeError):
+                raise
+            raise LakeError(f"{self.path} holds no config and its version: {str(error).splitlines()[0]:.100}") from None
+
+    def put(self, config: LakeConfig) -> None:
+        self._now = self.in_force() if self.path.exists() else None
+        super().put(config)
+        version, config = super().in_force()
+        held = {"format": FORMAT, "version": version, "config": config.model_dump(mode="json")}
+        write_whole(self.path, (json.dumps(held, indent=1) + "\n").encode())
+
+    def count_late(self, rows: int) -> None:
+        if rows:
+            with open(self._late_path, "a", encoding="ascii") as file:
+                file.write(f"{rows}\n")  # one short write: lines of several processes do not mix
+
+    def late(self) -> int:
+        return sum(map(int, self._late_path.read_text().split())) if self._late_path.exists() else 0
