@@ -249,8 +249,6 @@ class RunLog:
             stage = self._read_stage(number)
             if stage is None:
                 return self.state
-            if number and (gone := self._gone_between(self.state.stages[-1], number)):
-                raise damaged(gone, f"is missing, and stage {number} depends on it")
             self._with_stage(stage)
         raise AssertionError("unreachable")
 
@@ -266,6 +264,8 @@ class RunLog:
         chosen = self.files.value(path / "config.json", StageConfig[config_type])  # type: ignore[valid-type]
         if chosen is None:
             return None
+        if number and (gone := self._gone_between(self.state.stages[number - 1], number)):
+            raise damaged(gone, f"is missing, and stage {number} depends on it")
         stage = self._with_results(StageState(number, path, chosen, self.files))
         if stage.done is None:
             return stage

@@ -148,7 +148,7 @@ def sealed(run: Path, victim: Path) -> None:
     table = run / checked.NAME
     if victim != table and not victim.is_symlink() and (victim.is_file() or not victim.exists()):
         name = str(victim.relative_to(run)).partition("/checkpoint/")
-        checked.note(run / name[0] / "checkpoint" if name[1] else victim)
+        Files(run).note(run / name[0] / "checkpoint" if name[1] else victim)
 
 
 def attack(source: Path, expected: dict[str, object], place: Path, rng: random.Random, *, seal: bool = False) -> str:
