@@ -106,7 +106,7 @@ def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int |
         raise_unless_askable(run.plan.spec)
         observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
-        loop = _Loop(run, observer)
+        loop = Loop(run, observer)
         try:
             while (task := next_task(run.plan, run.state)) is not None:
                 if stages is not None and (isinstance(task, Test) or task.stage >= stages):
@@ -119,7 +119,7 @@ def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int |
                 observer.run_left()
 
 
-class _Loop:
+class Loop:
     """The processes and arrays that a run needs while it runs; nothing in here is the run's state."""
 
     def __init__(self, log: RunLog, observer: Observer) -> None:

@@ -12,7 +12,7 @@
                   metrics.jsonl     a line per iteration, validation and incident
                   episodes.json     every validation episode with its trace, for replays
                   checkpoint/       the trainee at the stage's end
-                  report.json       the StageReport
+                  report.json       the StageReport, without its history: that is the reports before it
                   done.json         written last: with this file the stage is complete
                   transcript.jsonl  the engineer's exchanges about this report
                   proposal.json     the engineer's answer

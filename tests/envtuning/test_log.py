@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections import Counter
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -121,3 +124,11 @@ def test_stages_cost_the_same_however_many_there_are(tmp_path):
         loop.start(scripted(stages), tmp_path / str(stages))
         took[stages] = time.process_time() - begin
     assert took[400] <= 5 * took[100]
+
+
+def test_the_functions_from_a_command_to_the_first_training_step_are_those_of_the_page():
+    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\d+\. `([\w.]+):([\w.]+)`", page, flags=re.MULTILINE)
+    assert 0 < len(named) <= 12
+    for module, name in named:
+        assert callable(attrgetter(name)(import_module(module))), name
