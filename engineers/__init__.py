@@ -1,9 +1,19 @@
 """Engineers read a report of what a trainee did and propose the next environment config."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+import sys
+
+if (getattr(sys, "argv", None) or [""])[0] == "-m" or sys.argv[0].endswith(("/envtuning", "envtuning.exe")):
+    import _signal  # a command is about to begin: until it can answer (engineers.ending), Ctrl-C ends it as SIGTERM does
+
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from engineers.guard import Guard, check
     from engineers.model.chat import Chat, ChatError, Completion, Message
     from engineers.model.context import CONTEXTS, Context
@@ -62,5 +72,7 @@ def __getattr__(name: str) -> Any:
     """Imported when asked for, so that a command hears Ctrl-C before anything that takes long is imported."""
     for home, names in _HOMES.items():
         if name in names:
+            from importlib import import_module
+
             return getattr(import_module(home), name)
     raise AttributeError(f"module 'engineers' has no attribute {name!r}")

@@ -6,9 +6,10 @@ import sys
 
 from engineers.ending import ends_when_asked
 from engineers.extras import require
+from engineers.printing import prints_what_it_can
 
 if __name__ == "__main__":
-    with ends_when_asked("interrupted"):
+    with prints_what_it_can(), ends_when_asked("interrupted"):
         try:
             require("typer", "rich", extra="prompt")
         except ImportError as error:

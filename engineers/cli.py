@@ -23,7 +23,7 @@ from engineers.model.wire import WireForm
 from engineers.own import object_at
 from engineers.proposal import Proposal
 from engineers.registry import NEEDS_MODEL, available, make
-from engineers.report import StageReport
+from engineers.report import EXAMPLE_REPORT, StageReport
 from engineers.sentences import in_sentences
 from engineers.terminal import TextConsole
 
@@ -37,7 +37,23 @@ app = typer.Typer(
 )
 out, err = TextConsole(), TextConsole(stderr=True)
 
-ReportFile = Annotated[Path, typer.Option("--report", help="A StageReport as JSON.", exists=True, dir_okay=False)]
+EXAMPLE = "example"
+
+
+def _report_file(given: Path) -> Path:
+    """The file that is meant: ``example`` is the one that comes with the package."""
+    file = EXAMPLE_REPORT if str(given) == EXAMPLE else given
+    if not file.is_file():
+        raise typer.BadParameter(f"{given} is no file: give a StageReport as JSON, or the word {EXAMPLE!r}")
+    return file
+
+
+ReportFile = Annotated[
+    Path,
+    typer.Option(
+        "--report", help=f"A StageReport as JSON; the word {EXAMPLE} is one to try out.", callback=_report_file
+    ),
+]
 ConfigClass = Annotated[
     str, typer.Option(help=f"The config's class, module:Class. Default: the report's own, else {DEFAULT_CONFIG_CLASS}.")
 ]

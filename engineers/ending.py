@@ -39,10 +39,10 @@ def ends_when_asked(last_words: str) -> Iterator[None]:
     numbers = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         numbers.append(signal.SIGINT)
-    for number in numbers:
-        signal.signal(number, asked)
-    _say_when_it_takes_long(numbers)
     try:
+        for number in numbers:
+            signal.signal(number, asked)
+        _say_when_it_takes_long(numbers)
         yield
     except KeyboardInterrupt:
         print(last_words, file=sys.stderr, flush=True)

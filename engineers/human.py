@@ -27,6 +27,7 @@ from engineers.model.wire import WireForm, form_of
 from engineers.proposal import Proposal, Usage
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
+from engineers.untrusted import NotReadable, read_bytes
 
 ACCEPTED = "accepted.json"  # beside answer.json
 
@@ -84,14 +85,15 @@ class HumanEngineer:
                 continue
             seen = stamp
             try:
-                text = answer_file.read_text(encoding="utf-8", errors="replace")
+                text = _read(answer_file)
+                if text is None:  # an editor that saves by renaming is between its two steps
+                    continue
                 config, reasons = read_config(text, form, report, guard=self.guard)
-            except ReplyError as error:
-                refusals.append(str(error))
-                (answer_file.parent / "refused.txt").write_text(f"{error}\n", encoding="utf-8")
-                self.say(f"Not accepted: {error}. Edit and save again.")
-                continue
-            except FileNotFoundError:  # an editor that saves by renaming is between its two steps
+            except (ReplyError, NotReadable) as error:
+                said = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
+                refusals.append(said)
+                _write(answer_file.parent / "refused.txt", f"{said}\n")
+                self.say(f"Not accepted: {said}. Edit and save again.")
                 continue
             answer_file.replace(given)
             usage = Usage(seconds=round(waited, 3), attempts=len(refusals) + 1)
@@ -107,13 +109,34 @@ class HumanEngineer:
         question = report.model_dump_json(indent=2)
         (folder / "refused.txt").unlink(missing_ok=True)  # of an earlier wait
         report_file, answer_file = folder / "report.json", folder / "answer.json"
-        asked_before = report_file.exists() and report_file.read_text(encoding="utf-8") == question
-        report_file.write_text(question, encoding="utf-8")
+        asked_before = _holds(report_file, question)
+        _write(report_file, question)
         read_me = build_prompt(report, form, self.context, space=self.space).messages[-1]["content"]
-        (folder / "report.md").write_text(f"{read_me}\n", encoding="utf-8")
+        _write(folder / "report.md", f"{read_me}\n")
         if not (asked_before and answer_file.exists()):
-            answer_file.write_text(_blank_answer(form), encoding="utf-8")
+            _write(answer_file, _blank_answer(form))
         return answer_file
+
+
+def _read(file: Path) -> str | None:
+    """Raises ``NotReadable`` for a pipe, which would never end, and the like."""
+    found = read_bytes(file)
+    return None if found is None else found.decode("utf-8", "replace")
+
+
+def _holds(file: Path, text: str) -> bool:
+    try:
+        return _read(file) == text
+    except NotReadable:
+        return False
+
+
+def _write(file: Path, text: str) -> None:
+    """In the place of whatever has that name, a pipe or a link to elsewhere included."""
+    draft = file.with_name(f".{file.name}.draft")
+    draft.unlink(missing_ok=True)
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(file)
 
 
 def _blank_answer(form: WireForm[Any]) -> str:
@@ -124,15 +147,14 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     """Changes when the file is saved; None where there is no file."""
     try:
         status = file.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
     return status.st_mtime_ns, status.st_size
 
 
 def _untouched(answer_file: Path, form: WireForm[Any]) -> tuple[int, int] | None:
     """The stamp of a blank answer; None, which is never a stamp that is waited for, if somebody has edited it already."""
-    blank = answer_file.read_text(encoding="utf-8") == _blank_answer(form)
-    return _stamp(answer_file) if blank else None
+    return _stamp(answer_file) if _holds(answer_file, _blank_answer(form)) else None
 
 
 @reads({"poll": PLAIN, "timeout": PLAIN})

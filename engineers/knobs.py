@@ -275,7 +275,7 @@ def _below(root: dict[str, Any], schema: dict[str, Any], data: Any, key: str) ->
         for container in (*branch.get("patternProperties", {}).values(), branch.get("additionalProperties")):
             if isinstance(container, dict):
                 return container, False
-        if key.isdigit() and int(key) < len(branch.get("prefixItems", [])):
+        if key.isdecimal() and int(key) < len(branch.get("prefixItems", [])):
             return branch["prefixItems"][int(key)], False
         if isinstance(branch.get("items"), dict):
             return branch["items"], False

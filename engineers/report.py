@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 REPORT_VERSION: Final = 1
+EXAMPLE_REPORT = Path(__file__).with_name("example_report.json")
 
 
 class _Section(BaseModel):
@@ -127,6 +129,11 @@ class StageReport(_Section):
     config_class: str = Field(
         "", description="The config's class as module:Class, so that a report file can be read by itself."
     )
+
+    @classmethod
+    def example(cls) -> StageReport:
+        """Of a small run on lakes, to try an engineer on."""
+        return cls.model_validate_json(EXAMPLE_REPORT.read_bytes())
 
     def records(self) -> list[StageRecord]:
         """The history with the stage just finished as its last entry."""

@@ -108,4 +108,4 @@ def share_of(knob: Knob, part: float) -> float | int:
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Sorts numbers in names as numbers."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", name)]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.findall(r"\d+|\D+", name)]

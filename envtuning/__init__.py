@@ -4,10 +4,12 @@ The curriculum for your own training script can be used without the loop: ``Curr
 ``CurriculumParallelEnv``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
     from envtuning.curriculum.sb3_callback import SB3CurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
@@ -27,4 +29,6 @@ def __getattr__(name: str) -> Any:
     """Imported when asked for: the wrappers need PettingZoo, each callback its trainer."""
     if name not in __all__:
         raise AttributeError(f"module 'envtuning' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(f"envtuning.curriculum.{CALLBACKS.get(name, 'wrappers')}"), name)

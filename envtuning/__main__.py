@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 
 from engineers.ending import ends_when_asked
+from engineers.printing import prints_what_it_can
 
 COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # what no command starts without
 
 
 def main() -> None:
-    with ends_when_asked("interrupted: `envtuning resume` continues a run where it stopped"):
+    with prints_what_it_can(), ends_when_asked("interrupted: `envtuning resume` continues a run where it stopped"):
         _main()
 
 

@@ -156,7 +156,7 @@ def _tasks(
         raise LakeError(f"num_agents={num_agents}: {scen_path} has {len(tasks)} tasks; ask for 1 to {len(tasks)}")
     starts, goals = [], []
     for number, fields in tasks[:num_agents]:
-        if len(fields) < 9 or not all(field.isdigit() for field in fields[2:8]):
+        if len(fields) < 9 or not all(field.isdecimal() for field in fields[2:8]):
             raise LakeError(
                 f"{scen_path}: line {number} has {len(fields)} fields: expected bucket, map, width, height, start x, start y, "
                 f"goal x, goal y, length"
@@ -225,6 +225,6 @@ def _read(path: str | Path) -> str:
 
 
 def _count(path: str | Path, name: str, text: str) -> int:
-    if not text.strip().isdigit():
+    if not text.strip().isdecimal():
         raise LakeError(f"{path}: {name} is {text.strip()!r}: write a whole number")
     return int(text)

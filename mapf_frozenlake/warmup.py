@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import get_args
 
@@ -47,11 +48,13 @@ def _play(config: LakeConfig, observation: ObservationName) -> None:
     batch.step(np.full((1, batch.max_agents), NUM_ACTIONS - 1))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    description = "Compile everything once for this machine, a minute or two of CPU time; what is compiled already is found in the cache."
+    argparse.ArgumentParser("python -m mapf_frozenlake.warmup", description=description).parse_args(arguments)
     began = time.perf_counter()
-    print("compiling for this machine: a minute or two of CPU time, then never again until an update …", flush=True)
+    print("compiling for this machine: a minute or two of CPU time, then never again until an update", flush=True)
     for name, compile_it in steps():
-        print(f"{time.perf_counter() - began:5.1f} s  {name} …", flush=True)
+        print(f"{time.perf_counter() - began:5.1f} s  {name}", flush=True)
         compile_it()
     print(f"{time.perf_counter() - began:5.1f} s  done")
 

@@ -8,6 +8,7 @@ import json
 
 from benchmarks._record import record
 from engineers.ending import ends_when_asked
+from engineers.printing import prints_what_it_can
 
 TABLES = (
     "ground-truth",
@@ -42,5 +43,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with ends_when_asked("interrupted"):
+    with prints_what_it_can(), ends_when_asked("interrupted"):
         main()

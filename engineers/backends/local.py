@@ -47,6 +47,13 @@ class LocalChat:
         self._live.seed = self.seed  # another one may have been set: the weights are loaded once
         return self._live.complete(messages, schema, max_tokens=max_tokens)
 
+    def raise_unless_askable(self) -> None:
+        """Raises ``Rejected`` for a folder that a file names and that is more than data. Loads nothing."""
+        try:
+            raise_unless_data(self.model_id, "engineer.name")
+        except ValueError as error:
+            raise Rejected(str(error)) from error
+
     def load_now(self) -> None:
         """Load the weights before the first question. Raises ``Rejected`` where that fails."""
         with ONE_AT_A_TIME:  # or two threads would load it twice
@@ -56,9 +63,9 @@ class LocalChat:
     def _live(self) -> LiveChat:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
+        self.raise_unless_askable()
         arguments = {**WEIGHTS, **self.arguments}
         try:
-            raise_unless_data(self.model_id)
             tokenizer = AutoTokenizer.from_pretrained(
                 self.model_id,
                 trust_remote_code=arguments["trust_remote_code"],

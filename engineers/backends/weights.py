@@ -9,28 +9,30 @@ from engineers import own, untrusted
 
 # Said, and not left to the default, by which transformers asks at the keyboard whether a model's code is to be run.
 WEIGHTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
-NAMES_CODE = (
-    "auto_map",
-    "megatron_config",
-)  # fields of a model's and an adapter's config by which a module is imported
+NAMES_CODE = ("auto_map", "megatron_config")  # by which a model's or an adapter's config has a module imported
 
 
-def raise_unless_data(model: str) -> None:
-    """Raises ``ValueError`` for a folder that a file names and that has code of its own."""
+def raise_unless_data(model: str, place: str) -> None:
+    """Raises ``ValueError`` for a folder with code of its own that a file names at this place."""
     folder = Path(model)
-    if own.trusted() is None or not folder.is_dir():
+    if own.is_trusted_option(place) or not folder.is_dir():
         return
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".py":
+    for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
+        if why := _code_in(path):
             raise ValueError(
-                f"{path} is code, and a model's folder that a file names holds data alone: remove it if you do not need it"
+                f"{path} {why}, and a model's folder that a file names holds data alone: remove it, or, if you trust it, add "
+                f"--trust {own.OPTION}{place}"
             )
-        if path.name in ("config.json", "adapter_config.json", "tokenizer_config.json"):
-            try:
-                said = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
-            except untrusted.NotReadable as error:
-                raise ValueError(f"{path} {error}: bring the model's folder back from a copy") from error
-            if named := [name for name in NAMES_CODE if isinstance(said, dict) and said.get(name)]:
-                raise ValueError(
-                    f"{path} names code to run ({named[0]}), and a model's folder that a file names holds data alone"
-                )
+
+
+def _code_in(path: Path) -> str:
+    if path.suffix == ".py":
+        return "is code"
+    if path.name not in ("config.json", "adapter_config.json", "tokenizer_config.json"):
+        return ""
+    try:
+        said = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
+    except untrusted.NotReadable as error:
+        return str(error)
+    named = [name for name in NAMES_CODE if isinstance(said, dict) and said.get(name)]
+    return f"names code to run ({named[0]})" if named else ""

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engineers.sentences import in_sentences
+from engineers.untrusted import NotReadable, parsed, read_bytes
+
+MOST_TOKENS, MOST_DOLLARS = 10**12, 1e9  # of one question; a line with more is damaged
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,20 @@ class Taken:
 
 class LedgerDamaged(ValueError):
     """The ledger cannot be read, so the rest of a cap is unknown."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    asked: int | None = Field(None, ge=0, le=MOST_TOKENS)
+    took: int | None = Field(None, ge=0, le=MOST_TOKENS)
+    cost: float | None = Field(ge=0, le=MOST_DOLLARS)
+    line: int | None = Field(None, ge=1)
+    check: int | None = None  # none in older ledgers
+
+    @property
+    def taken(self) -> Taken:
+        return Taken(self.asked if self.asked is not None else self.took or 0, self.cost)
 
 
 @dataclass
@@ -47,31 +70,67 @@ class Ledger:
 
     def _append(self, entry: dict[str, Any]) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        before = self._read()
         with self.path.open("ab") as file:
-            before = self.path.read_bytes()
             if before and not before.endswith(b"\n"):
                 file.write(b"\n")  # a process was killed in mid-line
                 before += b"\n"
-            file.write(json.dumps(entry).encode() + b"\n")
+            file.write(json.dumps(entry | {"check": _check(entry, zlib.crc32(before))}).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         return before.count(b"\n") + 1
 
+    def _read(self) -> bytes:
+        try:
+            return read_bytes(self.path) or b""
+        except NotReadable as error:
+            raise LedgerDamaged(f"{self.path} {error}: bring it back from a copy") from error
+
     def total(self) -> Taken:
         """Of all questions so far. Raises ``LedgerDamaged``."""
-        total, last = Taken(), 0
+        total, last, before = Taken(), 0, 0
         still_open: dict[int, Taken] = {}  # by line
-        for number, line in enumerate(self.path.read_bytes().split(b"\n") if self.path.exists() else (), start=1):
-            try:
-                entry = json.loads(line)
-                cost = None if entry["cost"] is None else float(entry["cost"])
-                if "asked" in entry:
-                    still_open[number], last = Taken(int(entry["asked"]), cost), number
-                else:
-                    total += Taken(int(entry["took"]), cost)
-                    still_open.pop(entry.get("line", last), None)
-            except (ValueError, TypeError, KeyError) as error:
-                if line.rstrip().endswith(b"}"):
-                    raise LedgerDamaged(f"{self.path} is damaged ({error}): bring it back from a copy") from error
-                # A line that is empty or was cut off: the question before it, if any, still counts at its worst case.
+        for number, text in enumerate(self._read().split(b"\n"), start=1):
+            sofar, before = before, zlib.crc32(text + b"\n", before)
+            if _is_cut_off(text):  # the question before it, if any, still counts at its worst case
+                continue
+            line = self._line(text, number, sofar)
+            if line.asked is not None:
+                still_open[number], last = line.taken, number
+            else:
+                total += line.taken
+                still_open.pop(line.line or last, None)
         return sum(still_open.values(), total)
+
+    def _line(self, text: bytes, number: int, before: int) -> _Line:
+        try:
+            entry = parsed(text)
+            line = _Line.model_validate(entry)
+            if (line.asked is None) == (line.took is None):
+                raise NotReadable("is neither a question nor what one took")
+            if line.check is not None and line.check != _check(entry, before):
+                raise NotReadable("is not what was written there")
+        except (NotReadable, ValidationError) as error:
+            said = in_sentences(error) if isinstance(error, ValidationError) else error
+            raise LedgerDamaged(f"{self.path} is damaged (line {number}: {said}): bring it back from a copy") from error
+        return line
+
+
+def _check(entry: dict[str, Any], before: int) -> int:
+    """Of a line's other values and, by their own, of all lines before it: a changed one is noticed, and one that is gone."""
+    return zlib.crc32(json.dumps({name: value for name, value in entry.items() if name != "check"}).encode(), before)
+
+
+_NUMBER = re.compile(rb"-?[0-9][0-9.e+-]*")
+_WHOLE = [
+    b'{"%s": 0, "cost": %s%s, "check": 0' % (kind, cost, line)
+    for kind in (b"asked", b"took")
+    for cost in (b"0", b"null")
+    for line in (b"", b', "line": 0')
+]
+
+
+def _is_cut_off(text: bytes) -> bool:
+    """Whether this is the beginning of a line, or none of it."""
+    bare = _NUMBER.sub(b"0", text.strip())
+    return any(whole.startswith(bare) for whole in _WHOLE)

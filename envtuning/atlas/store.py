@@ -10,15 +10,33 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from engineers.knobs import validated
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from engineers.knobs import KnobError, validated
 from engineers.report import StageRecord, StageReport
+from engineers.sentences import in_sentences
+from engineers.untrusted import NotReadable, parsed, read_bytes
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
-from envtuning.worlds.episodes import pooled
+from envtuning.worlds.episodes import Rate, pooled
 
 FORMAT = 1
 REPORTS, TEST = "reports", "test"
+LARGEST = 1 << 28  # bytes of a file, unpacked
+_NODES: dict[str, TypeAdapter[Any]] = {
+    REPORTS: TypeAdapter(dict[str, StageReport]),
+    TEST: TypeAdapter(dict[str, Rate]),
+}
+
+
+class _Head(BaseModel):
+    """What both files of a seed begin with."""
+
+    format: int
+    atlas: str
+    seed: int
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -56,8 +74,7 @@ class Tree:
     def tested(self) -> dict[Path_, float]:
         """Success on the test at every node: only for scoring, never shown to an engineer."""
         assert self.folder is not None, "a tree is scored from its folder"
-        stored = _read(_file(self.folder, self.seed, TEST), self.spec, self.seed)
-        return {as_path(key): success for key, success in stored[TEST].items()}
+        return _read(_file(self.folder, self.seed, TEST), TEST, self.spec, self.seed)
 
 
 def as_key(path: Path_) -> str:
@@ -80,7 +97,7 @@ def write_tree(
 def raise_unless_stored_of(folder: Path, spec: AtlasSpec, seed: int) -> None:
     """Raise ``RunError`` where a seed's files are damaged, or were built from another file or preset."""
     for part in (REPORTS, TEST):
-        _read(_file(folder, seed, part), spec, seed)
+        _read(_file(folder, seed, part), part, spec, seed)
 
 
 def is_stored(folder: Path, seed: int) -> bool:
@@ -93,9 +110,7 @@ def stored_seeds(folder: Path, spec: AtlasSpec) -> list[int]:
 
 
 def read_tree(folder: Path, spec: AtlasSpec, seed: int) -> Tree:
-    stored = _read(_file(folder, seed, REPORTS), spec, seed)[REPORTS]
-    reports = {as_path(key): StageReport.model_validate(report) for key, report in stored.items()}
-    return Tree(spec, seed, reports, folder)
+    return Tree(spec, seed, _read(_file(folder, seed, REPORTS), REPORTS, spec, seed), folder)
 
 
 def read_trees(folder: Path, spec: AtlasSpec) -> list[Tree]:
@@ -118,17 +133,55 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
         draft.write_bytes(lzma.compress(json.dumps(content, allow_nan=False).encode(), preset=9))
 
 
-def _read(path: Path, spec: AtlasSpec, seed: int) -> dict[str, Any]:
+def _read(path: Path, part: str, spec: AtlasSpec, seed: int) -> dict[Path_, Any]:
+    """What is stored of every node. Raises ``RunError`` for a file that no build of this tree could have written."""
     try:
-        stored = json.loads(lzma.decompress(path.read_bytes()))
-        head, digest = (stored["format"], stored["atlas"], stored["seed"]), stored["digest"]
-    except (OSError, ValueError, lzma.LZMAError, KeyError, TypeError) as error:
+        stored = parsed(_unpacked(read_bytes(path) or b""))
+        head = _Head.model_validate(stored)
+        if (head.format, head.atlas, head.seed) != (FORMAT, spec.name, seed):
+            raise RunError(
+                f"{path} is format {head.format} of {head.atlas!r}, seed {head.seed}: wanted {(FORMAT, spec.name, seed)}"
+            )
+        if head.digest != spec.digest:
+            raise RunError(
+                f"{path} was built from another file of {spec.name}, or from another preset {spec.preset}: undo the changes to these, "
+                "or remove what is stored and build again"
+            )
+        nodes: dict[Path_, Any] = {
+            as_path(key): value for key, value in _NODES[part].validate_python(stored.get(part)).items()
+        }
+        _raise_unless_whole(nodes, part, spec)
+    except (NotReadable, lzma.LZMAError, EOFError, KnobError) as error:
         raise RunError(f"{path} is not part of an atlas ({error}): build this seed again") from error
-    if head != (FORMAT, spec.name, seed):
-        raise RunError(f"{path} is format {head[0]} of {head[1]!r}, seed {head[2]}: wanted {(FORMAT, spec.name, seed)}")
-    if digest != spec.digest:
-        raise RunError(
-            f"{path} was built from another file of {spec.name}, or from another preset {spec.preset}: undo the changes to these, "
-            "or remove what is stored and build again"
-        )
-    return dict(stored)
+    except ValidationError as error:
+        said = in_sentences(error).partition("; ")[0]
+        raise RunError(f"{path} is not part of an atlas ({said}): build this seed again") from error
+    return nodes
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Not beyond ``LARGEST``: a few bytes may unpack to any number."""
+    unpacking = lzma.LZMADecompressor()
+    found = unpacking.decompress(data, LARGEST)
+    if not unpacking.eof or unpacking.unused_data:
+        raise NotReadable(f"does not end where it should, or unpacks to more than {LARGEST:,} bytes")
+    return found
+
+
+def _raise_unless_whole(nodes: Mapping[Path_, Any], part: str, spec: AtlasSpec) -> None:
+    """Every node that the file asks for, and no other; reports on configs and rates of its world."""
+    wanted = {path for length in range(spec.depth + 1) for path in spec.paths(length)}
+    if odd := sorted(wanted ^ nodes.keys()):
+        what = "lacks" if odd[0] in wanted else "has"
+        raise NotReadable(f"it {what} the node {as_key(odd[0]) or 'root'!r}")
+    world = spec.run.world.made
+    for path, report in nodes.items() if part == REPORTS else ():
+        trained_on = validated(world.config_type, report.config)
+        if path and trained_on != spec.written.get(
+            path[-1], trained_on
+        ):  # what is drawn anew at every node is believed
+            raise NotReadable(f"{as_key(path)} was trained on another config than the menu's {path[-1]}")
+        for row in (*report.results, *report.training_results):
+            for name in world.about.rates:
+                if not 0 <= row.metrics.get(name, 0.0) <= 1:
+                    raise NotReadable(f"{as_key(path) or 'root'}: {name}={row.metrics[name]:g}, a rate is from 0 to 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -86,6 +87,11 @@ def errors_in_one_sentence() -> Iterator[None]:
         yield
     except MENDABLE as error:
         print_error("error", str(error))
+        raise typer.Exit(1) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # nobody reads on, and nobody would read the sentence
+            raise
+        print_error("error", atomic.in_a_sentence(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         print_error("interrupted", "the same command continues where it stopped; so does `envtuning resume` for a run")

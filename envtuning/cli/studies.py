@@ -14,7 +14,7 @@ from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
-from envtuning.studies.preregistered import load_study, part_of, seeds_of
+from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
 from envtuning.studies.study import execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
@@ -67,6 +67,12 @@ def compare(
         console.print(f"`envtuning report {folder}` puts all runs on one page")
 
 
+def print_example(asked: bool) -> None:
+    if asked:
+        console.print(EXAMPLE.read_text(encoding="utf-8"), end="")
+        raise typer.Exit
+
+
 @app.command()
 def study(
     file: Annotated[
@@ -79,6 +85,9 @@ def study(
     ),
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
     table: Annotated[bool, typer.Option("--table", help="Run nothing; draw up the table of what is finished.")] = False,
+    example: Annotated[
+        bool, typer.Option("--example", callback=print_example, is_eager=True, help="Print a study's file, to copy.")
+    ] = False,
     trust: Trusted = None,
 ) -> None:
     """A comparison that was written down before it was run: do what is not finished, then its table."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
-from envtuning.curriculum.wrappers import Apply, Config, apply_config
+from envtuning.curriculum.wrappers import Apply, Config, Ladder, apply_config, raise_unless_all_fit, succeeded
 from envtuning.extras import needs
 
 try:
@@ -16,31 +18,43 @@ except ImportError as error:
     raise needs("RLlibCurriculumCallback", error) from None
 
 ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the config to go on with, or None
-
-_CURRENT = "curriculum_config"  # where a runner remembers the config in force
+OUTCOMES = ("success", "valid")  # what a lake's info says at an episode's end, and a result says in the mean
 
 
 class RLlibCurriculumCallback(RLlibCallback):
     """Keeps every EnvRunner of an Algorithm on one config; weights, optimiser and spaces are not touched.
 
     ``algorithm_config.callbacks(RLlibCurriculumCallback)``, then ``RLlibCurriculumCallback.swap(algorithm, config)``
-    whenever your loop decides; or let it decide from each ``train()`` result:
-    ``.callbacks(RLlibCurriculumCallback.following(curriculum))``. RLlib's result averages over its last episodes
-    (``metrics_num_episodes_for_smoothing``), those begun before a swap too: wait for as many before you judge the new config by
-    it. Any environment with ``set_config`` or RLlib's ``set_task`` will do, under any wrappers; for others give
-    ``apply=lambda env, config: …``.
+    whenever your loop decides. Or let it decide: ``.callbacks(RLlibCurriculumCallback.following(Ladder(configs)))`` climbs by the
+    training episodes that end, as ``SB3CurriculumCallback`` does, with the same ``success_key``; the ladder that climbs is
+    ``RLlibCurriculumCallback.of(algorithm).curriculum``, a copy, because RLlib copies its config. Any other function is given each ``train()`` result.
+
+    ``result["env_runners"]`` has the means of ``success`` and ``valid`` where the environment's infos do. Like all that RLlib reports
+    they are over its last episodes (``metrics_num_episodes_for_smoothing``), those begun before a swap too. Any environment with
+    ``set_config`` or RLlib's ``set_task`` will do, under any wrappers; for others give ``apply=lambda env, config: …``.
     """
 
-    def __init__(self, curriculum: ResultCurriculum | None = None, apply: Apply = apply_config) -> None:
+    def __init__(
+        self,
+        curriculum: Ladder | ResultCurriculum | None = None,
+        apply: Apply = apply_config,
+        success_key: str | None = None,
+    ) -> None:
         super().__init__()
-        self._curriculum = curriculum
+        self.curriculum, self.success_key = curriculum, success_key
         self._apply = apply
         self.config: Config | None = None  # in force on every runner; None until the first swap
 
     @classmethod
-    def following(cls, curriculum: ResultCurriculum | None = None, *, apply: Apply = apply_config) -> Callable:
-        """For ``.callbacks(…)``: a callback that asks ``curriculum`` after every iteration."""
-        return partial(cls, curriculum, apply)
+    def following(
+        cls,
+        curriculum: Ladder | ResultCurriculum | None = None,
+        *,
+        apply: Apply = apply_config,
+        success_key: str | None = None,
+    ) -> Callable:
+        """For ``.callbacks(…)``: a callback that tells a ``Ladder`` of every episode, or asks a function after every iteration."""
+        return partial(cls, curriculum, apply, success_key)
 
     @staticmethod
     def of(algorithm: Algorithm) -> RLlibCurriculumCallback:
@@ -67,14 +81,42 @@ class RLlibCurriculumCallback(RLlibCallback):
                     partial(_apply_to_runner, config=config, apply=callback._apply), timeout_seconds=timeout_seconds
                 )
 
+    def on_algorithm_init(self, *, algorithm: Algorithm, **_: Any) -> None:
+        """A Ladder's configs must have room, and training begins with the one that it stands on."""
+        if isinstance(self.curriculum, Ladder):
+            if (env := getattr(algorithm.env_runner, "env", None)) is not None:  # else they live in other processes
+                raise_unless_all_fit(env, self.curriculum, self._apply)
+            self.swap(algorithm, self.curriculum.config)
+
     def on_train_result(self, *, algorithm: Algorithm, result: dict[str, Any], **_: Any) -> None:
-        if self._curriculum is not None and (config := self._curriculum(result)) is not None:
+        if isinstance(self.curriculum, Ladder):
+            told = chain.from_iterable(algorithm.env_runner_group.foreach_env_runner(_take_ended))
+            config = next((climbed for success in told if (climbed := self.curriculum(success)) is not None), None)
+        else:
+            config = None if self.curriculum is None else self.curriculum(result)
+        if config is not None:
             self.swap(algorithm, config)
+
+    def on_episode_start(self, *, episode: Any, env_runner: Any, **_: Any) -> None:
+        _notes(env_runner).begun[episode.id_] = _notes(env_runner).swaps
+
+    def on_episode_end(self, *, episode: Any, env_runner: Any, metrics_logger: Any, **_: Any) -> None:
+        """How it ended is logged, and noted for a Ladder unless it began before the last swap."""
+        info, notes = _last_info(episode), _notes(env_runner)
+        for name in OUTCOMES:
+            if info.get(name) is not None:
+                window = env_runner.config.metrics_num_episodes_for_smoothing
+                metrics_logger.log_value(name, float(info[name]), window=window)
+        in_force = notes.begun.pop(episode.id_, None) == notes.swaps
+        if in_force and isinstance(self.curriculum, Ladder) and not env_runner.config.in_evaluation:
+            notes.ended.append(succeeded(info, _arrived(episode), self.success_key))
 
     def on_environment_created(self, *, env_runner: Any, **_: Any) -> None:
         """A failed environment is rebuilt inside its runner, from the first config as well."""
-        if (config := getattr(env_runner, _CURRENT, None)) is not None:
-            self._apply(env_runner.env, config)
+        notes = _notes(env_runner)
+        notes.begun.clear()
+        if notes.config is not None:
+            self._apply(env_runner.env, notes.config)
 
     def on_env_runners_recreated(self, *, env_runner_group: Any, env_runner_indices: list[int], **_: Any) -> None:
         """A restarted runner is built from the Algorithm's first config: bring it to the current one."""
@@ -86,9 +128,45 @@ class RLlibCurriculumCallback(RLlibCallback):
             )
 
 
+@dataclass
+class _Notes:
+    """What is kept at an EnvRunner, which may live in another process than the Algorithm."""
+
+    config: Config | None = None  # in force there
+    swaps: int = 0
+    begun: dict[str, int] = field(default_factory=dict)  # by a running episode, the swaps before it
+    ended: list[bool] = field(default_factory=list)  # successes that the Ladder was not told of yet
+
+
+def _notes(env_runner: Any) -> _Notes:
+    return vars(env_runner).setdefault("curriculum_notes", _Notes())
+
+
+def _take_ended(env_runner: Any) -> list[bool]:
+    notes = _notes(env_runner)
+    taken, notes.ended = notes.ended, []
+    return taken
+
+
+def _last_info(episode: Any) -> dict[str, Any]:
+    """Of a multi-agent episode the first agent's: its agents end together, with the same outcome."""
+    info = episode.get_infos(-1)
+    agents = getattr(episode, "agent_episodes", None)
+    return info if agents is None else next((info[agent] for agent in agents if info.get(agent)), {})
+
+
+def _arrived(episode: Any) -> bool:
+    """Ended, not at a time limit, with a reward above 0."""
+    reward = episode.get_rewards(-1)
+    return bool(episode.is_terminated and (sum(reward.values()) if isinstance(reward, dict) else reward) > 0)
+
+
 def _apply_to_runner(env_runner: Any, *, config: Config, apply: Apply) -> None:
+    notes = _notes(env_runner)
+    notes.swaps += 1
+    notes.ended.clear()
     if env_runner.env is not None:  # the local runner has no environment where remote ones sample
-        setattr(env_runner, _CURRENT, config)
+        notes.config = config
         apply(env_runner.env, config)
 
 

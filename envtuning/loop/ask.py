@@ -10,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 import engineers
 from engineers.from_file import raise_unless_allowed
 from engineers.guard import Guard
@@ -21,6 +23,7 @@ from engineers.redaction import redact
 from engineers.registry import raise_unless_from_file
 from engineers.report import Incident, StageReport
 from engineers.roles import split_by_role
+from engineers.sentences import in_sentences
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
@@ -192,6 +195,8 @@ def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | 
         if live and trainee is not None:
             return live_engineer(spec.engineer.name, trainee(), timeout=spec.engineer.timeout, **given)
         return engineers.make(spec.engineer.name, **given)
+    except ValidationError as error:
+        raise EngineerUnavailable(in_sentences(error)) from error
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
         raise EngineerUnavailable(str(error)) from error
 

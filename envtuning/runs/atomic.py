@@ -21,6 +21,7 @@ from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
 LOCK, OWNER = ".lock", ".owner"  # what is locked, and who has locked it
+TURN = ".turn"  # what is waited for
 LOCK_PATIENCE = 0.5  # seconds; who looks whether it is locked holds it for a moment
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space",
@@ -35,6 +36,7 @@ REMEDIES = {
     errno.ELOOP: "a link leads back to itself: remove it",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
     errno.EIO: "the disk failed: copy the run to another one",
+    errno.EFBIG: "no file may be that large here: raise the limit (ulimit -f), or choose another place",
 }
 
 
@@ -44,6 +46,13 @@ class StorageError(RuntimeError):
 
 class RunLocked(RuntimeError):
     """Another process works on this run."""
+
+
+def in_a_sentence(error: OSError) -> str:
+    """What the operating system refused, and the remedy where one is known."""
+    about = f"{error.filename}: " if error.filename is not None else ""
+    remedy = f": {REMEDIES[error.errno]}" if error.errno in REMEDIES else ""
+    return f"{about}{error.strerror or error}{remedy}"
 
 
 @contextmanager
@@ -174,6 +183,18 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def in_turn(folder: Path) -> Iterator[None]:
+    """One process after the other in this folder: who comes meanwhile waits, and finds what was done before it."""
+    turn = FileLock(make_folder(folder) / TURN)
+    with storage_errors(folder / TURN):
+        turn.acquire()
+    try:
+        yield
+    finally:
+        turn.release()
 
 
 def _owner(folder: Path) -> str:

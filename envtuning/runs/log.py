@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
@@ -114,10 +115,10 @@ class RunLog:
         return f"RunLog({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from envtuning.show.console import as_html  # which imports this module
-
-        return as_html(self)
+        """What a notebook shows: of all that shows a run only this is asked for from here, and only then."""
+        shown = import_module("envtuning.show.console").as_html(self)
+        assert isinstance(shown, str)
+        return shown
 
     @property
     def name(self) -> str:

@@ -262,14 +262,14 @@ def _set(data: Any, key: str, value: Any) -> None:
     """Put a value at a dotted key; sections on the way are made where there are none."""
     *way, last = key.split(".")
     for part in way:
-        if isinstance(data, list) and part.isdigit() and int(part) < len(data):
+        if isinstance(data, list) and part.isdecimal() and int(part) < len(data):
             data = data[int(part)]
         elif isinstance(data, dict):
             known = next((name for name in data if str(name) == part), part)  # YAML reads sizes as numbers
             data = data.setdefault(known, {})
         else:
             raise SpecError(f"--set {key}: there is no {part!r} to set anything in")
-    if isinstance(data, list) and last.isdigit() and int(last) < len(data):
+    if isinstance(data, list) and last.isdecimal() and int(last) < len(data):
         data[int(last)] = value
     elif isinstance(data, dict):
         data[next((name for name in data if str(name) == last), last)] = value

@@ -250,5 +250,6 @@ def as_json(comparison: Comparison) -> dict[str, object]:
 def write(comparison: Comparison, out: Path) -> Path:
     """The figures beside the runs, and the table as it is printed, for their page."""
     path = out / COMPARISON
-    atomic.write_json(path, as_json(comparison) | {"table": cells_of(table(comparison))})
+    with atomic.in_turn(out):
+        atomic.write_json(path, as_json(comparison) | {"table": cells_of(table(comparison))})
     return path

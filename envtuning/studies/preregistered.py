@@ -14,6 +14,8 @@ from envtuning.runs.sections import FOLDER, HIGHEST_SEED, Stage
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
 from envtuning.studies.study import FIRST_STAGE, Arms
 
+EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a whole one, to copy
+
 
 class ArmSpec(BaseModel):
     """One arm: an engineer, the trainee's own options, and what the run starts on."""

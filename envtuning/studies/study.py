@@ -20,6 +20,7 @@ from pathlib import Path
 from engineers.own import trust_only, trusted
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
+from envtuning.runs import atomic
 from envtuning.runs.log import RunLog, runs_below
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.tasks import next_task
@@ -183,7 +184,12 @@ def begun(job: Job) -> RunLog | None:
 
 
 def do(job: Job, observer: Observer | None = None) -> None:
-    """Bring one job to its end, in this process."""
+    """Bring one job to its end, in this process; one that another process is at is waited for."""
+    with atomic.in_turn(job.folder):
+        _do(job, observer)
+
+
+def _do(job: Job, observer: Observer | None) -> None:
     run = begun(job) or RunLog.create(job.folder, job.spec)
     if job.is_first_stage:
         loop.continue_run(run, observer, stages=1)

@@ -205,8 +205,9 @@ def markdown(summary: Summary) -> str:
 def write(summary: Summary, folder: Path) -> Path:
     """The table as Markdown and all figures as JSON, in this folder; returns the table's path."""
     path = atomic.make_folder(folder) / f"study_{summary.study}.md"
-    atomic.write_text(path, markdown(summary))
-    atomic.write_json(path.with_suffix(".json"), as_json(summary))
+    with atomic.in_turn(folder):
+        atomic.write_text(path, markdown(summary))
+        atomic.write_json(path.with_suffix(".json"), as_json(summary))
     return path
 
 

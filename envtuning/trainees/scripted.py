@@ -25,6 +25,7 @@ from mapf_frozenlake.solvers import distance_fields, solve
 from mapf_frozenlake.types import DELTAS, Instance, Plan
 
 ITERATION = 500  # env steps
+SMALLEST = 2  # a lake's side
 
 
 @reads(dict.fromkeys(("speed", "spill"), PLAIN))
@@ -94,10 +95,11 @@ class ScriptedTrainee:
         (folder / "skill.json").write_text(json.dumps(self.skill.tolist()), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
+        """Sizes beyond those of the run that saved it, which a study's further sets may have, have the skill that all begin with."""
         found = np.array(untrusted.parsed((folder / "skill.json").read_bytes()), float)
-        if found.shape != self.skill.shape:
+        if found.ndim != 1 or not SMALLEST < len(found) <= len(self.skill):
             raise ValueError(f"skill.json has shape {found.shape}, this trainee's is {self.skill.shape}")
-        self.skill = found
+        self.skill = np.pad(found, (0, len(self.skill) - len(found)))
 
     def close(self) -> None:
         """Nothing to give back."""

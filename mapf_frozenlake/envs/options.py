@@ -83,7 +83,7 @@ def _did_you_mean(name: str, value: Any, known: Sequence[str]) -> str:
     close = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, known, 1)
     if name == "map_name":  # FrozenLake's "8x8"
         side = str(value).partition("x")[0]
-        value = int(side) if side.isdigit() else value
+        value = int(side) if side.isdecimal() else value
     hint = f" (did you mean {close[0]}={value!r}?)" if close else ""
     return f"got an unexpected keyword argument {name!r}{hint}: known are {', '.join(known)}"
 

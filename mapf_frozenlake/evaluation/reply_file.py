@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mapf_frozenlake.evaluation.forms import Answer, Form
 from mapf_frozenlake.instance_set import InstanceSet
 
 VERSION = 1
+ANSWER = b'{"index": '  # how a line of an answer begins
 
 
 def digest_of(suite: InstanceSet) -> str:
@@ -27,8 +29,8 @@ def digest_of(suite: InstanceSet) -> str:
 class ReplyFile:
     """Holds the answers that are there, and takes new ones: a line is on the disk before the next answer is asked for.
 
-    A last line that was cut off by a kill is dropped; any other broken line, or the file of another suite, policy,
-    prompt or setting, is an error.
+    A last line that was cut off by a kill is dropped; any other broken line, a file of anything else, or that of another suite,
+    policy, prompt or setting, is an error, and the file stays as it is.
     """
 
     def __init__(
@@ -52,59 +54,106 @@ class ReplyFile:
         }
         self.answers: dict[int, Answer] = {}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        whole = self._read()
+        whole, ends = self._read()
         self._file = open(self.path, "ab")  # noqa: SIM115 -- closed by close()
         self._file.truncate(whole)
+        if not ends:  # an editor took the last line's end away
+            self._file.write(b"\n")
         if whole == 0:
             self._append(self.header)
 
     def add(self, index: int, answer: Answer) -> None:
-        self._append({"index": index, "answer": answer})
+        self._append({"index": index, "answer": answer, "check": _check(index, answer)})
         self.answers[index] = answer
 
     def close(self) -> None:
         self._file.close()
 
     def _append(self, line: dict[str, Any]) -> None:
-        self._file.write(json.dumps(line, ensure_ascii=True).encode() + b"\n")
+        self._file.write(_line(line))
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _read(self) -> int:
-        """Take in what is there; the length of its whole lines in bytes."""
-        if not self.path.exists():
-            return 0
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        lines = data[:whole].splitlines()
-        if lines:
-            self._check_header(self._parsed(lines[0], 1))
-        for number, line in enumerate(lines[1:], start=2):
+    def _read(self) -> tuple[int, bool]:
+        """Take in what is there; the length of its whole lines in bytes, and whether the last of them has its end."""
+        lines = self._content().splitlines(keepends=True)  # of any kind: an editor may have changed them
+        if lines and self._is_cut_off(lines[-1], first=len(lines) == 1):
+            lines.pop()
+        for number, line in enumerate(lines, start=1):
             entry = self._parsed(line, number)
-            index, answer = entry.get("index"), entry.get("answer")
-            if not (type(index) is int and 0 <= index < self.count and _is_answer(answer)):
-                raise LakeError(f"{self.path}, line {number}: no answer to an instance of this suite; delete the line")
-            self.answers[index] = answer
-        return whole
+            if number == 1:
+                self._check_header(entry)
+            else:
+                self._take(entry, number)
+        return sum(map(len, lines)), not lines or lines[-1].endswith((b"\n", b"\r"))
+
+    def _content(self) -> bytes:
+        """Of a regular file: a pipe would never end."""
+        try:
+            if not self.path.exists() and not self.path.is_symlink():
+                return b""
+            if not self.path.is_file():
+                raise LakeError(f"{self.path} is not a file: give another resume= path")
+            return self.path.read_bytes()
+        except OSError as error:
+            raise LakeError(f"{self.path} cannot be read ({error.strerror}): give another resume= path") from error
+
+    def _is_cut_off(self, line: bytes, first: bool) -> bool:
+        """Whether a kill left this beginning of a line that would have been written here."""
+        if line.endswith((b"\n", b"\r")):
+            return False
+        if first:
+            return _line(self.header).startswith(line) and line + b"\n" != _line(self.header)
+        return ANSWER.startswith(line) or (line.startswith(ANSWER) and not _is_json(line))
+
+    def _take(self, entry: dict[str, Any], number: int) -> None:
+        index, answer = entry.get("index"), entry.get("answer")
+        if not (type(index) is int and 0 <= index < self.count and _is_answer(answer)):
+            raise self._fault(number, "no answer to an instance of this suite")
+        if entry.get("check", _check(index, answer)) != _check(index, answer):
+            raise self._fault(number, "not the answer that was written there")
+        self.answers[index] = answer
 
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise LakeError(
-                f"{self.path}, line {number}: not JSON ({error.__class__.__name__}); delete the line"
-            ) from error
+            raise self._fault(number, f"not JSON ({error.__class__.__name__})") from error
         if not isinstance(entry, dict):
-            raise LakeError(f"{self.path}, line {number}: not a JSON object; delete the line")
+            raise self._fault(number, "not a JSON object")
         return entry
 
+    def _fault(self, number: int, why: str) -> LakeError:
+        if number == 1:
+            return LakeError(f"{self.path} holds no answers of an evaluation: give another resume= path")
+        return LakeError(f"{self.path}, line {number}: {why}; delete the line")
+
     def _check_header(self, found: dict[str, Any]) -> None:
+        if "answers" not in found:
+            raise self._fault(1, "no header")
         for key, wanted in self.header.items():
             if found.get(key) != wanted:
                 raise LakeError(
                     f"{self.path} holds answers with {key}={found.get(key)!r:.40}, this run has {wanted!r}: "
                     "give another resume= path"
                 )
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, ensure_ascii=True).encode() + b"\n"
+
+
+def _check(index: int, answer: Answer) -> int:
+    """So that a changed answer is noticed; older files have none."""
+    return zlib.crc32(json.dumps([index, answer]).encode())
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_answer(answer: Any) -> bool:

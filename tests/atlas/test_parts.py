@@ -148,31 +148,30 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
 
 
 def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_path):
-    spec = SimpleNamespace(name="t", seeds=(5, 4, 3), digest="d", preset="p.yaml")
-    reports = {path: StageReport(stage=len(path), config={"at": as_key(path)}) for path in ((), ("a",), ("b", "a"))}
+    spec = AtlasSpec.model_validate(SMALL | {"name": "t", "seeds": [5, 4, 3], "depth": 1})
+    paths = [path for length in (0, 1) for path in spec.paths(length)]
+    configs = {path: spec.written.get(path[0], spec.first) if path else spec.first for path in paths}
+    reports = {path: StageReport(stage=len(path), config=configs[path].model_dump(mode="json")) for path in paths}
+    tested = {path: 0.25 + 0.5 * len(path) for path in paths}
     write_tree(
-        tmp_path / "new" / "t",
-        spec,
-        4,
-        {path: one.model_dump(mode="json") for path, one in reports.items()},
-        {("a",): 0.5, (): 0.25},
+        tmp_path / "new" / "t", spec, 4, {path: one.model_dump(mode="json") for path, one in reports.items()}, tested
     )
     folder = tmp_path / "new" / "t"
     tree = read_tree(folder, spec, 4)
-    assert (tree.reports, tree.tested, tree.seed, tree.label) == (reports, {(): 0.25, ("a",): 0.5}, 4, "")
+    assert (tree.reports, tree.tested, tree.seed, tree.label) == (reports, tested, 4, "")
     assert stored_seeds(folder, spec) == [4]
     (folder / "seed4.test.json.xz").rename(folder / "seed3.test.json.xz")
     assert not is_stored(folder, 4)
     assert not is_stored(folder, 3)
     assert (as_path(""), as_path("a-b"), as_key(()), as_key(("a", "b"))) == ((), ("a", "b"), "", "a-b")
-    head = {"format": 1, "atlas": "t", "seed": 4, "digest": "d", "reports": {}}
+    head = {"format": 1, "atlas": "t", "seed": 4, "digest": spec.digest, "reports": {}}
     for wrong in ({"format": 2}, {"atlas": "u"}, {"seed": 3}):
         (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | wrong).encode()))
         with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(1, 't', 4\)"):
             read_tree(folder, spec, 4)
     (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | {"digest": "e"}).encode()))
     said = (
-        r"seed4\.reports\.json\.xz was built from another file of t, or from another preset p\.yaml: undo the changes"
+        r"seed4\.reports\.json\.xz was built from another file of t, or from another preset scripted: undo the changes"
     )
     with pytest.raises(RunError, match=said):
         read_tree(folder, spec, 4)

@@ -83,6 +83,7 @@ def call(name, *positional, **arguments):
         (call("cd", folder="x/y"), "Check folder: the right directory is reached with cd, what is not there yet is made with mkdir."),
         (call("rmdir", dir_name="x"), "Check dir_name: the right directory is reached with cd, what is not there yet is made with mkdir."),
         (call("mkdir", dir_name="x"), "Check dir_name: the right directory is reached with cd, what is not there yet is made with touch or cp."),
+        (call("cp", "a.txt", "docs"), "Check source, destination: the right directory is reached with cd, what is not there yet is made with touch."),
         (call("ls"), None),
     ],
 )  # fmt: skip
@@ -276,3 +277,26 @@ def test_a_message_is_near_to_the_tools_that_share_most_of_its_words(message, of
 
 def test_the_tool_that_complains_is_not_named_itself():
     assert near_in_words("lock first", call("lock"), named("lock")) == []
+
+
+def test_what_is_there_already_is_not_to_be_made_and_what_is_not_empty_is_to_be_emptied():
+    exists = hint(call("touch", "a.txt"), FILES, "Error: a.txt: File exists")
+    assert exists.startswith("It is there already: go on with it, or check file_name.")
+    full = hint(call("rmdir", "docs"), FILES, "Error: 'docs': Directory not empty")
+    assert full.startswith("Empty dir_name first: what is in it shows ls after a cd.")
+    assert "mkdir" not in exists + full
+
+
+def test_where_logging_in_gives_out_nothing_the_document_says_what_to_look_for():
+    travel = [
+        tool("book", ["travel_from"], travel_from=TEXT | {"description": "Code of the airport"}),
+        tool("authenticate_travel", [], ["token"]),
+        tool("get_nearest_airport", [], ["nearest"]),
+    ]
+    said = hint(call("book", travel_from="here"), travel, "Error: no route")
+    assert said.startswith("The ids may be wrong: travel_from: get_nearest_airport tells it.")
+    assert producers("token", travel, "book") == ["authenticate_travel"]
+
+
+def test_whoever_cancels_makes_nothing():
+    assert makers("no such booking", named("cancel_booking", "book_flight")) == ["book_flight"]

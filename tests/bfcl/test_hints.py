@@ -55,12 +55,44 @@ def hint(package, task_id, reply):
         ("multi_turn_base_50", "[fillFuelTank(fuelAmount='ten')]", "fuelAmount must be a number"),
         ("multi_turn_base_50", "[adjustClimateControl(temperature=20, mode='freeze')]", "mode must be one of auto"),
         ("multi_turn_base_100", "[get_order_details(order_id=1)]", "order_id"),
+        ("multi_turn_base_0", "[cd('nowhere')]", "Check folder"),
+        ("multi_turn_base_0", "[mv('a', 'b')]", "Check source, destination"),
+        ("multi_turn_base_0", "[sort('a')]", "Check file_name"),
+        ("multi_turn_base_0", "[rmdir('document')]", "Empty dir_name first"),
+        ("multi_turn_base_110", "[fund_account(-5)]", "Check amount against what the user said."),
+        (
+            "multi_turn_base_150",
+            "[get_flight_cost(travel_from='San Francisco', travel_to='LAX', travel_date='2024-11-12', travel_class='first')]",
+            "travel_from: get_nearest_airport_by_city or list_all_airports tells it",
+        ),
     ],
 )
 def test_rules_say_where_to_look(v4, task, reply, said):
     shown = hint(v4, task, reply)
     assert said in shown if said else shown == ""
     assert len(shown) <= MAX_HINT
+
+
+@pytest.mark.parametrize(
+    ("task", "named", "positional"),
+    [
+        ("multi_turn_base_0", "[mv(source='a', destination='b')]", "[mv('a', 'b')]"),
+        ("multi_turn_base_0", "[cat(file_name=5)]", "[cat(5)]"),
+        ("multi_turn_base_0", "[mv(source='x/a', destination='b')]", "[mv('x/a', 'b')]"),
+    ],
+)
+def test_a_hint_is_the_same_with_arguments_by_place_and_by_name(v4, task, named, positional):
+    assert hint(v4, task, named) == hint(v4, task, positional) != ""
+
+
+def test_a_value_that_is_refused_calls_for_no_other_tool(v4):
+    """Funding must be positive: to withdraw instead is the opposite of what was asked."""
+    for task, reply in (
+        ("multi_turn_base_110", "[fund_account(amount=-5)]"),
+        ("multi_turn_base_50", "[pressBrakePedal(pedalPosition=3)]"),
+    ):
+        assert "First call" not in hint(v4, task, reply)
+        assert "not have been made" not in hint(v4, task, reply)
 
 
 def test_hints_change_what_is_read_and_nothing_that_is_judged(v4):

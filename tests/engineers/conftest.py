@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engineers import ChatError, Completion, Message, SliceResult, StageRecord, StageReport, WireForm
 
-EXAMPLE_REPORT = Path(__file__).parents[2] / "examples" / "report.json"
+EXAMPLE_REPORT = Path(__file__).parents[2] / "engineers" / "example_report.json"
 
 
 class Dish(BaseModel):

@@ -15,7 +15,7 @@ from engineers.proposal import Change, Proposal, Usage
 from engineers.report import StageReport
 
 ROOT = Path(__file__).parents[2]
-REPORT = ROOT / "examples" / "report.json"
+REPORT = ROOT / "engineers" / "example_report.json"
 
 
 def program(*arguments, **options):
@@ -79,6 +79,7 @@ def test_prompt_shows_what_would_be_sent(run):
     assert done.returncode == 0, done.stderr
     assert "## Failures on validation" in done.stdout
     assert '"additionalProperties": false' in done.stdout
+    assert run("prompt", "--report", "example", "--context", "V4", "--schema").stdout == done.stdout
     two_questions = run("prompt", "--report", REPORT, "--context", "V5").stdout
     assert "Sum up" in two_questions
     assert "(the model's summary)" in two_questions
@@ -97,7 +98,7 @@ def test_list_names_every_engineer(run):
         (["--engineer", "nobody"], "engineer 'nobody' is unknown"),
         (["--config-class", "nowhere:Config"], "cannot be imported"),
         (["--config-class", "json:dumps"], "is not a pydantic model"),
-        (["--config-class", "engineers:Usage"], "the config in report.json is not a valid Usage: "),
+        (["--config-class", "engineers:Usage"], "the config in example_report.json is not a valid Usage: "),
         (["--context", "V9", "--engineer", "human"], "one of informed, V1"),
         (["--editable", "slices.99.share"], "names no knob of LakeConfig"),
         (["--option", "speed"], "write name=value"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 
 import pytest
@@ -47,6 +49,38 @@ def test_a_wrong_answer_is_refused_and_waited_for_again(tmp_path, answer, report
     assert "less than or equal to 300" in (desk.folder / "refused.txt").read_text()
     Desk(tmp_path).engineer(timeout=0.01).propose(report, kitchen)
     assert not (desk.folder / "refused.txt").exists(), "asked anew: nothing has been refused yet"
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", [os.mkfifo, os.mkdir, lambda path: path.write_text("[" * 50_000)])
+def test_an_answer_that_no_file_can_be_is_refused_and_waited_for_again(tmp_path, answer, report, kitchen, kind):
+    desk = Desk(tmp_path)
+    desk.engineer(timeout=0.01).propose(report, kitchen)
+    file = desk.folder / "answer.json"
+    file.unlink()
+    kind(file)
+
+    def hears(said):
+        if "Not accepted" in said:
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
+            file.write_text(answer(soup={"heat": 95.0}))
+
+    proposal = make(str(desk.folder.parent), say=hears, timeout=20.0, poll=0.01).propose(report, kitchen)
+    assert proposal.config.menu["soup"].heat == 95.0
+    assert len(proposal.refusals) == 1
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["report.md", "report.json", "refused.txt", ".report.md.draft"])
+@pytest.mark.parametrize(
+    "kind", [os.mkfifo, lambda path: path.symlink_to("/dev/full"), lambda path: path.symlink_to(path)]
+)
+def test_what_lies_on_the_desk_is_replaced_not_written_through(tmp_path, answer, report, kitchen, name, kind):
+    desk = Desk(tmp_path, "{", answer(soup={"heat": 95.0}))
+    desk.folder.mkdir(parents=True)
+    kind(desk.folder / name)
+    assert desk.engineer().propose(report, kitchen).config.menu["soup"].heat == 95.0
+    assert "- soup: 20 of 100 failed" in (desk.folder / "report.md").read_text()
 
 
 def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):

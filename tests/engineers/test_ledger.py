@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 
 import pytest
 
@@ -67,7 +69,9 @@ class Watching:
 
 
 def noted(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """All that was written, but for the lines' checks."""
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    return [{name: value for name, value in line.items() if name != "check"} for line in lines]
 
 
 PRICE = Price(1.0, 4.0)  # dollars per million tokens
@@ -121,9 +125,85 @@ def test_empty_lines_are_none_and_a_line_after_a_kill_stands_by_itself(tmp_path)
     with ledger.path.open("ab") as file:
         file.write(b"\n  \n")
     ledger.took(Taken(40, 0.5))
-    assert noted_lines(ledger) == [b'{"asked": 100, "cost": 1.0}', b"", b"  ", b'{"took": 40, "cost": 0.5}']
+    assert noted(ledger.path) == [{"asked": 100, "cost": 1.0}, {"took": 40, "cost": 0.5}]
+    assert ledger.path.read_bytes().splitlines()[1:3] == [b"", b"  "]
     assert ledger.total() == Taken(40, 0.5)
 
 
-def noted_lines(ledger):
-    return ledger.path.read_bytes().splitlines()
+OLDER = b'{"asked": 100, "cost": 1.0}\n{"took": 40, "cost": 0.25}\n'  # a line had no check of its own
+
+
+def test_an_older_ledger_is_read_and_gone_on_with(tmp_path):
+    ledger = Ledger(tmp_path / "asked.jsonl")
+    ledger.path.write_bytes(OLDER)
+    ledger.asks(Taken(7, 0.5))
+    assert ledger.total() == Taken(47, 0.75)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"took": -999999, "cost": 0}', '{"took": 1, "cost": -5}', '{"took": 1, "cost": NaN}', '{"took": 1, "cost": 1e400}',
+     '{"took": 1e400, "cost": 0}', '{"took": 1.5, "cost": 0}', '{"took": true, "cost": 0}', '{"took": null, "cost": 0}',
+     '{"asked": 1, "took": 1, "cost": 0}', '{"took": 1}', '{"took": 1, "cost": 0, "line": "1"}', "[]", "7", "notes of mine",
+     "[" * 5000, '{"took": ' + "[" * 5000, "9" * 5000, '{"took": ' + "9" * 400 + ', "cost": 0}', "\x00", '{"took": 4, "kost'],
+)  # fmt: skip
+def test_a_line_that_no_question_could_have_left_is_told(tmp_path, line):
+    ledger = Ledger(tmp_path / "asked.jsonl")
+    for place in (0, 1, 2):
+        lines = OLDER.splitlines()
+        ledger.path.write_bytes(b"\n".join([*lines[:place], line.encode(), *lines[place:]]) + b"\n")
+        with pytest.raises(LedgerDamaged, match=rf"asked\.jsonl is damaged \(line {place + 1}: .*bring it back"):
+            ledger.total()
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("kind", ["folder", "pipe", "loop"])
+def test_what_is_no_file_is_told_before_anything_is_asked(tmp_path, kind):
+    ledger = Ledger(tmp_path / "asked.jsonl")
+    {"folder": os.mkdir, "pipe": os.mkfifo, "loop": lambda path: os.symlink(path, path)}[kind](ledger.path)
+    for use in (ledger.total, lambda: ledger.asks(Taken(1, 0.0)), lambda: ledger.took(Taken(1, 0.0))):
+        with pytest.raises(LedgerDamaged, match=r"is not a file|cannot be read"):
+            use()
+
+
+def corruptions(count: int, seed: int, path) -> int:
+    """So many ledgers with one byte or line changed; how many were told. The others count what the whole one counts, or more."""
+    ledger, told = Ledger(path), 0
+    for question in range(4):
+        line = ledger.asks(Taken(100 + question, 0.5 + question))
+        ledger.took(Taken(10 + question, 0.25), line)
+    ledger.asks(Taken(77, 2.0))
+    whole, total = path.read_bytes(), ledger.total()
+    for number in range(count):
+        rng = random.Random(f"{seed}/{number}")
+        data, lines = bytearray(whole), whole.splitlines(keepends=True)[:-1]
+        kind = rng.choice(["bit", "digit", "cut", "line gone", "line twice"])
+        if kind == "bit":
+            data[rng.randrange(len(data) - 1)] ^= 1 << rng.randrange(8)
+        elif kind == "digit":
+            place = rng.choice([place for place, byte in enumerate(data) if 48 <= byte < 58])
+            data[place] = 48 + (data[place] - 48 + rng.randrange(1, 10)) % 10
+        elif kind == "cut":  # before the last line's end, as a kill cuts it
+            data = data[: -rng.randrange(1, len(whole.splitlines(keepends=True)[-1]))]
+        else:
+            place = rng.randrange(len(lines))
+            changed = lines[:place] + lines[place : place + 1] * (2 if kind == "line twice" else 0) + lines[place + 1 :]
+            data = bytearray(b"".join([*changed, whole.splitlines(keepends=True)[-1]]))
+        path.write_bytes(data)
+        try:
+            found = ledger.total()
+        except LedgerDamaged:
+            told += 1
+            continue
+        last_is_cut = kind == "cut" and (found.tokens, found.cost) == (total.tokens - 77, total.cost - 2.0)
+        assert found == total or last_is_cut, f"{kind} {number}: {found} in place of {total}"
+    return told
+
+
+def test_a_hundred_corruptions_are_told_or_change_nothing(tmp_path):
+    assert corruptions(100, 0, tmp_path / "asked.jsonl") > 60
+
+
+@pytest.mark.prove
+def test_ten_thousand_corruptions_are_told_or_change_nothing(tmp_path):
+    assert corruptions(10_000, 1, tmp_path / "asked.jsonl") > 6_000

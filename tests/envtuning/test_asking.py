@@ -16,7 +16,9 @@ import envtuning.loop.ask
 from engineers import Proposal
 from engineers.guard import Guard
 from engineers.knobs import KnobError
+from engineers.model.context import context_named
 from engineers.model.ledger import Ledger, Taken
+from engineers.model.transcript import Exchange
 from engineers.report import SliceResult, StageReport
 from envtuning.loop import run as loop
 from envtuning.loop.ask import (
@@ -41,6 +43,16 @@ from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountWorld
 
 REPORT = StageReport(stage=0, config=CountConfig().model_dump(), objective="success_rate")
+
+
+def said(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+EXCHANGE = Exchange(
+    engineer="e", model="m", context=context_named("informed"), max_attempts=1, stage=0, number=0, kind="proposal",
+    messages=said("a"), json_schema=None, max_tokens=9, reply="one", prompt_tokens=3, completion_tokens=2, cost=0.5,
+).model_dump(mode="json")  # fmt: skip
 
 
 class Engineer:
@@ -201,14 +213,6 @@ def test_without_a_trainee_such_a_name_is_unknown():
         new_engineer(spec_of({}, engineer={"name": "base"}), {})
 
 
-EXCHANGE = {
-    "engineer": "x", "model": "x", "context": {}, "max_attempts": 1, "stage": 0, "number": 0, "kind": "proposal",
-    "messages": [{"role": "user", "content": "a"}], "json_schema": None, "max_tokens": 9, "reply": "one", "prompt_tokens": 3,
-    "completion_tokens": 2, "cost": 0.5,
-}  # fmt: skip
-B, C = ([{"role": "user", "content": said}] for said in "bc")
-
-
 def with_exchanges(run: RunLog, taken: list[int | Taken | None]) -> None:
     """Each stage's questions: a transcript's tokens, a ledger's total, or nothing."""
     for number, one in enumerate(taken):
@@ -281,17 +285,17 @@ def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, gi
 def test_replies_are_kept_over_any_number_of_interruptions(run):
     """The transcript starts afresh each time; what was answered before stays, and what was not is asked again."""
     stage = run.state.stages[0]
-    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": B, "reply": None}])
+    atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": said("b"), "reply": None}])
     assert recorded_replies(stage) == [EXCHANGE]
     assert not stage.transcript_file.exists()
     assert recorded_replies(stage) == [EXCHANGE]
-    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": C}])
-    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": C}]
+    atomic.write_lines(stage.transcript_file, [EXCHANGE | {"messages": said("c")}])
+    assert recorded_replies(stage) == [EXCHANGE, EXCHANGE | {"messages": said("c")}]
 
 
 def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
     stage = run.state.stages[0]
-    stage.transcript_file.write_text('{"messages": ["a"], "rep')
+    stage.transcript_file.write_text('{"messages": [], "rep')
     assert recorded_replies(stage) == []
     assert not stage.transcript_file.exists()
 
@@ -304,8 +308,8 @@ class Chat:
 
 
 def test_a_recorded_question_is_answered_from_the_record_and_any_other_asked():
-    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": B, "reply": "two", "cost": None}])
-    found = chat.complete(B, {}, max_tokens=9)
+    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": said("b"), "reply": "two", "cost": None}])
+    found = chat.complete(said("b"), {}, max_tokens=9)
     assert (found.text, found.prompt_tokens, found.completion_tokens, found.cost) == ("two", 3, 2, None)
     assert chat.complete(["c"], {"type": "object"}, max_tokens=9) == ("asked", ["c"], {"type": "object"}, 9)
     assert chat.model == "real"

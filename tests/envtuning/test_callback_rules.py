@@ -25,8 +25,7 @@ class Group:
 
     def foreach_env_runner(self, do, **options):
         self.asked.append(options)
-        for runner in self.runners:
-            do(runner)
+        return [do(runner) for runner in self.runners]
 
 
 @pytest.fixture
@@ -53,8 +52,7 @@ class TestRLlib:
             for group in (algorithm.env_runner_group, algorithm.eval_env_runner_group):
                 assert group.asked == [{"timeout_seconds": 7}]
                 assert group.runners[1].env.configs == ["hard"]
-                assert group.runners[1].curriculum_config == "hard"
-                assert not hasattr(group.runners[0], "curriculum_config")
+                assert [runner.curriculum_notes.config for runner in group.runners] == [None, "hard"]
         callback.swap(self.algorithm(one), "hard")  # without runners that evaluate
         for callbacks in ([], [object()], object()):
             with pytest.raises(LookupError, match=r"add \.callbacks\(RLlibCurriculumCallback\) to its config"):
@@ -84,6 +82,64 @@ class TestRLlib:
         algorithm = self.algorithm(one)
         callback.swap(algorithm, "harder")
         assert applied[2:] == [(algorithm.env_runner_group.runners[1].env, "harder")]
+
+    def test_a_ladder_is_told_of_the_episodes_that_began_with_the_config_in_force(self, callback):
+        from envtuning import Ladder
+
+        logged = []
+        logger = SimpleNamespace(log_value=lambda *given, **how: logged.append((given, how)))
+        one = callback.following(Ladder(["easy", "hard"], threshold=1.0, window=2), success_key="valid")()
+        algorithm = self.algorithm(one)
+        algorithm.env_runner = None
+        one.on_algorithm_init(algorithm=algorithm)
+        runner = algorithm.env_runner_group.runners[1]
+        assert runner.env.configs == ["easy"]
+        runner.config = SimpleNamespace(metrics_num_episodes_for_smoothing=7, in_evaluation=False)
+
+        def episode(name, **info):
+            return SimpleNamespace(id_=name, get_infos=lambda at: info, get_rewards=lambda at: 0.0, is_terminated=True)
+
+        def end(name, valid):
+            over = episode(name, success=True, valid=valid)
+            one.on_episode_end(episode=over, env_runner=runner, metrics_logger=logger)
+
+        for name in "abcd":
+            one.on_episode_start(episode=episode(name), env_runner=runner)
+        end("a", False)
+        end("b", True)
+        one.on_train_result(algorithm=algorithm, result={})
+        assert runner.env.configs == ["easy"]  # one of the last two
+        end("c", True)
+        one.on_train_result(algorithm=algorithm, result={})
+        assert runner.env.configs == ["easy", "hard"]
+        end("d", True)  # begun before the swap
+        one.on_episode_start(episode=episode("e"), env_runner=runner)
+        end("e", True)
+        assert runner.curriculum_notes.ended == [True]
+        assert runner.curriculum_notes.begun == {}
+        assert logged[:2] == [(("success", 1.0), {"window": 7}), (("valid", 0.0), {"window": 7})]
+        runner.config.in_evaluation = True
+        one.on_episode_start(episode=episode("f"), env_runner=runner)
+        end("f", True)
+        assert runner.curriculum_notes.ended == [True]
+
+    def test_an_episode_without_words_of_success_is_one_by_its_reward(self, callback):
+        from envtuning import Ladder
+
+        one = callback(Ladder(["easy", "hard"]))
+        runner = SimpleNamespace(
+            env=Lake(), config=SimpleNamespace(metrics_num_episodes_for_smoothing=7, in_evaluation=False)
+        )
+        for number, (ended, reward) in enumerate(
+            [(True, 1.0), (True, 0.0), (False, 1.0), (True, {"a": 0.5, "b": 0.0})]
+        ):
+            info = {"a": {}, "b": {}} if isinstance(reward, dict) else {}
+            over = SimpleNamespace(id_=number, get_infos=lambda at, info=info: info, get_rewards=lambda at, reward=reward: reward, is_terminated=ended)  # fmt: skip
+            if isinstance(reward, dict):
+                over.agent_episodes = {"a": None, "b": None}
+            one.on_episode_start(episode=over, env_runner=runner)
+            one.on_episode_end(episode=over, env_runner=runner, metrics_logger=None)
+        assert runner.curriculum_notes.ended == [True, False, False, True]
 
 
 def test_trl_asks_the_curriculum_for_each_logged_value_of_its_metric():

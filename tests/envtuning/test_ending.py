@@ -74,6 +74,37 @@ def test_a_command_imports_nothing_large_before_it_can_answer(command):
     assert not {"numpy", "gymnasium", "pydantic", "typer"} & set(before)
 
 
+EARLY = """
+import os, signal, sys
+def hook(name, given):
+    if name == "import" and given[0] == os.environ["SIGNALLED_AT"] and "engineers" in sys.modules:
+        os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+sys.addaudithook(hook)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("imported", ["engineers.ending", "socket", "selectors"])
+@pytest.mark.parametrize("command", [["-m", "envtuning"], ["-m", "engineers"], ["envtuning"]])
+def test_a_command_has_no_traceback_before_it_can_answer_either(tmp_path, number, imported, command):
+    (tmp_path / "sitecustomize.py").write_text(EARLY)
+    script = tmp_path / "envtuning"
+    script.write_text("import sys\nfrom envtuning.__main__ import main\nsys.exit(main())")
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    done = subprocess.run(
+        [sys.executable, *(command if "-m" in command else [script]), "presets"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path, "SIGNALLED_AT": imported, "SIGNAL": str(int(number))},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert done.returncode in (-number, ENDED)
+    assert done.stdout == ""
+    assert done.stderr == "" if done.returncode == -number else done.stderr.startswith("interrupted")
+
+
 RUDE = """
 import os, signal
 try:

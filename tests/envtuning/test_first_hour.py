@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import tomllib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -119,3 +122,24 @@ def test_thirty_agents_are_trained_reported_and_shown(tmp_path):
     assert all("Agent 29 needs to go from" in case["picture"] for case in report["failure_cases"])
     called("replay", tmp_path / "run", "--stage", 0, "--case", 0, "--out", tmp_path / "film.svg")
     called("report", tmp_path / "run")
+
+
+def test_a_whole_study_can_be_printed_copied_and_run(tmp_path):
+    (tmp_path / "mine.yaml").write_text(called("study", "--example"))
+    said = called("study", tmp_path / "mine.yaml", "--arms", "uniform,target-only", "--seeds", "100", "--out", tmp_path)
+    assert "| `uniform` | 1 |" in said
+    assert "| `target-only` | 1 |" in said
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["engineers/example_report.json", "envtuning/studies/example_study.yaml", "envtuning/studies/tune_engineers.py"],
+)
+def test_what_a_first_hour_needs_is_in_the_wheel(file):
+    """It takes whole packages, but for what git ignores; tests/project/wheel_smoke.sh builds one and tries it."""
+    root = Path(__file__).parents[2]
+    built = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert built["wheel"] == {"packages": ["mapf_frozenlake", "engineers", "envtuning"]}
+    assert (root / file).is_file()
+    ignored = subprocess.run(["git", "check-ignore", "-q", "--no-index", file], cwd=root, check=False).returncode
+    assert ignored == 1

@@ -399,14 +399,15 @@ def test_a_models_folder_with_code_of_its_own_is_not_run(tmp_path, monkeypatch, 
     (folder / "stranger.py").write_text(PROOF)
     text = BASE + "engineer: {name: local/./folder, options: {arguments: {trust_remote_code: true}}}"
     assert "--trust option:engineer.options.arguments.trust_remote_code" in refused(tmp_path, text)
+    assert "holds data alone" in refused(tmp_path, BASE + "engineer: {name: local/./folder}")
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("transformers asked at the keyboard"))
     for names in ((), None):  # a file's model, and a script's
         trust_only(names)
         try:
-            with pytest.raises(Rejected, match="cannot be loaded"):
+            with pytest.raises(Rejected, match="holds data alone" if names == () else "cannot be loaded"):
                 LocalChat(str(folder)).load_now()
             (folder / "stranger.py").rename(tmp_path / "later.py")
-            with pytest.raises(Rejected, match="cannot be loaded"):
+            with pytest.raises(Rejected, match="holds data alone" if names == () else "cannot be loaded"):
                 LocalChat(str(folder)).load_now()
             (tmp_path / "later.py").rename(folder / "stranger.py")
         finally:
@@ -437,6 +438,11 @@ def test_no_request_goes_where_a_file_hides_an_address(tmp_path, monkeypatch):
         server.shutdown()
     assert "--trust option:engineer.options.request.model_list" in said
     assert heard == []
+
+
+def test_a_context_that_is_none_is_told_in_a_sentence(tmp_path):
+    said = refused(tmp_path, BASE + "engineer: {name: human, options: {context: {templates: /etc}}}")
+    assert "templates" in said
 
 
 def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):

@@ -12,7 +12,7 @@ from envtuning.curriculum.wrappers import config_below
 from tests.lazily import Lazy, needed
 
 needed("ray", "torch", extra="rllib")
-ray, ppo, models, curriculum, lakes = (
+ray, ppo, models, curriculum, lakes, wrappers = (
     Lazy(name)
     for name in (
         "ray",
@@ -20,6 +20,7 @@ ray, ppo, models, curriculum, lakes = (
         "ray.rllib.core.rl_module.default_model_config",
         "envtuning.curriculum.rllib_callback",
         "envtuning.worlds.lakes.rllib_envs",
+        "envtuning.curriculum.wrappers",
     )
 )
 
@@ -91,6 +92,39 @@ def test_curriculum_that_follows_the_results(ray_session):
             seen += configs_on(algorithm)
         assert seen == [EASY, HARD, HARD]
         assert asked == [1, 2, 3]
+    finally:
+        algorithm.stop()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ladder_climbs_by_episodes_and_results_say_success_and_valid(ray_session, form):
+    """A lake of one step from start to goal: anybody succeeds now and then."""
+    ladder = wrappers.Ladder([EASY, HARD], threshold=0.05, window=8)
+    algorithm = FORMS[form]().callbacks(curriculum.RLlibCurriculumCallback.following(ladder)).build_algo()
+    climbing = curriculum.RLlibCurriculumCallback.of(algorithm).curriculum
+    try:
+        assert configs_on(algorithm) == [EASY]
+        for _ in range(30):
+            result = algorithm.train()["env_runners"]
+            if climbing.rung:
+                break
+        assert (climbing.rung, configs_on(algorithm)) == (1, [HARD])
+        assert 0 <= result["valid"] <= result["success"] <= 1
+    finally:
+        algorithm.stop()
+
+
+def test_stock_rllib_trains_by_gymnasiums_id(ray_session):
+    lakes.register_lakes()
+    config = (
+        ppo.PPOConfig().environment("MAPFFrozenLake-v0").env_runners(num_env_runners=1, num_cpus_per_env_runner=0.5)
+    )
+    config = config.training(train_batch_size_per_learner=64, minibatch_size=32, num_epochs=1).debugging(
+        log_level="ERROR"
+    )
+    algorithm = config.build_algo()
+    try:
+        assert algorithm.train()["num_env_steps_sampled_lifetime"] > 0
     finally:
         algorithm.stop()
 

@@ -8,7 +8,7 @@ import pytest
 
 from envtuning.loop import run as loop
 from envtuning.runs.spec import load_spec
-from envtuning.trainees.language.options import LanguageOptions
+from envtuning.trainees.language.options import PAPERS, LanguageOptions
 from tests.lazily import needed
 
 needed("trl", "peft", "llguidance", extra="grpo")
@@ -118,3 +118,43 @@ def test_an_entropy_bonus_that_a_checkpoint_would_forget_is_refused(foreign):
     with pytest.raises(ValueError, match=r"grpo.use_adaptive_entropy: .* set entropy_coef"):
         LanguageOptions(model=str(foreign), grpo={"use_adaptive_entropy": True})
     LanguageOptions(model=str(foreign), grpo={"use_adaptive_entropy": False, "entropy_coef": 0.01})
+
+
+# Every argument of GRPOConfig's own: those that decide the loss, and those that do not.
+DECIDES = {
+    "beta", "delta", "entropy_coef", "epsilon", "epsilon_high", "importance_sampling_level", "loss_type",
+    "mask_truncated_completions", "multi_objective_aggregation", "num_generations", "num_iterations",
+    "off_policy_mask_threshold", "reward_weights", "router_aux_loss_coef", "scale_rewards", "steps_per_generation",
+    "temperature", "top_entropy_quantile", "use_bias_correction_kl", "max_completion_length",
+}  # fmt: skip
+ONLY_WITH = {
+    "sapo_": "another loss_type", "vespo_": "another loss_type", "entropy_coef_": "use_adaptive_entropy, which is refused",
+    "entropy_target": "the same", "use_adaptive_entropy": "refused", "vllm_": "use_vllm", "sync_ref_model": "the loop's own",
+    "ref_model_": "sync_ref_model",
+}  # fmt: skip
+DECIDES_NOT = {
+    "cache_implementation", "cast_lm_head_to_fp32", "chat_template_kwargs", "disable_dropout", "ds3_gather_for_generation",
+    "generation_batch_size", "generation_kwargs", "log_completions", "log_completions_hub_repo", "log_multimodal",
+    "log_unique_prompts", "max_tool_calling_iterations", "min_p", "model_init_kwargs", "num_completions_to_print",
+    "num_generations_eval", "pad_to_multiple_of", "repetition_penalty", "shuffle_dataset", "top_k", "top_p",
+    "transformers_continuous_batching_config", "trust_remote_code", "use_transformers_continuous_batching",
+    "use_transformers_paged", "use_vllm",
+}  # fmt: skip
+
+
+def test_every_argument_that_decides_the_loss_is_written_down_and_a_new_one_of_trls_is_noticed():
+    from dataclasses import fields
+
+    from transformers import TrainingArguments
+    from trl import GRPOConfig
+
+    own = {field.name for field in fields(GRPOConfig)} - {field.name for field in fields(TrainingArguments)}
+    conditional = {name for name in own if name.startswith(tuple(ONLY_WITH)) and name not in DECIDES}
+    assert own - conditional - DECIDES_NOT == DECIDES, "say of an argument that is new whether it decides the loss"
+    assert PAPERS.keys() >= DECIDES
+
+
+def test_the_kl_term_is_the_plain_estimate_and_a_file_may_ask_for_trls():
+    assert LanguageOptions(model="m").settings()["use_bias_correction_kl"] is False
+    asked = LanguageOptions(model="m", grpo={"use_bias_correction_kl": True})
+    assert asked.settings()["use_bias_correction_kl"] is True

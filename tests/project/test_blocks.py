@@ -11,9 +11,11 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import typer
 import typer.main
 import yaml
 
@@ -107,7 +109,8 @@ def understood_by(program: str, words: list[str]) -> None:
     if words:
         command = PROGRAMS[program].commands[words[0]]  # type: ignore[attr-defined]
         if words[1:]:
-            command.make_context(words[0], ["1" if word == "N" else word for word in words[1:]])
+            with suppress(typer.Exit):  # of an option that prints and does nothing else
+                command.make_context(words[0], ["1" if word == "N" else word for word in words[1:]])
 
 
 def understood_module(module: str, words: list[str]) -> None:
@@ -138,3 +141,26 @@ def test_yaml_is_a_run_s_file_or_a_part_of_one():
             if language == "yaml" and page not in other:
                 keys = set(yaml.safe_load(body))
                 assert keys <= {*RunSpec.model_fields, "extends"}, f"{page}: {keys}"
+
+
+def test_every_shown_command_that_trains_says_how_long_it_takes():
+    """Those of somebody's own file take what their trainee takes."""
+    trains = re.compile(
+        r"(envtuning (run|compare|study|pretrain) |make (demo|test)\b|python -m (envtuning|examples)\.\S*tune)"
+    )
+    silent = [
+        (page, line)
+        for page, text in PAGES.items()
+        for language, body in blocks(text)
+        if language in ("", "sh")
+        for line in body.splitlines()
+        if trains.match(line) and "mine.yaml" not in line and not re.search(r"#.*\b(seconds?|minutes?|hours?)\b", line)
+    ]
+    assert not silent
+
+
+def test_the_readme_leads_with_a_run_that_shows_something_in_a_minute():
+    first = next(
+        line for _, body in blocks(PAGES["README.md"]) for line in body.splitlines() if line.startswith("envtuning run")
+    )
+    assert first.split()[2] == "small-corridors"

@@ -480,12 +480,11 @@ def test_the_atlas_page_has_what_planted_weaknesses_gain():
     said, stored = page("docs/atlas.md"), figures_of("atlas_evidence")
     for weak, row in stored["gains"].items():
         cells = [signed(interval) for entry, interval in row.items() if entry != "keep"]
-        assert f"| {weak} | {' | '.join(cells)} | {'yes' if weak in stored['confirmed'] else 'no'} |" in said
-    asked = stored["engineers"]["rules"]["planted"]
-    assert (
-        f"On the {asked['asked']} others, following the diagnosis gains {signed(asked['followed'])}, choosing evenly "
-        f"{signed(asked['at_random'])}, the best entry in hindsight {signed(asked['best'])}." in said
-    )
+        ahead = stored["leads"][weak]
+        cells += [f"{signed(ahead)} ({ahead['over']})", "yes" if weak in stored["confirmed"] else "no"]
+        assert f"| {weak} | {' | '.join(cells)} |" in said
+    for weak, one in stored["evenly_but_keep"].items():
+        assert f"{signed(one)} for {weak}" in said
 
 
 CHANGED = {"wait_ratio": "waits", "hole_ratio": "hole ratios", "min_distance": "distances", "share": "shares"}

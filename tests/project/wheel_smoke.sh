@@ -37,12 +37,12 @@ grep -q "mapf-frozenlake\[grpo\]" "$where/out"
 
 step "every command of the loop and of the engineers says how it is used"
 install "$wheel[rllib]"
-for command in run resume show report compare replay tensorboard presets pretrain evaluate credit; do quietly "$bin/envtuning" "$command" --help; done
+for command in run resume show report compare study replay tensorboard presets pretrain evaluate credit; do quietly "$bin/envtuning" "$command" --help; done
 listed=$("$bin/python" -c "
 import typer.main
 from envtuning.cli import app
 print(' '.join(sorted(typer.main.get_command(app).commands)))")
-[ "$listed" = "compare credit evaluate presets pretrain replay report resume run show tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
+[ "$listed" = "compare credit evaluate presets pretrain replay report resume run show study tensorboard" ] || { echo "this script does not try all of: $listed"; exit 1; }
 for command in propose prompt list serve; do quietly "$bin/python" -m engineers "$command" --help; done
 quietly "$bin/python" -m envtuning.worlds.bfcl --help
 
@@ -57,6 +57,10 @@ quietly "$bin/envtuning" tensorboard runs/first
 quietly "$bin/envtuning" compare --preset scripted --engineers fixed,rules --seeds 1 --stages 2 --out runs/both
 quietly "$bin/envtuning" presets small-corridors
 quietly "$bin/python" -m engineers list
+quietly "$bin/python" -m engineers propose --report example --engineer rules
+"$bin/envtuning" study --example >mine.yaml
+quietly "$bin/envtuning" study mine.yaml --arms uniform --seeds 100
+quietly "$bin/python" -m envtuning.studies.tune_engineers --help
 quietly "$bin/python" -m engineers propose --report runs/first/stages/01/report.json --engineer rules
 quietly "$bin/python" -m engineers prompt --report runs/first/stages/01/report.json --context V4
 [ -s page.html ] && [ -s film.svg ]

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import random
 import threading
 import time
 
@@ -220,7 +222,7 @@ class TestResume:
         path.write_bytes(path.read_bytes()[:-cut])
         again = Recorder()
         assert mfl.evaluate(again, suite, resume=path) == whole
-        assert len(again.prompts) == 1
+        assert len(again.prompts) == (0 if cut == 1 else 1)  # the line's end alone is no answer
         assert len(path.read_bytes().splitlines()) == len(suite) + 1
 
     def test_every_prefix_of_the_file_can_be_resumed(self, suite, tmp_path):
@@ -281,6 +283,84 @@ class TestResume:
         path.write_text("\n".join([*lines[:3], line, *lines[4:]]) + "\n")
         with pytest.raises(LakeError, match=r"line 4.*delete the line"):
             mfl.evaluate(Recorder(), suite, resume=path)
+
+    @pytest.mark.parametrize("end", [b"\r", b"\r\n"])
+    def test_answers_whose_lines_an_editor_ended_otherwise_are_not_asked_again(self, suite, tmp_path, end):
+        path = tmp_path / "answers.jsonl"
+        with pytest.raises(ConnectionError):
+            mfl.evaluate(Recorder(breaks_at=10), suite, resume=path)
+        path.write_bytes(path.read_bytes().replace(b"\n", end))
+        again = Recorder()
+        mfl.evaluate(again, suite, resume=path)
+        assert len(again.prompts) == len(suite) - 10
+        assert len(path.read_bytes().splitlines()) == len(suite) + 1
+
+    @pytest.mark.parametrize(
+        "theirs",
+        [b"notes of mine", b"notes\nof mine\n", b'{"a": 1}', b'{"a": 1}\n', b"[1]\n", b"\n\n", b"\x89PNG\r\n\x1a\n", b"\0", b"7",
+         b'{"index": ', "[" * 5000 + "\n", b"\xef\xbb\xbf{}\n"],
+    )  # fmt: skip
+    def test_a_file_of_somebodys_is_refused_and_stays_as_it_is(self, suite, tmp_path, theirs):
+        path, theirs = tmp_path / "notes", theirs if isinstance(theirs, bytes) else theirs.encode()
+        path.write_bytes(theirs)
+        with pytest.raises(LakeError, match="notes holds no answers of an evaluation: give another resume= path"):
+            mfl.evaluate(Recorder(), suite, resume=path)
+        assert path.read_bytes() == theirs
+
+    @pytest.mark.timeout(20)
+    @pytest.mark.parametrize("kind", ["folder", "pipe", "loop"])
+    def test_what_is_no_file_is_refused(self, suite, tmp_path, kind):
+        path = tmp_path / "answers.jsonl"
+        {"folder": os.mkdir, "pipe": os.mkfifo, "loop": lambda path: os.symlink(path, path)}[kind](path)
+        with pytest.raises(LakeError, match="give another resume= path"):
+            mfl.evaluate(Recorder(), suite, resume=path)
+
+    def test_what_is_added_at_the_end_by_somebody_is_refused_and_stays(self, suite, tmp_path):
+        path = tmp_path / "answers.jsonl"
+        mfl.evaluate(Recorder(), suite, resume=path)
+        for added in (b"notes of mine", b'{"mine": 1}', b"notes\n"):
+            with path.open("ab") as file:
+                file.write(added)
+            before = path.read_bytes()
+            with pytest.raises(LakeError, match=r"line 26: .*delete the line"):
+                mfl.evaluate(Recorder(), suite, resume=path)
+            assert path.read_bytes() == before
+            path.write_bytes(before[: -len(added)])
+
+    def corruptions(self, count, seed, suite, path):
+        """So many files with a byte, a line or the end changed; how many were refused. The others give the same table."""
+        whole, told = mfl.evaluate(Recorder(), suite, resume=path), 0
+        data = path.read_bytes()
+        for number in range(count):
+            rng, damaged = random.Random(f"{seed}/{number}"), bytearray(data)
+            kind = rng.choice(["bit", "digit", "cut", "line"])
+            if kind == "bit":
+                damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+            elif kind == "digit":
+                place = rng.choice([place for place, byte in enumerate(damaged) if 48 <= byte < 58])
+                damaged[place] = 48 + (damaged[place] - 48 + rng.randrange(1, 10)) % 10
+            elif kind == "cut":
+                damaged = damaged[: rng.randrange(len(damaged))]
+            else:
+                lines = data.splitlines(keepends=True)
+                lines[rng.randrange(len(lines))] = rng.choice(
+                    [b"", b"null\n", b"[" * 5000, b'{"index": 1e400}\n', b'{"index": NaN}\n']
+                )
+                damaged = b"".join(lines)
+            path.write_bytes(damaged)
+            try:
+                assert mfl.evaluate(Recorder(), suite, resume=path) == whole, f"{kind} {number}"
+            except LakeError:
+                told += 1
+                assert path.read_bytes() == damaged
+        return told
+
+    def test_corruptions_are_told_or_change_nothing(self, suite, tmp_path):
+        assert self.corruptions(50, 0, suite, tmp_path / "answers.jsonl") > 20
+
+    @pytest.mark.prove
+    def test_a_thousand_corruptions_are_told_or_change_nothing(self, suite, tmp_path):
+        assert self.corruptions(1000, 1, suite, tmp_path / "answers.jsonl") > 400
 
     def test_progress(self, suite):
         seen = []

@@ -90,13 +90,14 @@ class CappedChat:
 
 
 def ledger_beside(answers: Path | None) -> Ledger | None:
-    """What the answers took, failures and what was open at a kill included; nothing where there are no answers yet."""
+    """What the answers took, failures and what was open at a kill included; nothing where there are no answers yet. Raises ``LedgerDamaged``."""
     if answers is None:
         return None
     answers = Path(answers)
     ledger = Ledger(answers.with_name(answers.name + ".spent"))
-    if not answers.exists():
-        ledger.path.unlink(missing_ok=True)
+    if not answers.exists() and ledger.path.exists():
+        ledger.total()  # or it is somebody's own
+        ledger.path.unlink()
     return ledger
 
 
@@ -131,8 +132,8 @@ def evaluate_model(
         raise engineers.UnknownEngineer(
             f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
         )
-    ledger = ledger_beside(answers)
     try:
+        ledger = ledger_beside(answers)
         before = ledger.total() if ledger is not None else Taken()
     except LedgerDamaged as error:
         raise EvaluationStopped(f"{error}, or remove it to count from nothing") from error

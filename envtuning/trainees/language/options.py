@@ -18,9 +18,21 @@ PAPERS: dict[str, Any] = {
     "epsilon": 0.2,
     "epsilon_high": 0.28,
     "beta": 0.1,
+    "use_bias_correction_kl": False,  # the plain k3 estimate; TRL's default multiplies it by the importance ratio
     "scale_rewards": "group",
     "max_grad_norm": 1.0,
     "loss_type": "grpo",
+    # GRPO as it was published has none of these. They are written down so that no later default of TRL's changes the loss.
+    "num_iterations": 1,
+    "importance_sampling_level": "token",
+    "delta": None,
+    "entropy_coef": 0.0,
+    "top_entropy_quantile": 1.0,
+    "mask_truncated_completions": False,
+    "off_policy_mask_threshold": None,
+    "multi_objective_aggregation": "sum_then_normalize",
+    "reward_weights": None,
+    "router_aux_loss_coef": None,
     "temperature": 1.0,
     # A batch of 8 prompts is generated at once and used in two optimiser steps: with one, the clip would never act.
     "per_device_train_batch_size": 32,

@@ -82,7 +82,7 @@ class GRPOTrainee:
             raise ValueError(
                 f"there is no model in {options['model']}: `envtuning pretrain {options['model']} --for RUN` makes a small one"
             )
-        raise_unless_data(given.model)
+        raise_unless_data(given.model, "trainee.options.model")
         named(given.reward)
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:

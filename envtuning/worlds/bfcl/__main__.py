@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 
 from engineers.ending import ends_when_asked
+from engineers.printing import prints_what_it_can
 
 if __name__ == "__main__":
-    with ends_when_asked("interrupted"):
+    with prints_what_it_can(), ends_when_asked("interrupted"):
         from envtuning.worlds.bfcl.command import main
 
         sys.exit(main())

@@ -3,6 +3,10 @@
 The paper's cut into halves of 400 tasks is unpublished. To cut each split by itself would put variants of the same scenario on
 both sides: in 180 to 195 of 200 the ground truth's calls are equal. So here all variants of a scenario are on one side, and so are
 scenarios with equal ground truths or equal first states.
+
+Cuts have names, and a cut never changes. ``scenarios-1`` compared the first states of the classes that a task involves: three groups
+with equal first states that involve different classes have scenarios on several sides of it. ``scenarios-2`` compares all first states: it
+is the first cut with 63, 66, 70 and 133 tested on, too, and four scenarios that are related to none trained on in their place.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from typing import Any, Literal, get_args
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Package
 from envtuning.worlds.bfcl.tasks import Task, load_tasks
 
+CutName = Literal["scenarios-1", "scenarios-2"]
+LATEST: CutName = "scenarios-2"
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = get_args(Part)
 SIZES: dict[Part, int] = {
@@ -44,18 +50,24 @@ class Cut:
 
 
 @cache
-def by_scenario() -> Cut:
-    """The stored cut: the same for both versions, so that figures of one can stand beside those of the other."""
-    stored = json.loads((resources.files(__package__) / "scenarios.json").read_text(encoding="utf-8"))
+def by_scenario(name: CutName = LATEST) -> Cut:
+    """A stored cut: the same for both versions, so that figures of one can stand beside those of the other."""
+    every = json.loads((resources.files(__package__) / "scenarios.json").read_text(encoding="utf-8"))
+    if name not in every:
+        raise ValueError(f"cut={name!r}: the cuts are {', '.join(every)}")
+    stored = every[name]
     return Cut(**{part: frozenset(stored[part]) for part in PARTS})
 
 
-def by_tool_class(package: Package, held_out: str) -> Cut:
-    """Test: all scenarios that use the held-out class. Train and validation: the others, in the stored cut's proportions."""
+def by_tool_class(package: Package, held_out: str, name: CutName = LATEST) -> Cut:
+    """Test: all scenarios that use the held-out class. Train and validation: the others, in the stored cut's proportions.
+
+    ``name``: of the cut whose rule says which scenarios are kept together.
+    """
     if held_out not in TOOL_CLASSES:
         raise ValueError(f"held_out={held_out!r}: the tool classes are {', '.join(TOOL_CLASSES)}")
     test = frozenset(task.scenario for task in load_tasks(package, "base") if held_out in task.classes)
-    groups = [group for group in related(package) if not test & set(group)]
+    groups = [group for group in related(package, name=name) if not test & set(group)]
     left = sum(map(len, groups))
     validation = left * SIZES["validation"] // (SIZES["train"] + SIZES["validation"])
     parts = _deal(groups, {"validation": validation, "train": left - validation}, SEED)
@@ -67,8 +79,8 @@ def _rest(package: Package, test: frozenset[int], parts: dict[str, frozenset[int
     return frozenset(range(len(load_tasks(package, "base")))) - parts["train"] - parts["validation"] - test
 
 
-def related(*packages: Package) -> list[list[int]]:
-    """Scenarios in groups: within a group ground truths or first states are equal in some split."""
+def related(*packages: Package, name: CutName = LATEST) -> list[list[int]]:
+    """Scenarios in groups: within a group ground truths or first states are equal in some split, as the cut of this name compares them."""
     leader = list(range(len(load_tasks(packages[0], "base"))))
 
     def find(number: int) -> int:
@@ -81,8 +93,9 @@ def related(*packages: Package) -> list[list[int]]:
         for split in SPLITS:
             for task in load_tasks(package, split):
                 flat = tuple(call for turn in task.ground_truth for call in turn)
-                for key in ((package.version, flat), (package.version, json.dumps(task.state_json, sort_keys=True))):
-                    other = seen.setdefault(key, task.scenario)
+                involved = json.dumps(task.state_json, sort_keys=True)
+                for kind in (flat, involved) if name == "scenarios-1" else (flat, involved, task.whole_state):
+                    other = seen.setdefault((package.version, kind), task.scenario)
                     leader[find(task.scenario)] = find(other)
     groups: dict[int, list[int]] = {}
     for number in range(len(leader)):

@@ -27,6 +27,7 @@ class Task:
     questions: tuple[str, ...]  # one per turn; "" where held-back tools appear
     ground_truth: tuple[tuple[str, ...], ...]  # one tuple of calls per turn; empty: nothing can be done in this turn
     state_json: dict[str, str]  # tool class -> its first state
+    whole_state: str  # JSON: all first states that the task's file has, those of classes that it does not involve too
     held_back: dict[int, tuple[str, ...]]  # turn -> tools that appear only then
     excluded: frozenset[str]  # tools that this task does not offer
 
@@ -107,6 +108,7 @@ def _task(entry: dict[str, Any], answer: dict[str, Any], split: Split) -> Task:
         questions=tuple("\n".join(message["content"] for message in turn) for turn in entry["question"]),
         ground_truth=tuple(tuple(turn) for turn in answer["ground_truth"]),
         state_json={name: json.dumps(entry["initial_config"].get(name, {})) for name in entry["involved_classes"]},
+        whole_state=json.dumps(entry["initial_config"], sort_keys=True),
         held_back={int(turn): tuple(names) for turn, names in entry.get("missed_function", {}).items()},
         excluded=frozenset(entry.get("excluded_function", ())),
     )

@@ -20,7 +20,7 @@ from envtuning.worlds.bfcl.hints import WrittenHints
 from envtuning.worlds.bfcl.hints.check import refusals
 from envtuning.worlds.bfcl.package import SPLITS, Package, ToolClass, Version, load
 from envtuning.worlds.bfcl.pool import EmptyPool, TaskPool, fitting
-from envtuning.worlds.bfcl.splits import Cut, Part, by_scenario, by_tool_class
+from envtuning.worlds.bfcl.splits import LATEST, Cut, CutName, Part, by_scenario, by_tool_class
 from envtuning.worlds.bfcl.tasks import Task, find_task, scenario_of
 from envtuning.worlds.bfcl.transcript import failure_of, transcript
 from envtuning.worlds.episodes import Episode, by_slice
@@ -73,17 +73,25 @@ class BFCLCases:
         return frozenset(map(scenario_of, self.ids))
 
 
-@reads(dict.fromkeys(("held_out", "version"), PLAIN))  # the code in ``path`` is run
+@reads(dict.fromkeys(("cut", "held_out", "version"), PLAIN))  # the code in ``path`` is run
 class BFCLWorld(World[BFCLConfig]):
-    """Tasks of one version of the benchmark; ``held_out`` names a tool class that is tested on and never trained on."""
+    """Tasks of one version of the benchmark, divided by the ``cut`` of this name; ``held_out`` names a tool class that is tested on and
+    never trained on."""
 
     config_type = BFCLConfig
     about = ABOUT
     forms: frozenset[Form] = frozenset({"replies"})
     reports = frozenset({"success_rate", "progress", "syntax"})
 
-    def __init__(self, *, version: Version = "v4", path: str | None = None, held_out: ToolClass | None = None) -> None:
-        self.version, self.path, self.held_out = version, path, held_out
+    def __init__(
+        self,
+        *,
+        version: Version = "v4",
+        path: str | None = None,
+        held_out: ToolClass | None = None,
+        cut: CutName = LATEST,
+    ) -> None:
+        self.version, self.path, self.held_out, self.cut_name = version, path, held_out, cut
 
     @property
     def package(self) -> Package:
@@ -91,7 +99,9 @@ class BFCLWorld(World[BFCLConfig]):
 
     @property
     def cut(self) -> Cut:
-        return by_scenario() if self.held_out is None else by_tool_class(self.package, self.held_out)
+        if self.held_out is None:
+            return by_scenario(self.cut_name)
+        return by_tool_class(self.package, self.held_out, self.cut_name)
 
     def check(self, config: BFCLConfig) -> None:
         """Hints must pass what ``refusals`` asks of them; and a task must fit. Takes seconds where hints are written."""

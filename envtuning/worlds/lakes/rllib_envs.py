@@ -27,8 +27,9 @@ AgentDict = dict[str, Any]
 
 
 def register_lakes() -> None:
-    """Make "lakes", "lake-agents" and "lake-pettingzoo" known to RLlib, on remote EnvRunners too."""
+    """Make "lakes", "lake-agents" and "lake-pettingzoo" known to RLlib, on remote EnvRunners too; Gymnasium's id is "lakes"."""
     register_env("lakes", lake_or_lakes)
+    register_env(ENV_ID, lake_or_lakes)
     register_env("lake-agents", LakeMultiAgentEnv)
     register_env("lake-pettingzoo", lake_of_pettingzoo)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from envtuning.worlds.bfcl.calls import Call
@@ -82,20 +82,28 @@ def takers(call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
     return fitting[:MOST]
 
 
-def producers(argument: str, tools: Sequence[dict[str, Any]], asker: str) -> list[str]:
-    """Tools that give out what this argument wants: they return something of its name, or are named after it."""
-    wanted = _stems(argument) - COMMON
+def producers(argument: str, tools: Sequence[dict[str, Any]], asker: str, said: str = "") -> list[str]:
+    """Tools that give out what this argument wants: they return something of its name, or are named after it, else after a word
+    that is ``said`` of it. Logging in gives out nothing but what it returns.
+    """
+    wanted, told = _stems(argument) - COMMON, _stems(said) - _stems(argument) - COMMON
     returning: list[str] = []
     named_after: list[str] = []
+    near: list[str] = []
     for tool in tools:
         if tool["name"] == asker or argument in required(tool):
             continue
         returned = tool.get("response", {}).get("properties", {})
+        words = _stems(tool["name"]) | _stems(" ".join(returned))
         if argument in returned:
             returning.append(tool["name"])
-        elif wanted and wanted <= _stems(tool["name"]) | _stems(" ".join(returned)):
+        elif _logs_in(tool):
+            continue
+        elif wanted and wanted <= words:
             named_after.append(tool["name"])
-    return [*returning, *named_after][:MOST]
+        elif _stems(tool["name"]) & told:
+            near.append(tool["name"])
+    return [*returning, *named_after][:MOST] or near[:MOST]
 
 
 def makers(message: str, tools: Sequence[dict[str, Any]]) -> list[str]:
@@ -115,24 +123,29 @@ def makers(message: str, tools: Sequence[dict[str, Any]]) -> list[str]:
         "fill",
     }
     words = _stems(message) - COMMON
-    return [tool["name"] for tool in tools if (stems := _stems(tool["name"])) & making and stems & words][:MOST]
+    return [name for name in (tool["name"] for tool in tools) if _stems(name) & words and _verb(name) in making][:MOST]
 
 
 def near_in_words(message: str, call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
     """Tools whose names share the most words with the message; where the message asks for a login, the tools that log in."""
     words = _stems(message) - COMMON - _stems(" ".join(map(str, call.named.values())))
     if words & {"authent", "log", "login", "token"}:
-        logins = [
-            tool["name"]
-            for tool in tools
-            if _stems(tool["name"]) & {"login", "authent"} and "status" not in tool["name"]
-        ]
-        return logins[:3]
+        return [tool["name"] for tool in tools if _logs_in(tool) and "status" not in tool["name"]][:3]
     scored = [
         (len((_stems(tool["name"]) - COMMON) & words), tool["name"]) for tool in tools if tool["name"] != call.name
     ]
     least = 2 if any(score >= 2 for score, _ in scored) else 1
     return [name for score, name in sorted(scored, key=lambda entry: -entry[0]) if score >= least][:3]
+
+
+def mentioned(names: Iterable[str], message: str) -> list[str]:
+    """The arguments a word of whose name is in the message."""
+    words = _stems(message) - COMMON
+    return [name for name in names if _stems(name) & words]
+
+
+def _logs_in(tool: dict[str, Any]) -> bool:
+    return bool(_stems(tool["name"]) & {"login", "authent"})
 
 
 def _plain(name: str) -> str:
@@ -141,6 +154,10 @@ def _plain(name: str) -> str:
 
 def _stems(text: str) -> set[str]:
     return {_stem(word.lower()) for word in _WORDS.findall(text)}
+
+
+def _verb(name: str) -> str:
+    return _stem(_WORDS.findall(name)[0].lower()) if _WORDS.search(name) else ""
 
 
 def _stem(word: str) -> str:

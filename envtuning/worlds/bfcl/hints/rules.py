@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from envtuning.worlds.bfcl.documents import documented_values, is_id, parameters, required
 from envtuning.worlds.bfcl.events import CallEvent
-from envtuning.worlds.bfcl.hints.producers import makers, near_in_words, producers, similar_tools, takers
+from envtuning.worlds.bfcl.hints.producers import makers, mentioned, near_in_words, producers, similar_tools, takers
 
 ASK = "if the user has not said it, ask"
 MAX_HINT = 400  # characters
@@ -26,6 +27,9 @@ _PRECONDITION = re.compile(
     r"must|need|before|first|please|expired|stopped|empty|closed|insufficient|no user|not (?:auth|log|regis|init|enough)",
     re.IGNORECASE,
 )
+_OF_A_VALUE = re.compile(
+    r"must be (?:an? |between |positive|numbers|one of|in )", re.IGNORECASE
+)  # not of what is to be first
 _DATE = re.compile(r"\A\d{4}-\d\d-\d\d\Z")
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -46,6 +50,7 @@ _SAID = {"string": "a text", "integer": "a whole number", "float": "a number", "
 
 def augment(event: CallEvent) -> str | None:
     """What to do about this call; None if nothing is wrong. A ``CallAugmenter``."""
+    event = replace(event, call=event.call.with_named(list(_parameters(event))))
     faults = [said for rule in ARGUMENT_RULES if (said := rule(event))]
     if not faults and complains(event):
         faults = [said for rule in RESULT_RULES if (said := rule(event))][:2]
@@ -70,7 +75,7 @@ def unknown_tool(event: CallEvent) -> str | None:
 
 
 def missing_argument(event: CallEvent) -> str | None:
-    missing = [name for name in _required(event) if name not in event.call.named][len(event.call.positional) :]
+    missing = [name for name in _required(event) if name not in event.call.named]
     if not missing:
         return None
     return f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing: give {_it(missing)}; {ASK}."
@@ -139,17 +144,22 @@ def path_for_name(event: CallEvent) -> str | None:
 
 def unmet_precondition(event: CallEvent) -> str | None:
     """Tools whose names are in a complaint about what must be first: brakes to press, doors to lock, a login to make."""
-    if _PRECONDITION.search(event.result) is None:
+    if _PRECONDITION.search(event.result) is None or _OF_A_VALUE.search(event.result):
         return None
     tools = near_in_words(event.result, event.call, event.tools)
     return f"First call {_either(tools)}." if tools else None
 
 
 def not_there(event: CallEvent) -> str | None:
-    """Files that are not in this directory, and those that are there already."""
+    """Files that are not in this directory, those that are there already, and directories that are not empty."""
     names = [name for name in event.call.named if name in FILE_ARGUMENTS or name == "folder"]
     if "cd" not in _offered(event) or not names:
         return None
+    if "not empty" in event.result:
+        remover = "; rm removes it" if "rm" in _offered(event) else ""
+        return f"Empty {_listed(names)} first: what is in it shows ls after a cd{remover}."
+    if "exists" in event.result:
+        return f"It is there already: go on with it, or check {_listed(names)}."
     makers_of_it = ("mkdir",) if event.call.name in ("cd", "rmdir") else ("touch", "cp")
     made = [tool for tool in makers_of_it if tool in _offered(event) and tool != event.call.name]
     new = f", what is not there yet is made with {_either(made)}" if made else ""
@@ -160,21 +170,31 @@ def wrong_id(event: CallEvent) -> str | None:
     """Ids, and the tools that hand such ids out."""
     said = []
     for name in [name for name in event.call.named if is_id(name)][:3]:
-        tools = producers(name, event.tools, event.call.name)
+        tools = producers(name, event.tools, event.call.name, _said_of(name, event))
         said.append(f"{name}: {_either(tools)} tells it" if tools else f"check {name}")
     return f"The ids may be wrong: {'; '.join(said)}." if said else None
 
 
+def _said_of(name: str, event: CallEvent) -> str:
+    """The argument's description, and the message if it quotes the argument's value."""
+    described = str(_parameters(event).get(name, {}).get("description", ""))
+    value = str(event.call.named[name])
+    return f"{described} {event.result.replace(value, '')}" if value and value in event.result else described
+
+
 def not_made_yet(event: CallEvent) -> str | None:
     """Something that another tool makes is asked for before it was made."""
+    if _OF_A_VALUE.search(event.result):
+        return None
     tools = [tool for tool in makers(event.result, event.tools) if tool != event.call.name]
     return f"It may not have been made yet, by {_either(tools)}." if tools else None
 
 
 def suspects(event: CallEvent) -> str | None:
-    """The arguments that the message quotes, else the first few: better than no pointer."""
+    """The arguments that the message quotes or names, else the first few: better than no pointer."""
     words = {name: value if isinstance(value, str) else repr(value) for name, value in event.call.named.items()}
-    quoted = [name for name, value in words.items() if len(value) > 1 and value in event.result]
+    named = mentioned(words, event.result)
+    quoted = [name for name, value in words.items() if name in named or (len(value) > 1 and value in event.result)]
     names = [*quoted, *(name for name in words if name not in quoted)][:3]
     return f"Check {_listed(names)} against what the user said." if names else None
 
@@ -202,7 +222,7 @@ def _required(event: CallEvent) -> list[str]:
 def _checkable(event: CallEvent) -> list[tuple[str, Any]]:
     """Arguments that the document knows."""
     known = _parameters(event)
-    return [(name, value) for name, value in event.call.with_named(list(known)).named.items() if name in known]
+    return [(name, value) for name, value in event.call.named.items() if name in known]
 
 
 def _offered(event: CallEvent) -> set[str]:
