@@ -6,6 +6,8 @@ The curriculum for your own training script can be used without the loop: ``Curr
 
 from __future__ import annotations
 
+import engineers  # noqa: F401  # before all else: from here on Ctrl-C ends a command without a traceback
+
 TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
