@@ -41,7 +41,8 @@ from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, player_of
 from envtuning.cli import parse_seeds
 from envtuning.runs import checked
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.sections import EngineerSpec
 from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console, percent, plain_table
@@ -199,7 +200,7 @@ def scored(
     transcripts: Path | None,
 ) -> list[Row]:
     """Reference rows, then the engineers', the best first."""
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.run.plan.world.made)
     rows = []
     for label, (engineer, own) in asked.items():
         kept = exchanges(transcripts, engineer, mode)
@@ -320,7 +321,7 @@ def do_evidence(arguments: argparse.Namespace) -> None:
     if healthy := [spec.name for spec in specs if spec.diagnosis is None]:
         raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
     trees = [tree for spec in specs for tree in read_trees(arguments.trees / spec.name, spec)]
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.run.plan.world.made)
     found = {
         label: read_by(
             trees, engineer, own | options, distances, exchanges(arguments.transcripts, engineer, "evidence")
@@ -448,9 +449,9 @@ def real_success(arms: Arms, seeds: list[int], out: Path) -> dict[str, dict[int,
         for seed in seeds:
             folder = out / folder_name(name) / f"seed{seed}"
             if (folder / "test.json").exists():
-                run = RunFolder(folder)
-                assert run.test is not None
-                found.setdefault(name, {})[seed] = pooled(run.test.last, run.world.about.objective)
+                run = RunLog.open(folder)
+                assert run.state.test is not None
+                found.setdefault(name, {})[seed] = pooled(run.state.test.last, run.plan.world.about.objective)
     return found
 
 

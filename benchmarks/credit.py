@@ -15,7 +15,7 @@ from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import raise_unless_committed, record
 from benchmarks.atlas import ROSTER, real_arms, spec_named
 from envtuning.atlas.spec import AtlasSpec
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.show.console import make_console
 from envtuning.studies.credit import Credit, changed_stages, credit, raise_unless_enough, table, write
 from envtuning.studies.study import execute, folder_name
@@ -51,10 +51,10 @@ def take_apart(arguments: argparse.Namespace) -> None:
     print(f"figures: {record(f'credit_{spec.name}', {'stages': found, 'kept_as_it_was': kept})}")
 
 
-def finished(spec: AtlasSpec, engineer: str, seed: int, out: Path) -> RunFolder:
+def finished(spec: AtlasSpec, engineer: str, seed: int, out: Path) -> RunLog:
     """The run that is taken apart; trained where it is not there yet."""
     execute(real_arms(spec, [engineer]), [seed], out)
-    return RunFolder(out / folder_name(engineer) / f"seed{seed}")
+    return RunLog.open(out / folder_name(engineer) / f"seed{seed}")
 
 
 def figures(found: Credit) -> dict[str, Any]:

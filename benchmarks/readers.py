@@ -22,7 +22,7 @@ def main() -> None:
     runs = {chr(ord("A") + number): run_at(path) for number, path in enumerate(arguments.runs)}
     rows = read(runs, range(arguments.seeds), max_tokens=arguments.max_tokens)
     make_console().print(table(rows))
-    stages = {name: run.done_stages[-1].number for name, run in runs.items()}
+    stages = {name: run.state.done[-1].number for name, run in runs.items()}
     print(f"figures: {record(arguments.name, {'stages': stages, 'means': means(rows), 'rows': rows})}")
 
 

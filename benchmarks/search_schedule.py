@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._record import record
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, load_spec
 from envtuning.show.console import make_console
 from envtuning.studies.preregistered import ArmSpec, arm_of
@@ -55,13 +55,13 @@ def valued(
         for name, steps in parts.items()
     }
     execute(arms, seeds, out, jobs=jobs)
-    return {name: [_validated(RunFolder(out / folder_name(name) / f"seed{seed}")) for seed in seeds] for name in arms}
+    return {name: [_validated(RunLog.open(out / folder_name(name) / f"seed{seed}")) for seed in seeds] for name in arms}
 
 
-def _validated(run: RunFolder) -> float:
-    last = run.done_stages[-1].done
+def _validated(run: RunLog) -> float:
+    last = run.state.done[-1].done
     assert last is not None
-    return float(last.metrics[run.world.about.objective])
+    return float(last.metrics[run.plan.world.about.objective])
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from benchmarks._record import record
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.studies.study import run_folders
 
 COMPARED = ("test.json", "stages/*/config.json", "stages/*/episodes.json", "stages/*/metrics.jsonl")
@@ -33,7 +33,7 @@ def main() -> None:
         one, many = Path(scratch) / "one", Path(scratch) / "many"
         seconds = {jobs: timed(arguments, jobs, out) for jobs, out in ((1, one), (arguments.jobs, many))}
         same = outcome(one) == outcome(many)
-        steps = sum(RunFolder(folder).budget_spent for folder in run_folders(one))
+        steps = sum(RunLog.open(folder).state.spent["env_steps"] for folder in run_folders(one))
         runs = len(run_folders(one))
     found = {
         "preset": arguments.preset,

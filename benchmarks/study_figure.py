@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.summary import ArmRow, Summary
 from envtuning.worlds.episodes import pooled
@@ -15,7 +15,7 @@ from envtuning.worlds.episodes import pooled
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#8c8c8c", "#8172b3", "#c44e52", "#937860", "#da8bc3")
 
 
-def draw(summary: Summary, study: StudySpec, runs: dict[tuple[str, int], RunFolder], path: Path) -> None:
+def draw(summary: Summary, study: StudySpec, runs: dict[tuple[str, int], RunLog], path: Path) -> None:
     """Left: validation after every stage, mean and range over seeds. Right: each seed's test, mean and interval, headroom shaded."""
     import matplotlib
 
@@ -59,8 +59,8 @@ def shade(axes: object, rows: Sequence[ArmRow], study: StudySpec) -> None:
         axes.axvspan(max(trivial), max(searched), color="#55a868", alpha=0.08, linewidth=0)  # type: ignore[attr-defined]
 
 
-def curves_of(runs: Sequence[RunFolder], metric: str) -> tuple[np.ndarray, np.ndarray]:
+def curves_of(runs: Sequence[RunLog], metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Thousands spent after each stage, and [seeds, stages] of the closing validations."""
-    table = np.array([[pooled(stage.report.results, metric) for stage in run.done_stages] for run in runs])
-    spent = np.array([[stage.done.spent[run.spec.unit] for stage in run.done_stages] for run in runs])
+    table = np.array([[pooled(stage.report.results, metric) for stage in run.state.done] for run in runs])
+    spent = np.array([[stage.done.spent[run.plan.spec.unit] for stage in run.state.done] for run in runs])
     return spent.cumsum(axis=1).mean(axis=0) / 1000, table

@@ -10,8 +10,6 @@ if (getattr(sys, "argv", None) or [""])[0] == "-m" or sys.argv[0].endswith(("/en
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
-from engineers.moved import announce
-
 TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
@@ -26,14 +24,6 @@ if TYPE_CHECKING:
     from engineers.proposal import Change, Engineer, Proposal, Usage
     from engineers.registry import UnknownEngineer, available, make
     from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
-
-MOVED = {
-    "engineers.backends.server": "engineers.backends.compatible_server",
-    "engineers.chat": "engineers.model.chat",
-    "engineers.model.answers": "engineers.model.reading",
-    "engineers.prompt": "engineers.model.prompt",
-}  # names that pages or examples once imported
-announce(MOVED)
 
 _HOMES = {
     "engineers.guard": ("Guard", "check"),

@@ -6,7 +6,7 @@ The curriculum for your own training script can be used without the loop: ``Curr
 
 from __future__ import annotations
 
-from engineers.moved import announce
+import engineers  # noqa: F401  # before all else: from here on Ctrl-C ends a command without a traceback
 
 TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
 if TYPE_CHECKING:
@@ -15,23 +15,6 @@ if TYPE_CHECKING:
     from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
     from envtuning.curriculum.sb3_callback import SB3CurriculumCallback
     from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
-
-MOVED = {
-    "envtuning.run_folder": "envtuning.runs.folder",
-    "envtuning.spec": "envtuning.runs.spec",
-    "envtuning.trainee": "envtuning.trainees.base",
-    "envtuning.trainees.rllib.policy": "envtuning.trainees.lakes.policy",
-    "envtuning.trainees.rllib.rollout": "envtuning.trainees.lakes.rollout",
-    "envtuning.wrappers": "envtuning.curriculum.wrappers",
-    "envtuning.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
-    "envtuning.rllib_callback": "envtuning.curriculum.rllib_callback",
-    "envtuning.tensorboard": "envtuning.show.tensorboard",
-    "envtuning.compare": "envtuning.studies.compare",
-    "envtuning.tune": "envtuning.studies.tune",
-    "envtuning.curriculum.rllib_envs": "envtuning.worlds.lakes.rllib_envs",
-    "envtuning.trainees.ray_session": "envtuning.trainees.rllib.ray_session",
-}  # names that pages or examples once imported
-announce(MOVED)
 
 __all__ = [
     "CurriculumEnv",

@@ -64,7 +64,7 @@ class LavaWorld(GymWorld[RoomsConfig]):
 def main(engineer: str = "rules", out: str = "runs/lava", stages: int | None = None, **changes: object) -> Path:
     spec = load_spec(Path(__file__).with_suffix(".yaml"), changes={"engineer.name": engineer} | changes)
     run = start(spec if stages is None else spec.with_rounds(stages), out)
-    for row in run.test.last if run.test else []:
+    for row in run.state.test.last if run.state.test else []:
         print(f"{row.name}×{row.name}: {row.metrics['success_rate']:.0%} of {row.episodes} test episodes")
     return write_page([run.path], run.path / "report.html")
 

@@ -55,7 +55,7 @@ class HillsWorld(GymWorld[HillsConfig]):
 def main(engineer: str = "rules", out: str = "runs/hills", stages: int | None = None, **changes: object) -> Path:
     spec = load_spec(Path(__file__).with_suffix(".yaml"), changes={"engineer.name": engineer} | changes)
     run = start(spec if stages is None else spec.with_rounds(stages), out)
-    for row in run.test.last if run.test else []:
+    for row in run.state.test.last if run.state.test else []:
         print(f"flag at {row.name} %: {row.metrics['success_rate']:.0%} of {row.episodes} test episodes")
     return write_page([run.path], run.path / "report.html")
 

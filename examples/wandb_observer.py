@@ -11,31 +11,30 @@ import wandb
 
 from engineers.report import Incident
 from envtuning.loop.observer import Observer, Progress
-from envtuning.runs.folder import RunFolder, StageFolder
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import StageState
 
 
 class WandbObserver(Observer):
     """Training and validation over what was spent; each stage's config; what went wrong as text."""
 
-    def run_began(self, run: RunFolder) -> None:
-        self.spent_before = run.budget_spent
+    def run_began(self, run: RunLog) -> None:
+        self.run = run
         self.log = wandb.init(
-            project="envtuning", name=run.name, config=run.spec.model_dump(mode="json"), resume="allow"
+            project="envtuning", name=run.name, config=run.plan.spec.model_dump(mode="json"), resume="allow"
         )
 
-    def stage_began(self, stage: StageFolder, allowance: int) -> None:
-        chosen = stage.config
-        self.log.config.update({f"stage {stage.number}": chosen.config.model_dump(mode="json")}, allow_val_change=True)
+    def stage_began(self, stage: StageState, allowance: int) -> None:
+        self.spent_before = self.run.state.spent.get(self.run.plan.spec.unit, 0)
+        config = stage.chosen.config.model_dump(mode="json")
+        self.log.config.update({f"stage {stage.number}": config}, allow_val_change=True)
 
     def progressed(self, progress: Progress) -> None:
         metrics = {f"training/{name}": value for name, value in progress.metrics.items()}
         self.log.log(metrics | {"stage": progress.stage}, step=self.spent_before + progress.spent)
 
-    def validated(self, stage: StageFolder, metrics: dict[str, float]) -> None:
+    def validated(self, stage: StageState, metrics: dict[str, float]) -> None:
         self.log.log({f"validation/{name}": value for name, value in metrics.items()})
-
-    def stage_ended(self, stage: StageFolder) -> None:
-        self.spent_before = RunFolder(stage.path.parents[1]).budget_spent
 
     def went_wrong(self, incident: Incident) -> None:
         self.log.alert(title=incident.kind, text=incident.message)

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.bfcl.baselines import shown
 from benchmarks.bfcl.text_table import aligned, ranged
 from envtuning.loop.run import start
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.trainees.menu import SIZE, MenuPolicy
 from envtuning.worlds.bfcl.package import SPLITS, Version
@@ -38,7 +38,7 @@ SWITCHES: dict[str, dict[str, Any]] = {
 def run(version: Version, out: str = "runs/ablations") -> dict[str, Any]:
     """Every arm's stages and its last policy on the test; beside them a policy that says nothing and the untrained one."""
     rows = {name: arm(version, Path(out) / name.replace(" ", "-"), changes) for name, changes in SWITCHES.items()}
-    first = RunFolder(Path(out) / "four-stages")
+    first = RunLog.open(Path(out) / "four-stages")
     return {
         "version": version,
         "test": {
@@ -59,19 +59,19 @@ def arm(version: Version, folder: Path, changes: dict[str, Any]) -> dict[str, An
     done = start(spec_of(version, changes), folder)
     return {
         "changes": changes,
-        "stages": [stage_row(done, number) for number in range(len(done.done_stages))],
+        "stages": [stage_row(done, number) for number in range(len(done.state.done))],
         "test": tested(done, last_policy(done)),
     }
 
 
-def last_policy(run: RunFolder) -> MenuPolicy:
+def last_policy(run: RunLog) -> MenuPolicy:
     """Of the last stage's checkpoint."""
-    return MenuPolicy(np.load(run.stage(len(run.done_stages) - 1).checkpoint / "weights.npy"))
+    return MenuPolicy(np.load(run.state.done[-1].checkpoint / "weights.npy"))
 
 
-def stage_row(run: RunFolder, number: int) -> dict[str, Any]:
+def stage_row(run: RunLog, number: int) -> dict[str, Any]:
     """Why a stage ended, what it took, and the closing validation on the target's tasks, with the stage's feedback."""
-    done = run.stage(number).done
+    done = run.state.stages[number].done
     assert done is not None
     validated = {name: round(value, 4) for name, value in done.metrics.items()}
     return {"ended": done.reason, "episodes": done.spent["episodes"], "validation": validated}
@@ -83,10 +83,10 @@ def table(figures: dict[str, Any]) -> str:
     return aligned(["test, 95 % intervals over scenarios", *rates], rows)
 
 
-def tested(run: RunFolder, policy: Any) -> dict[str, list[float]]:
+def tested(run: RunLog, policy: Any) -> dict[str, list[float]]:
     """Mean and 95 % interval over scenarios of each score on the run's test."""
-    cases = run.world.load(run.test_suite_file)
-    episodes = run.world.play(policy, cases, run.spec.target, seed=0)
+    cases = run.plan.world.load(run.path / "test.cases")
+    episodes = run.plan.world.play(policy, cases, run.plan.spec.target, seed=0)
     scenarios = [scenario_of(cases.ids[episode.case]) for episode in episodes]
     names = ("success_rate", "progress", "syntax")
     return {name: shown([episode.metrics[name] for episode in episodes], scenarios) for name in names}

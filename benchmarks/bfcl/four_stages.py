@@ -11,7 +11,7 @@ from benchmarks.bfcl.ablations import last_policy, spec_of, stage_row, tested
 from benchmarks.bfcl.ablations import table as test_table
 from benchmarks.bfcl.text_table import aligned
 from envtuning.loop.run import start
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.worlds.bfcl.package import Version
 from envtuning.worlds.bfcl.scripted import DONE
 
@@ -25,13 +25,13 @@ def run(version: Version) -> dict[str, Any]:
         return {
             "version": version,
             "cpu_seconds": round(took, 1),
-            "stages": [named_row(done, number) for number in range(len(done.done_stages))],
+            "stages": [named_row(done, number) for number in range(len(done.state.done))],
             "test": {"no-op": tested(done, lambda text: DONE), "after the last stage": tested(done, last_policy(done))},
         }
 
 
-def named_row(run: RunFolder, number: int) -> dict[str, Any]:
-    return {"name": run.spec.stages[number].name} | stage_row(run, number)
+def named_row(run: RunLog, number: int) -> dict[str, Any]:
+    return {"name": run.plan.spec.stages[number].name} | stage_row(run, number)
 
 
 def table(figures: dict[str, Any]) -> str:

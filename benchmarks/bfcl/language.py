@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.bfcl.text_table import aligned
 from envtuning.loop.run import start
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import load_spec
 from envtuning.worlds.bfcl.package import Version
 
@@ -36,16 +36,19 @@ def run(version: Version) -> dict[str, Any]:
         return {
             "version": version,
             "cpu_seconds": {"pretraining": round(taught - began), "four stages": round(time.process_time() - taught)},
-            "stages": [stage_row(done, number) for number in range(len(done.done_stages))],
+            "stages": [stage_row(done, number) for number in range(len(done.state.done))],
         }
 
 
-def stage_row(run: RunFolder, number: int) -> dict[str, Any]:
+def stage_row(run: RunLog, number: int) -> dict[str, Any]:
     """A stage's steps: the part of groups whose replies were not all paid alike, and the gradient's norm, step by step."""
-    lines = [json.loads(line) for line in run.stage(number).metrics_file.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (run.state.stages[number].path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     steps = [line for line in lines if line["kind"] == "iteration"]
     return {
-        "name": run.spec.stages[number].name,
+        "name": run.plan.spec.stages[number].name,
         "steps": len(steps),
         "groups_with_variance": [round(1 - step["equal_groups"], 4) for step in steps],
         "grad_norm": [round(step["grad_norm"], 4) for step in steps],

@@ -21,9 +21,9 @@ from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.atlas.store import as_key, is_stored, raise_unless_stored_of, write_tree
 from envtuning.loop import run as loop
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.studies.outcomes import played_on
-from envtuning.studies.study import copy_stages
 from envtuning.worlds.episodes import Rate
 
 Ended = Callable[[str], None]
@@ -80,13 +80,13 @@ class _Node(TypedDict):
     tested: Rate
 
 
-def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunFolder | None, ended: Ended) -> None:
+def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunLog | None, ended: Ended) -> None:
     """A node and all below it. Its run is kept only as long as something below it is to be trained."""
     if _is_grown(spec, place, path):
         return
-    run = RunFolder.create(_run_folder(place, path), spec.along(seed, path))
+    run = RunLog.create(_run_folder(place, path), spec.along(seed, path))
     if parent is not None:
-        copy_stages(parent, run, len(path))
+        run.begin_with(parent, len(path))
     loop.continue_run(run, stages=len(path) + 1)
     if not _node_file(place, path).exists():
         atomic.make_folder(place / "nodes")
@@ -104,12 +104,12 @@ def _is_grown(spec: AtlasSpec, place: Path, path: Path_) -> bool:
     return all(_node_file(place, one).exists() for one in below)
 
 
-def measured(run: RunFolder) -> dict[str, Any]:
+def measured(run: RunLog) -> dict[str, Any]:
     """What is kept of a node: the report without its history, and success on the test."""
-    last = run.done_stages[-1]
+    last = run.state.done[-1]
     assert last.report is not None
     report = last.report.model_copy(update={"history": [], "run": ""})
-    success = played_on(run, run.spec.target, run.held_out(run.test_suite_file))
+    success = played_on(run, run.plan.spec.target, run.cases("test"))
     return {"report": report.model_dump(mode="json"), "tested": round(float(np.mean(success)), 6)}
 
 

@@ -17,7 +17,7 @@ from envtuning.loop.contract import TraineeFailed
 from envtuning.loop.observer import UnknownObserver
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunError
+from envtuning.runs.checked import RunError
 from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console, print_error
 from envtuning.trainees import UnknownTrainee

@@ -8,7 +8,7 @@ import typer
 
 from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Run, Trusted
-from envtuning.runs.folder import RunFolder, raise_unless_whole
+from envtuning.runs.log import RunLog
 from envtuning.studies import credit as crediting
 
 
@@ -22,8 +22,8 @@ def credit(
 ) -> None:
     """Train a stage again, each time with one of the proposal's changes undone, to see which of them earned the gain."""
     with errors_in_one_sentence(), trusting(trust):
-        run = RunFolder(folder)
-        raise_unless_whole(run)
+        run = RunLog.open(folder)
+        run.verify()
         found = crediting.credit(
             run, stage, seeds=seeds, per_slice=cases, ended=lambda line, pace: console.print(f"{line} ({pace})")
         )

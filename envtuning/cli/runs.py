@@ -23,8 +23,9 @@ from envtuning.cli.arguments import (
 from envtuning.loop import run as loop
 from envtuning.loop.ask import out_of_reach
 from envtuning.loop.observer import Observers, observer_at
-from envtuning.runs.folder import RunFolder, next_task, raise_unless_whole
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
+from envtuning.runs.tasks import next_task
 from envtuning.show.console import ConsoleObserver, in_words, summary
 from envtuning.show.page import write_page
 
@@ -72,7 +73,7 @@ def run(
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
     """Continue a run that was interrupted; it ends as if it had not been."""
     with errors_in_one_sentence(), trusting(trust, observers=observer):
-        run_and_report(RunFolder(folder), observer)
+        run_and_report(RunLog.open(folder), observer)
 
 
 @app.command()
@@ -102,13 +103,13 @@ def note_out_of_reach(*specs: RunSpec) -> None:
             console.print(f"note: {note}")
 
 
-def run_and_report(one: RunFolder, observers: list[str] | None = None) -> None:
+def run_and_report(one: RunLog, observers: list[str] | None = None) -> None:
     """Run what is left, then print the tables and where the page lies."""
     heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
-    if next_task(one) is None:
-        raise_unless_whole(one, checkpoints=True)
+    if next_task(one.plan, one.state) is None:
+        one.verify(checkpoints=True)
         console.print(f"{one.path} is finished; remove it or choose another --out to run it again")
     else:
         loop.continue_run(one, heard_by)
     console.print(summary(one))
-    console.print(f"report page: {write_page([one.path], one.path / 'report.html')}")
+    console.print(f"report page: {write_page([one], one.path / 'report.html')}")

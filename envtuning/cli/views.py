@@ -14,7 +14,9 @@ from rich.text import Text
 from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Run, Runs, Trusted
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunError, RunFolder, next_task
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
+from envtuning.runs.tasks import next_task
 from envtuning.show.console import run_table, summary
 from envtuning.show.page import common_folder, write_page
 from envtuning.show.tensorboard import EventFiles
@@ -37,7 +39,7 @@ def show(
             if watch:
                 watch_table(one)
             console.print(summary(one))
-            if next_task(one) is not None:
+            if next_task(one.plan, one.state) is not None:
                 state = (
                     "is running" if atomic.is_locked(one.path) else f"stopped: `envtuning resume {one.path}` continues"
                 )
@@ -57,7 +59,7 @@ def report(
     with errors_in_one_sentence(), trusting(trust):
         runs = opened(folders)
         folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
-        page = write_page([one.path for one in runs], out or folder / "report.html")
+        page = write_page(runs, out or folder / "report.html")
         console.print(f"report: {page}")
 
 
@@ -91,7 +93,7 @@ def replay(
 ) -> None:
     """Show how a validation board was played."""
     with errors_in_one_sentence(), trusting(trust):
-        one = RunFolder(folder)
+        one = RunLog.open(folder)
         film = find_film(one, stage, case)
         if out is not None:
             save_film(film, out, seconds)
@@ -116,44 +118,45 @@ def save_film(film: Film, out: Path, seconds: float) -> None:
             raise RunError(f"{out.name}: a film of this world is saved as .svg")
 
 
-def watch_table(one: RunFolder) -> None:
+def watch_table(one: RunLog) -> None:
     """The table, kept up to date while somebody works on the run."""
     with Live(run_table(one), console=console, refresh_per_second=2) as live:
-        while next_task(one) is not None and atomic.is_locked(one.path):
+        while next_task(one.plan, one.state) is not None and atomic.is_locked(one.path):
             time.sleep(0.5)
+            one.refresh()
             live.update(run_table(one))
 
 
-def opened(folders: list[Path]) -> list[RunFolder]:
+def opened(folders: list[Path]) -> list[RunLog]:
     """The runs that these folders are or, as a comparison does, hold; of several, those that are neither are passed over."""
-    found: list[RunFolder] = []
+    found: list[RunLog] = []
     for folder in folders:
         here = [folder] if (folder / "run.json").is_file() else run_folders(folder)
         if not here and len(folders) > 1:
             console.print(f"{folder} is not a run: skipped")
         elif not here:
             here = [folder]  # to be told what a run folder is
-        found += [RunFolder(each) for each in here]
+        found += [RunLog.open(each) for each in here]
     if not found:
         raise RunError(f"none of {len(folders)} folders is a run: `envtuning run` makes one")
     return found
 
 
-def find_film(one: RunFolder, stage: int, case: int | None) -> Film:
+def find_film(one: RunLog, stage: int, case: int | None) -> Film:
     """The film of a case of a stage's closing validation; of the first that failed where none is named."""
-    recorded = one.stage(stage).episodes()
-    if not recorded:
+    if stage >= len(one.state.done):
         raise RunError(
-            f"stage {stage} of {one.path} has no episodes: its {len(one.done_stages)} finished stages start at 0"
+            f"stage {stage} of {one.path} has no episodes: its {len(one.state.done)} finished stages start at 0"
         )
+    recorded, world = one.state.stages[stage].episodes(), one.plan.world
     if case is None:
         case = next((episode.case for episode in recorded if not episode.succeeded), 0)
     if case >= len(recorded):
         raise RunError(f"case {case}: stage {stage} has cases 0 to {len(recorded) - 1}")
-    film = one.film(one.stage(stage), one.held_out(one.validation_file), recorded[case])
+    film = one.film(stage, one.cases("validation"), recorded[case])
     if film is None:
         raise RunError(
-            f"the world {one.world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"
+            f"the world {world.about.name!r} has no films: `envtuning report {one.path}` shows the failed cases"
         )
     return film
 

@@ -3,7 +3,6 @@
 Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``attempt`` (one try at it), ``validation``, ``report``, ``ask``, ``transitions``.
 """
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,9 +13,6 @@ __all__ = ["continue_run", "create", "resume", "start"]
 
 def __getattr__(name: str) -> Any:
     """Imported when asked for: a run's file reads the transitions, and must not load the loop for it."""
-    if name == "go":
-        warnings.warn("envtuning.loop.go is called continue_run", DeprecationWarning, stacklevel=2)
-        name = "continue_run"
     if name not in __all__:
         raise AttributeError(f"module 'envtuning.loop' has no attribute {name!r}")
     from envtuning.loop import run

@@ -17,20 +17,25 @@ from engineers.from_file import raise_unless_allowed
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump, find_knobs, get_or_none, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
+from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.registry import raise_unless_from_file
 from engineers.report import Incident, StageReport
 from engineers.roles import split_by_role
 from engineers.sentences import in_sentences
-from envtuning.runs import atomic, checked
-from envtuning.runs.folder import Answer, RunError, RunFolder, StageFolder, exchanges_in
+from envtuning.runs import atomic
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
+from envtuning.runs.state import Answer, StageState
 from envtuning.trainees import factory_of
 from envtuning.trainees.language.live_engineers import FROM_FILE, NEED_THE_TRAINEE, live_engineer, raise_unless_possible
 
 REDRAWS = 100
+CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
 TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: where a third party's engineer stumbled
 LoadTrainee = Callable[[], Any]
 
@@ -109,33 +114,33 @@ def out_of_reach(spec: RunSpec) -> str | None:
     )
 
 
-def ask(run: RunFolder, stage: StageFolder, trainee: LoadTrainee) -> Answer[Any]:
-    """The engineer's answer to a finished stage's report, asked once and then read from the disk.
+def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
+    """The engineer's answer to the last stage's report, asked once and then read from the log.
 
     ``trainee`` loads the trainee as that stage left it; only engineers on the trainee's own model need it.
     """
-    if (recorded := stage.answer) is not None:
-        return recorded
-    report = stage.report
-    assert report is not None, "a stage that is done has a report"
-    answer = ask_engineer(run, stage, report, trainee)
-    checked.note(stage.transcript_file)
-    checked.write_record(stage.proposal_file, answer)
-    recorded_before(stage).unlink(missing_ok=True)
-    return answer
+    stage = log.state.stages[-1]
+    if stage.answer is None:
+        log.answered(ask_engineer(log, trainee))
+        recorded_before(stage).unlink(missing_ok=True)
+    return log.state.answers[-1]
 
 
-def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, trainee: LoadTrainee) -> Answer[Any]:
+def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
     """Ask, check, and fall back to the current config where the engineer fails or is refused."""
-    spec, answer = run.spec, Answer[stage.config_type]  # type: ignore[name-defined]
-    current = validated(stage.config_type, report.config)
+    stage, spec, config_type = log.state.stages[-1], log.plan.spec, log.plan.world.config_type
+    report, answer = stage.report, Answer[config_type]  # type: ignore[valid-type]
+    assert report is not None, "a stage that is done has a report"
+    current = validated(config_type, report.config)
 
-    def incident(kind: Any, message: str) -> Incident:
-        return Incident(kind=kind, message=redact(message), stage=stage.number)
+    def kept(kind: Any, message: str, proposal: Any = None) -> Answer[Any]:
+        """The current config goes on, and why."""
+        incident = Incident(kind=kind, message=redact(message), stage=stage.number)
+        return answer(proposal=proposal, config=current, incidents=[incident])
 
     name = spec.engineer.name
     inline = name in NEED_THE_TRAINEE  # bounds its own time: a thread that keeps generating would disturb the training
-    engineer = make_engineer(run, stage, trainee) if inline else make_engineer(run, stage)
+    engineer = make_engineer(log, trainee if inline else None)
     try:
         proposal = within(
             None if inline else spec.engineer.timeout,
@@ -143,43 +148,34 @@ def ask_engineer(run: RunFolder, stage: StageFolder, report: StageReport, traine
         )
     except Exception as error:  # a third party's engineer may fail in any way; the run continues with what works
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
-        message = (
-            f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
-        )
-        return answer(proposal=None, config=current, incidents=[incident("engineer_failed", message)])
+        said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
+        return kept("engineer_failed", said)
     if proposal.fallback:
         why = "; ".join(proposal.refusals) or "it gave no config"
-        return answer(
-            proposal=proposal,
-            config=current,
-            incidents=[
-                incident("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept")
-            ],
-        )
-    guard = guard_of(spec)
-    refusals = []
+        return kept("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept", proposal)
+    guard, refusals = log.plan.guard, []
     if getattr(engineer, "guard", None) != guard:  # who was given the guard has asked it
         refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
-        message = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
-        return answer(proposal=proposal, config=current, incidents=[incident("refused_proposal", message)])
+        said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
+        return kept("refused_proposal", said, proposal)
     return answer(proposal=proposal, config=proposal.config)
 
 
-def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | None = None) -> engineers.Engineer:
-    """The run's engineer, seeded for this stage; what it was already told for this stage is not asked again."""
-    options = {
-        "seed": derive(run.spec.seed, "engineer", stage.number),
-        **run.spec.engineer.options,
+def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.Engineer:
+    """The run's engineer, seeded for the last stage; what it was already told for this stage is not asked again."""
+    stage, spec = log.state.stages[-1], log.plan.spec
+    options: dict[str, Any] = {
+        "seed": derive(spec.seed, "engineer", stage.number),
+        **spec.engineer.options,
         "transcript": stage.transcript_file,
         "ledger": ledger_of(stage).path,
-        "desk": run.path / "desk",
+        "desk": log.path / "desk",
     }
     replies = recorded_replies(stage)
-    for cap, spent in spent_before(run, stage).items():
-        if options.get(cap) is not None:
-            options[cap] = max(type(options[cap])(0), options[cap] - spent)
-    engineer = new_engineer(run.spec, options, trainee)
+    for cap in [cap for cap in CAPS if options.get(cap) is not None]:
+        options[cap] = max(type(options[cap])(0), options[cap] - spent_before(log)[cap])
+    engineer = new_engineer(spec, options, trainee)
     if replies and hasattr(engineer, "chat"):
         engineer.chat = RecordedFirst(engineer.chat, replies)
     return engineer
@@ -187,7 +183,7 @@ def make_engineer(run: RunFolder, stage: StageFolder, trainee: LoadTrainee | Non
 
 def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | None = None) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
-    given = spec.engineer.options | options | {"guard": guard_of(spec)}
+    given = spec.engineer.options | options | {"guard": Plan(spec).guard}
     live = spec.engineer.name in NEED_THE_TRAINEE
     try:
         if live:
@@ -205,29 +201,24 @@ def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | 
         raise EngineerUnavailable(str(error)) from error
 
 
-def guard_of(spec: RunSpec) -> Guard:
-    """What every config of this run must pass."""
-    return Guard(spec.world.made.check if spec.guard.check_feasible else None, spec.guard.max_drop)
-
-
-def spent_before(run: RunFolder, stage: StageFolder) -> dict[str, float]:
-    """What earlier questions of this run took, this stage's own included, asked by whichever process: a cap holds for the run."""
+def spent_before(log: RunLog) -> dict[str, float]:
+    """What questions of this run took, those about the last stage included, asked by whichever process: a cap holds for the run."""
     total = Taken()
-    for one in run.done_stages[: stage.number + 1]:
-        ledger = ledger_of(one)
+    for stage in log.state.done:
+        ledger = ledger_of(stage)
         try:
-            total += ledger.total() if ledger.path.exists() else _by_transcript(one)
+            total += ledger.total() if ledger.path.exists() else _by_transcript(stage)
         except LedgerDamaged as error:
             raise RunError(str(error)) from error
-    return {"max_cost": total.cost or 0.0, "max_total_tokens": total.tokens}
+    return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
 
 
-def ledger_of(stage: StageFolder) -> Ledger:
+def ledger_of(stage: StageState) -> Ledger:
     """Where the questions about a stage's report are noted before they are asked."""
     return Ledger(stage.path / "asked.jsonl")
 
 
-def _by_transcript(stage: StageFolder) -> Taken:
+def _by_transcript(stage: StageState) -> Taken:
     """The same of a run that kept no ledger yet."""
     lines = stage.transcript()
     return Taken(
@@ -236,14 +227,14 @@ def _by_transcript(stage: StageFolder) -> Taken:
     )
 
 
-def recorded_before(stage: StageFolder) -> Path:
+def recorded_before(stage: StageState) -> Path:
     """Where an interrupted question's exchanges are kept while it is asked again."""
     return stage.path / "asked_before.jsonl"
 
 
-def recorded_replies(stage: StageFolder) -> list[dict[str, Any]]:
+def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
     """Replies that came before the process died; the transcript itself starts afresh."""
-    kept = exchanges_in(recorded_before(stage), whole=False) + stage.transcript()
+    kept = stage.files.lines(recorded_before(stage), Exchange, whole=False) + stage.transcript()
     if kept:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off

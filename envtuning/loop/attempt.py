@@ -15,8 +15,8 @@ from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
 from envtuning.loop.transitions import Decision, History
 from envtuning.loop.validation import draw_probe
-from envtuning.runs.folder import closing_cost
 from envtuning.runs.seeds import derive
+from envtuning.runs.tasks import closing_cost
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 
@@ -33,11 +33,11 @@ class Attempt:
 
     def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int) -> None:
         self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
-        self.spec, self.world = runner.run.spec, runner.run.world
+        self.spec, self.world = runner.log.plan.spec, runner.log.plan.world
         self.unit = self.spec.unit
         # Everything else that is recorded leaves the draw alone: an attempt that repeats or continues another needs its seeds.
         self.draw = sum(incident.kind in DRAWN_ANEW for incident in runner.incidents)
-        self.closing_cost = closing_cost(runner.run, runner.folder.number)
+        self.closing_cost = closing_cost(runner.log.plan, runner.log.state, runner.stage.number)
         self.history = History(unit=self.unit, objective=self.world.about.objective)
         self.trained: Counter[str] = Counter()
         self.validated: Counter[str] = Counter()
@@ -71,9 +71,11 @@ class Attempt:
         probe = draw_probe(self.spec, self.config, self._seed("probe"), runner.suites.held_out)
         probe_episodes = self._play(probe, self._faded()) if probe is not None else []
         return StageOutcome(
-            number=runner.folder.number,
-            chosen=runner.chosen,
+            run=runner.log.name,
+            number=runner.stage.number,
+            chosen=runner.stage.chosen,
             trained_on=self.config,
+            validation=runner.suites.validation,
             episodes=self.episodes,
             probe=probe,
             probe_episodes=probe_episodes,
@@ -91,8 +93,8 @@ class Attempt:
             attempt=self.number,
             config=dump(self.config),
             stretch=self.stretch,
-            lines=len(runner.folder.metrics()),
-            metrics_digest=inside.digest_of(runner.folder.metrics()),
+            lines=len(runner.lines),
+            metrics_digest=inside.digest_of(runner.lines),
             spent=dict(runner.spent),
             trained=dict(self.trained),
             validated=dict(self.validated),
@@ -103,7 +105,7 @@ class Attempt:
             said=sorted(self.said),
         )
         with held_to("save"):
-            inside.keep(runner.folder.path, state, self.trainee.save)
+            inside.keep(runner.log.files, runner.stage.path, state, self.trainee.save)
 
     def resume_from(self, interrupted: inside.Interrupted) -> None:
         """Become the attempt that a killed process was at."""
@@ -121,7 +123,7 @@ class Attempt:
 
     def _why_not_trained(self) -> str:
         unit, allowance = self.unit.replace("_", " "), self.runner.allowance
-        said = f"stage {self.runner.folder.number} trains nothing:"
+        said = f"stage {self.runner.stage.number} trains nothing:"
         if allowance < 0:
             return (
                 f"{said} what came before spent {-allowance:,} {unit} more than it had; give larger budgets, or a trainee whose "
@@ -135,7 +137,7 @@ class Attempt:
         )
 
     def _seed(self, *purpose: str | int) -> int:
-        return derive(self.spec.seed, "stage", self.runner.folder.number, self.draw, *purpose)
+        return derive(self.spec.seed, "stage", self.runner.stage.number, self.draw, *purpose)
 
     # Training
 
@@ -187,7 +189,7 @@ class Attempt:
                 runner.record(kind, why)
         runner.note("iteration", spent=runner.spent[self.unit], **finite)
         runner.observer.progressed(
-            Progress(runner.folder.number, runner.spent[self.unit], runner.allowance, self.unit, finite)
+            Progress(runner.stage.number, runner.spent[self.unit], runner.allowance, self.unit, finite)
         )
 
     def _charge(self, amounts: Amounts, account: Counter[str]) -> None:
@@ -222,22 +224,22 @@ class Attempt:
         found = rates(self.episodes)
         self.history.validations.append(found)
         runner.note("validation", spent=runner.spent[self.unit], **found)
-        runner.observer.validated(runner.folder, found)
-        rule = runner.plan.advance_when
+        runner.observer.validated(runner.stage, found)
+        rule = runner.listed.advance_when
         return rule.decide(self.history) if rule is not None else Decision(False, "")
 
     # Fading
 
     def _faded(self) -> Any:
         """The config with the fading knob where it is now."""
-        return faded(self.config, self.runner.plan.fade, self._progress())
+        return faded(self.config, self.runner.listed.fade, self._progress())
 
     def _progress(self) -> float:
         """The part of the stage's training that is behind us, 0 to 1."""
         return self.history.spent / max(1, self.history.spent + self._left())
 
     def _until_next_fade(self) -> int:
-        fade = self.runner.plan.fade
+        fade = self.runner.listed.fade
         if fade is None or self._progress() >= fade.over:
             return self._left()
         return until_next_part(fade, self.history.spent + self._left())

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
-from envtuning.runs import checked
 from envtuning.runs.atomic import StorageError
+from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import Amounts
@@ -99,9 +99,9 @@ def raise_unless_spent(trained: Amounts, unit: str, asked: int) -> None:
     )
 
 
-def load_checkpoint(trainee: Trainee, folder: Path) -> None:
+def load_checkpoint(trainee: Trainee, files: Files, folder: Path) -> None:
     """Let the trainee read what was saved there. Raises ``RunError`` where that is damaged, ``TraineeFailed`` where it cannot be taken."""
-    checked.raise_unless_as_written(folder)
+    files.raise_unless_as_written(folder)
     with held_to(f"load of {folder}"):
         trainee.load(folder)
 

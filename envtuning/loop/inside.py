@@ -16,7 +16,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engineers.report import Incident
-from envtuning.runs import atomic, checked
+from envtuning.runs import atomic
+from envtuning.runs.checked import Files, RunError
+from envtuning.runs.state import Measured, Said
 
 PREFIX = "inside-"
 
@@ -48,10 +50,10 @@ def folders(stage: Path) -> list[Path]:
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
 
 
-def keep(stage: Path, state: Inside, save: Any) -> None:
+def keep(files: Files, stage: Path, state: Inside, save: Any) -> None:
     """Write a checkpoint, then remove those before it."""
     before = folders(stage)
-    with checked.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
+    with files.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
         (draft / "trainee").mkdir()
         save(draft / "trainee")
         (draft / "state.json").write_text(state.model_dump_json(), encoding="utf-8")
@@ -64,28 +66,29 @@ class Interrupted:
 
     state: Inside
     trainee: Path  # the folder to load it from
+    lines: list[Any]  # of metrics.jsonl
 
 
-def latest(stage: Path) -> Interrupted | None:
+def latest(files: Files, stage: Path) -> Interrupted | None:
     """The last checkpoint, the metrics cut back to it; None where there is none."""
     found = folders(stage)
     if not found:
         return None
-    checked.raise_unless_as_written(found[-1])
+    files.raise_unless_as_written(found[-1])
     try:
         state = Inside.model_validate_json((found[-1] / "state.json").read_bytes())
     except (OSError, ValidationError) as error:
         raise _damaged(found[-1]) from error
     metrics = stage / "metrics.jsonl"
-    kept = checked.lines(metrics, checked=False)[: state.lines]
+    kept = files.lines(metrics, Measured | Said, whole=False)[: state.lines]
     if len(kept) < state.lines or state.metrics_digest not in ("", digest_of(kept)):
         raise _damaged(metrics)
     atomic.write_lines(metrics, kept)
-    return Interrupted(state, found[-1] / "trainee")
+    return Interrupted(state, found[-1] / "trainee", kept)
 
 
-def _damaged(path: Path) -> checked.RunError:
-    return checked.RunError(
+def _damaged(path: Path) -> RunError:
+    return RunError(
         f"{path} is not what was written there: restore it from a copy, or remove the folders {PREFIX}* beside it, and the "
         "stage starts again"
     )

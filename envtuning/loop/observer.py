@@ -9,7 +9,8 @@ from typing import Any
 
 from engineers.own import object_at
 from engineers.report import Incident
-from envtuning.runs.folder import Answer, RunFolder, StageFolder
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import Answer, StageState
 
 
 @dataclass(frozen=True)
@@ -26,25 +27,25 @@ class Progress:
 class Observer:
     """Override the methods of the events that you need."""
 
-    def run_began(self, run: RunFolder) -> None:
+    def run_began(self, run: RunLog) -> None:
         pass
 
-    def stage_began(self, stage: StageFolder, allowance: int) -> None:
+    def stage_began(self, stage: StageState, allowance: int) -> None:
         pass
 
     def progressed(self, progress: Progress) -> None:
         pass
 
-    def validated(self, stage: StageFolder, metrics: dict[str, float]) -> None:
+    def validated(self, stage: StageState, metrics: dict[str, float]) -> None:
         pass
 
-    def stage_ended(self, stage: StageFolder) -> None:
+    def stage_ended(self, stage: StageState) -> None:
         pass
 
-    def engineer_asked(self, stage: StageFolder, name: str) -> None:
+    def engineer_asked(self, stage: StageState, name: str) -> None:
         pass
 
-    def engineer_answered(self, stage: StageFolder, answer: Answer[Any]) -> None:
+    def engineer_answered(self, stage: StageState, answer: Answer[Any]) -> None:
         pass
 
     def went_wrong(self, incident: Incident) -> None:

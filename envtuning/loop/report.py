@@ -1,4 +1,4 @@
-"""Build the typed ``StageReport`` that an engineer reads, from a stage's files."""
+"""Build the typed ``StageReport`` that an engineer reads, from a stage's outcome."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from engineers.knobs import dump
-from engineers.report import Incident, StageRecord, StageReport
+from engineers.report import Incident, StageReport
 from envtuning.loop.transitions import History
-from envtuning.runs.folder import RunFolder, StageConfig
+from envtuning.runs.plan import Plan
+from envtuning.runs.state import RunState, StageConfig
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
@@ -25,9 +26,11 @@ LATELY = 10
 class StageOutcome:
     """What a finished stage hands to its report."""
 
+    run: str  # its name
     number: int
     chosen: StageConfig[Any]
     trained_on: Any  # the config that it ended on
+    validation: Any  # cases
     episodes: Sequence[Episode]  # of the closing validation
     probe: Any | None  # cases
     probe_episodes: Sequence[Episode]
@@ -42,12 +45,12 @@ class StageOutcome:
         return {unit: self.trained.get(unit, 0) + self.validated.get(unit, 0) for unit in self.trained | self.validated}
 
 
-def build_report(run: RunFolder, validation: Any, outcome: StageOutcome) -> StageReport:
-    """A pure function of the run's earlier files, the validation cases and the outcome."""
-    spec, world = run.spec, run.world
+def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageReport:
+    """``state`` is that before the stage was done."""
+    spec, world = plan.spec, plan.world
     about = world.about
     return StageReport(
-        run=run.name,
+        run=outcome.run,
         stage=outcome.number,
         environment=about.environment,
         objective=about.objective,
@@ -55,57 +58,36 @@ def build_report(run: RunFolder, validation: Any, outcome: StageOutcome) -> Stag
         config=dump(outcome.trained_on),
         target=dump(spec.target),
         rounds_left=None if spec.total is not None else max(0, len(spec.stages) - outcome.number - 1),
-        budget_left=max(0, spec.budget - run.budget_spent - outcome.spent.get(spec.unit, 0)),
+        budget_left=max(0, spec.budget - state.spent.get(spec.unit, 0) - outcome.spent.get(spec.unit, 0)),
         unit=spec.unit,
         cost={unit: float(amount) for unit, amount in outcome.spent.items()},
         results=slice_results(outcome.episodes),
         training_results=slice_results(outcome.probe_episodes),
         failure_cases=[
-            world.explain(validation, episode) for episode in spread(outcome.episodes, spec.suites.failure_cases)
+            world.explain(outcome.validation, episode)
+            for episode in spread(outcome.episodes, spec.suites.failure_cases)
         ],
-        behaviour=world.behaviour(validation, outcome.episodes),
+        behaviour=world.behaviour(outcome.validation, outcome.episodes),
         environment_stats=world.drawn(outcome.trained_on, outcome.probe) if outcome.probe is not None else {},
-        history=earlier(run, outcome.number),
-        training=bookkeeping(run, outcome),
-        incidents=[*run.incidents(), *outcome.incidents],
+        history=[stage.record for stage in state.done],
+        training=bookkeeping(plan, outcome),
+        incidents=[*state.incidents(), *outcome.incidents],
     )
 
 
-def earlier(run: RunFolder, number: int) -> list[StageRecord]:
-    """The stages before this one, oldest first."""
-    records = []
-    for stage in run.done_stages[:number]:
-        report, chosen = stage.report, stage.config
-        assert report is not None, "a stage that is done has a report"
-        assert chosen is not None, "and a config"
-        numbers = {name: value for name, value in report.training.items() if isinstance(value, int | float)}
-        records.append(
-            StageRecord(
-                stage=stage.number,
-                config=report.config,
-                results=report.results,
-                engineer=chosen.engineer,
-                training={name: float(value) for name, value in numbers.items()},
-                training_results=report.training_results,
-                cost=report.cost,
-            )
-        )
-    return records
-
-
-def bookkeeping(run: RunFolder, outcome: StageOutcome) -> dict[str, Any]:
+def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:
     """Where the run stands, and how training went: numbers, and curves of at most ``CURVE_POINTS`` points."""
-    iterations, unit = outcome.history.iterations, run.spec.unit
+    iterations, unit = outcome.history.iterations, plan.spec.unit
     norms = [entry["grad_norm"] for entry in iterations if "grad_norm" in entry]
     details: dict[str, Any] = {
         "round": outcome.number,
-        "rounds": len(run.spec.stages),
+        "rounds": len(plan.spec.stages),
         f"trained_{unit}": outcome.trained.get(unit, 0),
         f"validated_{unit}": outcome.validated.get(unit, 0),
         "iterations": len(iterations),
         "why_it_ended": outcome.reason,
     }
-    if run.spec.total is not None:
+    if plan.spec.total is not None:
         del details["rounds"]  # the last stage is repeated until the budget is spent
     if norms:
         level = fmean(norms)
@@ -119,7 +101,7 @@ def bookkeeping(run: RunFolder, outcome: StageOutcome) -> dict[str, Any]:
         values = [entry[name] for entry in iterations if name in entry]
         if values:
             details[f"{name}_curve"] = [round(value, 4) for value in thinned(values, CURVE_POINTS)]
-    objective = run.world.about.objective
+    objective = plan.world.about.objective
     validations = [entry[objective] for entry in outcome.history.validations if objective in entry]
     if validations:
         details[f"{objective}_curve"] = [round(value, 4) for value in validations]

@@ -1,11 +1,12 @@
 """The loop: choose a config, train, validate, report, ask, and once at the end open the test suite.
 
-``continue_run`` looks at the folder, does the one thing that is due, and looks again. It keeps nothing between two looks that is not
-on the disk, so a first start and a resumption after a kill are the same code.
+``continue_run`` does the one thing that is due, and looks what is due next. It goes by the log's state, of which nothing is not on the
+disk, so a first start and a resumption after a kill are the same code.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +20,23 @@ from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
 from envtuning.loop.transitions import Rule
 from envtuning.loop.validation import Suites, open_suites
-from envtuning.runs import atomic, checked
-from envtuning.runs.folder import (
-    Choose,
-    RunError,
-    RunFolder,
-    StageConfig,
-    Test,
-    TestRecord,
-    Train,
-    next_task,
-    raise_unless_whole,
-)
+from envtuning.runs import atomic
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.state import StageConfig, TestRecord
+from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.trainees import arguments_of, make_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import Trainee, WorkerLost
 from envtuning.worlds.episodes import slice_results
 
 
-def create(folder: str | Path, spec: RunSpec) -> RunFolder:
+def create(folder: str | Path, spec: RunSpec) -> RunLog:
     """A new run's folder, made only when its trainee and its engineer can be had; or the folder that holds this very run."""
     if not (Path(folder) / "run.json").exists():
         raise_unless_runnable(spec)
-    return RunFolder.create(folder, spec)
+    return RunLog.create(folder, spec)
 
 
 def raise_unless_runnable(spec: RunSpec) -> None:
@@ -90,30 +84,31 @@ def raise_unless_editable(spec: RunSpec) -> None:
             raise SpecError(f"editable: {error}") from error
 
 
-def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunFolder:
+def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunLog:
     """Run a spec to its end in a new folder; a folder that already holds this very run is continued."""
     run = create(folder, spec)
     continue_run(run, observer)
     return run
 
 
-def resume(folder: str | Path, observer: Observer | None = None) -> RunFolder:
+def resume(folder: str | Path, observer: Observer | None = None) -> RunLog:
     """Continue a run that was interrupted; it ends as if it had not been."""
-    run = RunFolder(folder)
+    run = RunLog.open(folder)
     continue_run(run, observer)
     return run
 
 
-def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: int | None = None) -> None:
+def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int | None = None) -> None:
     """Do what is left to do, at most up to the given number of stages."""
     with atomic.locked(run.path):
-        raise_unless_whole(run)
-        raise_unless_askable(run.spec)
+        run.refresh()
+        run.verify()
+        raise_unless_askable(run.plan.spec)
         observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
-        loop = _Loop(run, observer)
+        loop = Loop(run, observer)
         try:
-            while (task := next_task(run)) is not None:
+            while (task := next_task(run.plan, run.state)) is not None:
                 if stages is not None and (isinstance(task, Test) or task.stage >= stages):
                     return
                 loop.do(task)
@@ -124,18 +119,18 @@ def continue_run(run: RunFolder, observer: Observer | None = None, *, stages: in
                 observer.run_left()
 
 
-class _Loop:
+class Loop:
     """The processes and arrays that a run needs while it runs; nothing in here is the run's state."""
 
-    def __init__(self, run: RunFolder, observer: Observer) -> None:
-        self.run, self.spec, self.world, self.observer = run, run.spec, run.world, observer
+    def __init__(self, log: RunLog, observer: Observer) -> None:
+        self.log, self.plan, self.spec, self.observer = log, log.plan, log.plan.spec, observer
         self.trainee: Trainee | None = None
         self._suites: Suites | None = None
 
     @property
     def suites(self) -> Suites:
         if self._suites is None:
-            self._suites = open_suites(self.run)
+            self._suites = open_suites(self.log)
         return self._suites
 
     def do(self, task: Choose | Train | Test) -> None:
@@ -158,40 +153,33 @@ class _Loop:
 
     def record(self, kind: Any, message: str) -> None:
         """Something that went wrong outside of a stage and was survived."""
-        incident = Incident(kind=kind, message=message, stage=max(0, len(self.run.done_stages) - 1))
-        checked.append_line(self.run.incidents_file, incident.model_dump())
+        incident = Incident(kind=kind, message=message, stage=max(0, len(self.log.state.done) - 1))
+        self.log.survived(incident)
         self.observer.went_wrong(incident)
 
     def choose(self, number: int) -> None:
-        """Settle what the stage trains on and put it on the disk."""
-        plan, folder = self.spec.stage(number), self.run.stage(number)
-        chosen_by = StageConfig[folder.config_type]  # type: ignore[name-defined]
-        if plan.config != "engineer":
-            config = redraw(self.spec, plan.config) if plan.redraw else plan.config
-            chosen = chosen_by(name=plan.name, config=config, engineer="default" if number == 0 else "file")
+        """Settle what the stage trains on."""
+        listed = self.spec.stage(number)
+        chosen_by = StageConfig[self.plan.world.config_type]  # type: ignore[name-defined]
+        if listed.config != "engineer":
+            config = redraw(self.spec, listed.config) if listed.redraw else listed.config
+            chosen = chosen_by(name=listed.name, config=config, engineer="default" if number == 0 else "file")
         else:
-            before = self.run.stage(number - 1)
+            before = self.log.state.stages[-1]
             self.observer.engineer_asked(before, self.spec.engineer.name)
-            answer = ask(self.run, before, lambda: self.trainee_before(number))
+            answer = ask(self.log, lambda: self.trainee_before(number))
             self.observer.engineer_answered(before, answer)
             for incident in answer.incidents:
                 self.observer.went_wrong(incident)
             by = answer.proposal.engineer if answer.proposal else ""  # a replay has the recorded engineer's name
-            chosen = chosen_by(name=plan.name, config=answer.config, engineer=by or self.spec.engineer.name)
-        atomic.make_folder(folder.path)
-        checked.write_record(folder.config_file, chosen)
+            chosen = chosen_by(name=listed.name, config=answer.config, engineer=by or self.spec.engineer.name)
+        self.log.chose(chosen)
 
     def train(self, number: int) -> None:
-        folder = self.run.stage(number)
-        chosen = folder.config
-        assert chosen is not None, "a stage is trained after its config was chosen"
         self.slim(number - 1)
         StageRunner(
-            run=self.run,
-            folder=folder,
-            plan=self.spec.stage(number),
-            chosen=chosen,
-            allowance=self.spec.allowed(number) - self.run.budget_spent,
+            log=self.log,
+            allowance=self.spec.allowed(number) - self.log.state.spent.get(self.spec.unit, 0),
             suites=self.suites,
             load_trainee=lambda renew: self.trainee_before(number, renew),
             observer=self.observer,
@@ -202,12 +190,11 @@ class _Loop:
         slim = getattr(self.trainee, "slim", None)
         if slim is None:
             return
-        for earlier in range(kept):
-            checkpoint = self.run.stage(earlier).checkpoint
-            if checkpoint.is_dir():
+        for earlier in self.log.state.done[: max(0, kept)]:
+            if earlier.checkpoint.is_dir():
                 try:
-                    with checked.changing(checkpoint), held_to("slim"):
-                        slim(checkpoint)
+                    with self.log.files.changing(earlier.checkpoint), held_to("slim"):
+                        slim(earlier.checkpoint)
                 except TraineeFailed as error:  # it takes more room, and nothing else is lost
                     self.record("trainee_failed", str(error))
                     return
@@ -223,31 +210,29 @@ class _Loop:
                 **arguments_of(self.spec),
             )
         try:
-            if not self.run.start.exists():
-                with checked.new_folder(self.run.start) as draft:
-                    save_checkpoint(self.trainee.save, draft)
-            checkpoint = self.run.start if number == 0 else self.run.stage(number - 1).checkpoint
+            start = self.log.start(partial(save_checkpoint, self.trainee.save))
+            checkpoint = start if number == 0 else self.log.state.stages[number - 1].checkpoint
             if not checkpoint.is_dir():
                 raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
-            load_checkpoint(self.trainee, checkpoint)
+            load_checkpoint(self.trainee, self.log.files, checkpoint)
         except TraineeFailed as error:
             raise RunStopped(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
         return self.trainee
 
     def test(self) -> None:
         """Open the test suite, once, for the first stage's trainee and the last one's."""
-        suite = self.suites.test
+        suite, stages = self.suites.test, len(self.log.state.done)
         assert suite is not None, "a run without a test suite has no test to open"
         self.observer.test_opened(len(suite))
-        self.slim(len(self.run.done_stages) - 1)
+        self.slim(stages - 1)
         tables = {}
-        for name, number in (("first", 1), ("last", len(self.run.done_stages))):
+        for name, number in (("first", 1), ("last", stages)):
             try:
                 trainee = self.trainee_before(number)
                 with held_to("policy"):
                     seed = derive(self.spec.suites.seed, "play the test")
-                    episodes = self.world.play(trainee.policy(), suite, self.spec.target, seed=seed)
+                    episodes = self.plan.world.play(trainee.policy(), suite, self.spec.target, seed=seed)
             except (TraineeFailed, WorkerLost) as error:
-                raise RunStopped(f"the test of {self.run.path} could not be played: {error}") from error
+                raise RunStopped(f"the test of {self.log.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)
-        checked.write_record(self.run.test_file, TestRecord(**tables))
+        self.log.tested(TestRecord(**tables))

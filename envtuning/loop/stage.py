@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from engineers.knobs import validated
@@ -19,9 +20,10 @@ from envtuning.loop.contract import TraineeFailed, save_checkpoint
 from envtuning.loop.observer import Observer
 from envtuning.loop.report import StageOutcome, build_report
 from envtuning.loop.validation import Suites
-from envtuning.runs import atomic, checked
-from envtuning.runs.folder import Done, RunFolder, StageConfig, StageFolder
+from envtuning.runs import atomic
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import Stage
+from envtuning.runs.state import Done, StageState
 from envtuning.trainees.base import Trainee, TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import rates
 from envtuning.worlds.world import InfeasibleConfig
@@ -33,34 +35,43 @@ class RunStopped(RuntimeError):
 
 @dataclass
 class StageRunner:
-    """Runs one stage of a run to its end."""
+    """Runs the last stage of a run to its end."""
 
-    run: RunFolder
-    folder: StageFolder
-    plan: Stage
-    chosen: StageConfig[Any]
+    log: RunLog
     allowance: int  # what this stage may spend: its budget, and what earlier stages saved or overspent
     suites: Suites
     load_trainee: Callable[[bool], Trainee]  # as it was before this stage; True: in new processes
     observer: Observer
     spent: Counter[str] = field(default_factory=Counter)  # by unit, attempts that diverged included
     incidents: list[Incident] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)  # of metrics.jsonl
+
+    @property
+    def stage(self) -> StageState:
+        return self.log.state.stages[-1]
+
+    @property
+    def listed(self) -> Stage:
+        """The stage in the run's file."""
+        return self.log.plan.spec.stage(self.stage.number)
 
     def run_to_end(self) -> None:
         """Afterwards the stage is done. Raises ``RunStopped`` when it failed too often."""
         begin = time.monotonic()
-        config, renew = self.chosen.config, False
+        config, renew, retries = self.stage.chosen.config, False, self.log.plan.spec.retries
         faults: list[str] = []
-        interrupted = inside.latest(self.folder.path)
+        interrupted = inside.latest(self.log.files, self.stage.path)
         if interrupted is not None:
             config = validated(type(config), interrupted.state.config)
             self.incidents, self.spent = list(interrupted.state.incidents), Counter(interrupted.state.spent)
-        for attempt in range(interrupted.state.attempt if interrupted else 0, 1 + self.run.spec.retries):
+            self.lines = interrupted.lines
+        for attempt in range(interrupted.state.attempt if interrupted else 0, 1 + retries):
             if interrupted is None:
-                atomic.clear(self.folder.path, keep=(self.folder.config_file.name,))
+                atomic.clear(self.stage.path, keep=("config.json",))
+                self.lines = []
                 for incident in self.incidents:
                     self.note("incident", message=incident.message)
-            self.observer.stage_began(self.folder, self.allowance)
+            self.observer.stage_began(self.stage, self.allowance)
             before = self.spent.copy()  # by earlier attempts
             if interrupted is not None:
                 before -= Counter(interrupted.state.trained) + Counter(interrupted.state.validated)
@@ -79,62 +90,54 @@ class StageRunner:
             self._finish(tried.trainee, outcome, attempt + 1, time.monotonic() - begin)
             return
         raise RunStopped(
-            f"stage {self.folder.number} failed {1 + self.run.spec.retries} times ({'; '.join(faults)}). The stages before it stand: "
+            f"stage {self.stage.number} failed {1 + retries} times ({'; '.join(faults)}). The stages before it stand: "
             f"lower the learning rate or change the config in a new run, or mend the cause and "
-            f"`envtuning resume {self.run.path}`"
+            f"`envtuning resume {self.log.path}`"
         )
 
     def _survive(self, error: Exception, config: Any) -> tuple[Any, bool]:
         """Record what happened; the config to try next, and whether the trainee needs new processes."""
-        if isinstance(error, WorkerLost):
-            self.record("worker_lost", f"{error}; the stage starts again from its checkpoint")
-            return config, True
-        if isinstance(error, TraineeFailed):
-            self.record("trainee_failed", f"{error}; the stage starts again from its checkpoint")
+        if isinstance(error, WorkerLost | TraineeFailed):
+            kind = "worker_lost" if isinstance(error, WorkerLost) else "trainee_failed"
+            self.record(kind, f"{error}; the stage starts again from its checkpoint")
             return config, True
         good = self._last_good_config()
         if isinstance(error, InfeasibleConfig):
             self.record("generation_failed", f"{error}; the last good config is used again")
             if good is None or good == config:
-                raise RunStopped(f"stage {self.folder.number}'s config cannot be drawn: {error}") from error
+                raise RunStopped(f"stage {self.stage.number}'s config cannot be drawn: {error}") from error
             return good, False
         self.record("diverged", f"{error}; the last good checkpoint and config go on")
         return good or config, False
 
     def _last_good_config(self) -> Any | None:
-        if self.folder.number == 0:
-            return None
-        report = self.run.stage(self.folder.number - 1).report
-        assert report is not None, "a stage that is done has a report"
-        return validated(self.run.world.config_type, report.config)
+        report = self.log.state.done[-1].report if self.log.state.done else None
+        return validated(self.log.plan.world.config_type, report.config) if report else None
 
     def record(self, kind: Any, message: str) -> None:
-        incident = Incident(kind=kind, message=message, stage=self.folder.number)
+        incident = Incident(kind=kind, message=message, stage=self.stage.number)
         self.incidents.append(incident)
         self.observer.went_wrong(incident)
 
     def note(self, kind: str, **values: object) -> None:
-        atomic.append_line(self.folder.metrics_file, {"kind": kind, **values})
+        self.lines.append({"kind": kind, **values})
+        atomic.append_line(self.stage.path / "metrics.jsonl", self.lines[-1])
 
     def _finish(self, trainee: Trainee, outcome: StageOutcome, attempts: int, seconds: float) -> None:
-        inside.remove(inside.folders(self.folder.path))
-        try:
-            with checked.new_folder(self.folder.checkpoint) as draft:
-                save_checkpoint(trainee.save, draft)
-        except TraineeFailed as error:
-            raise RunStopped(f"stage {self.folder.number} is trained, but {error}; mend it and resume") from error
-        checked.note(self.folder.metrics_file)
-        checked.write_json(self.folder.episodes_file, [episode.to_json() for episode in outcome.episodes])
-        report = build_report(self.run, self.suites.validation, outcome)
-        checked.write_record(self.folder.report_file, report)
+        inside.remove(inside.folders(self.stage.path))
         done = Done(
             reason=outcome.reason,
             spent=dict(self.spent),
             trained=outcome.trained,
             validated=outcome.validated,
+            validations=len(outcome.history.validations),
             attempts=attempts,
             seconds=round(seconds, 3),
             metrics=rates(outcome.episodes),
         )
-        checked.write_record(self.folder.done_file, done)
-        self.observer.stage_ended(self.folder)
+        report = build_report(self.log.plan, self.log.state, outcome)
+        try:
+            self.log.finished(partial(save_checkpoint, trainee.save), outcome.episodes, report, done)
+        except TraineeFailed as error:
+            raise RunStopped(f"stage {self.stage.number} is trained, but {error}; mend it and resume") from error
+        self.observer.stage_ended(self.stage)

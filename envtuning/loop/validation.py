@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from envtuning.runs import checked
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 
@@ -25,21 +22,13 @@ class Suites:
         return (self.validation,) if self.test is None else (self.validation, self.test)
 
 
-def open_suites(run: RunFolder) -> Suites:
+def open_suites(run: RunLog) -> Suites:
     """The run's held-out sets, drawn and stored the first time."""
-    spec = run.spec
-    validation = _stored(run, run.validation_file, lambda: draw_validation(spec))
+    spec = run.plan.spec
+    validation = run.cases("validation", lambda: draw_validation(spec))
     if not spec.suites.test_per_slice:
         return Suites(validation, None)
-    return Suites(validation, _stored(run, run.test_suite_file, lambda: draw_test(spec, validation)))
-
-
-def _stored(run: RunFolder, path: Path, draw: Callable[[], Any]) -> Any:
-    if not path.exists():
-        cases = draw()
-        with checked.new_file(path) as draft:
-            cases.save(draft)
-    return run.held_out(path)
+    return Suites(validation, run.cases("test", lambda: draw_test(spec, validation)))
 
 
 def draw_suites(spec: RunSpec) -> Suites:

@@ -131,8 +131,12 @@ def write_text(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8")
 
 
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    write_text(path, as_json(value))
 
 
 def append_line(path: Path, value: Any) -> None:

@@ -27,14 +27,10 @@ from engineers.untrusted import NotReadable
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
-DEEPEST = 4  # folders between a run's and its deepest checked file
 REMEDY = "restore it from a copy, or remove this run and start again"
 
 Signature = tuple[tuple[str, int, int, int], ...]
-_hashed: dict[Path, tuple[Signature, str]] = {}  # folders that this process has hashed, as they were then
-
-
-_TABLE = TypeAdapter(dict[str, list[str]])
+TABLE = TypeAdapter(dict[str, list[str]])
 
 
 class RunError(RuntimeError):
@@ -57,108 +53,198 @@ def raise_on_links_out(run: Path) -> None:
                 )
 
 
-def begin(run: Path) -> None:
-    """From here on the run's files are checked."""
-    if not (run / NAME).exists():
-        atomic.write_json(run / NAME, {})
+class Files:
+    """A run's files. The table of checksums is read once; who writes holds the run's lock."""
 
+    def __init__(self, root: Path) -> None:
+        self.root, self.table = root, root / NAME
+        self.sums: dict[str, list[str]] = {}
+        self._lines: dict[str, str] = {}  # of the table as it is written
+        self._hashed: dict[Path, tuple[Signature, str]] = {}  # folders that were hashed, as they were then
+        self._read_table()
 
-# Writing
+    @classmethod
+    def begin(cls, root: Path) -> Files:
+        """The files of a folder that holds no run yet."""
+        if not (root / NAME).exists():
+            atomic.write_text(root / NAME, "{}\n")
+        return cls(root)
 
+    def is_current(self) -> bool:
+        """Whether nobody else has written since the table was read."""
+        return self._stamp == _stamp(self.table)
 
-def write_text(path: Path, text: str) -> None:
-    with new_file(path) as draft:
-        draft.write_text(text, encoding="utf-8")
+    # Writing
 
+    def write_text(self, path: Path, text: str) -> None:
+        with self.new_file(path) as draft:
+            draft.write_text(text, encoding="utf-8")
 
-def write_record(path: Path, record: BaseModel) -> None:
-    write_text(path, as_text(record) + "\n")
+    def write_record(self, path: Path, record: BaseModel) -> None:
+        self.write_text(path, as_text(record) + "\n")
 
+    def write_json(self, path: Path, value: Any) -> None:
+        self.write_text(path, atomic.as_json(value))
 
-def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    @contextmanager
+    def new_file(self, path: Path) -> Iterator[Path]:
+        """``atomic.new_file`` with a checksum."""
+        with atomic.new_file(path) as draft:
+            yield draft
+            self._note({path: [_digest_of_file(draft)]})
 
+    @contextmanager
+    def new_folder(self, path: Path) -> Iterator[Path]:
+        """``atomic.new_folder`` with a checksum of all that is in it."""
+        with atomic.new_folder(path) as draft:
+            yield draft
+            digest = _digest_of_folder(draft)
+            self._note({path: [digest]})
+        self._hashed[path] = _signature(path), digest
 
-@contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """``atomic.new_file`` with a checksum."""
-    with atomic.new_file(path) as draft:
-        yield draft
-        _note(path, [_digest_of_file(draft)])
+    def note(self, path: Path) -> None:
+        """The file or folder is whole from now on; one that is not there is passed over."""
+        if path.exists():
+            self._note({path: [self.digest_of(path)]})
 
+    @contextmanager
+    def changing(self, path: Path) -> Iterator[None]:
+        """For a change of a whole folder in its place. One whose process died in the middle is taken as it is found."""
+        self.raise_unless_as_written(path)
+        self._note({path: []})
+        yield
+        self.note(path)
 
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """``atomic.new_folder`` with a checksum of all that is in it."""
-    with atomic.new_folder(path) as draft:
-        yield draft
-        digest = _digest_of_folder(draft)
-        _note(path, [digest])
-    _hashed[path] = _signature(path), digest
+    def note_copies(self, source: Files, copies: Mapping[Path, Path]) -> None:
+        """For files and folders that are being copied from another run: what they are copied from is checked first."""
+        for original in copies:
+            source.raise_unless_as_written(original)
+        self._note({copy: [source.digest_of(original)] for original, copy in copies.items()})
 
+    def append_line(self, path: Path, value: Any) -> None:
+        """``atomic.append_line`` to a file that is whole after every line."""
+        before = path.read_bytes() if path.exists() else b""
+        whole = before[: before.rfind(b"\n") + 1]  # without a line that was cut off
+        after = whole + json.dumps(value).encode() + b"\n"
+        self._note({path: [hashlib.sha256(state).hexdigest() for state in dict.fromkeys((whole, after))]})
+        if whole != before:
+            atomic.write_text(path, whole.decode())
+        atomic.append_line(path, value)
 
-def note(path: Path) -> None:
-    """The file or folder is whole from now on; one that is not there is passed over."""
-    if path.is_dir():
-        _note(path, [digest_of(path)])
-    elif path.exists():
-        _note(path, [_digest_of_file(path)])
+    def _note(self, digests: Mapping[Path, list[str]]) -> None:
+        new = {str(path.relative_to(self.root)): found for path, found in digests.items()}
+        if any(self.sums.get(name) != found for name, found in new.items()):
+            self.sums |= new
+            self._lines |= {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in new.items()}
+            atomic.write_text(
+                self.table, "{\n" + ",\n".join(self._lines[name] for name in sorted(self._lines)) + "\n}\n"
+            )
+            self._stamp = _stamp(self.table)
 
+    # Reading
 
-@contextmanager
-def changing(path: Path) -> Iterator[None]:
-    """For a change of a whole folder in its place. One whose process died in the middle is taken as it is found."""
-    raise_unless_as_written(path)
-    _note(path, [])
-    yield
-    note(path)
+    def read(self, path: Path) -> bytes | None:
+        """What was written there; None where there is nothing. Raises ``RunError`` for whatever else is found."""
+        found = read_unchecked(path)
+        if found is not None:
+            whole = found[: found.rfind(b"\n") + 1] if path.suffix == ".jsonl" else found
+            self._compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
+        return found
 
+    def value(self, path: Path, kind: Any) -> Any:
+        """The record or the JSON value of a type that was written there; None where there is nothing."""
+        found = self.read(path)
+        return None if found is None else parsed(path, found, kind)
 
-def note_copies(copies: Mapping[Path, Path]) -> None:
-    """For files and folders that are being copied from another run: what they are copied from is checked first."""
-    for original, copy in copies.items():
-        raise_unless_as_written(original)
-        _note(copy, [digest_of(original) if original.is_dir() else _digest_of_file(original)])
+    def lines(self, path: Path, kind: Any, *, whole: bool = True) -> list[Any]:
+        """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out.
 
+        ``kind`` is what a line must be; ``whole`` when nothing is added to the file any more.
+        """
+        found = (self.read if whole else read_unchecked)(path) or b""
+        try:
+            lines = untrusted.parsed_lines(found)
+        except NotReadable as error:
+            raise damaged(path, error) from error
+        shaped(path, lines, list[kind])
+        return lines
 
-def append_line(path: Path, value: Any) -> None:
-    """``atomic.append_line`` to a file that is whole after every line."""
-    before = path.read_bytes() if path.exists() else b""
-    whole = before[: before.rfind(b"\n") + 1]  # without a line that was cut off
-    after = whole + json.dumps(value).encode() + b"\n"
-    _note(path, [hashlib.sha256(state).hexdigest() for state in dict.fromkeys((whole, after))])
-    if whole != before:
-        atomic.write_text(path, whole.decode())
-    atomic.append_line(path, value)
+    def raise_unless_as_written(self, path: Path) -> None:
+        """Raises ``RunError`` for a file or a checkpoint's folder that has changed since; hashed once unless touched."""
+        try:
+            digest = self.digest_of(path)
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
+        self._compare(path, [digest])
 
+    def digest_of(self, path: Path) -> str:
+        """SHA-256 of a file, or of the names and contents of all files in a folder; that is not computed again while nothing was touched."""
+        if not path.is_dir():
+            return _digest_of_file(path)
+        signature = _signature(path)
+        known = self._hashed.get(path)
+        if known is None or known[0] != signature:
+            known = self._hashed[path] = signature, _digest_of_folder(path)
+        return known[1]
 
-def _note(path: Path, digests: list[str]) -> None:
-    run = _run_of(path)
-    if run is not None:
-        listed = _listed(run)
-        name = str(path.relative_to(run))
-        if listed.get(name) != digests:
-            atomic.write_json(run / NAME, dict(sorted((listed | {name: digests}).items())))
+    def _compare(self, path: Path, digests: list[str]) -> None:
+        name = str(path.relative_to(self.root))
+        if not self._allows(name, digests) and not self.is_current():
+            self._read_table()  # the file was written by another process since
+        if self._allows(name, digests):
+            return
+        if name not in self.sums:
+            raise RunError(f"{path} is not in {self.table}, so it cannot be checked: {REMEDY}")
+        raise RunError(
+            f"{path} is not what was written there: it differs from its checksum in {self.table}. Restore it from a copy, "
+            "or remove this run and start again"
+        )
 
+    def _allows(self, name: str, digests: list[str]) -> bool:
+        expected = self.sums.get(name)
+        return expected is not None and (not expected or bool(set(digests) & set(expected)))
 
-# Reading
-
-
-def read_bytes(path: Path) -> bytes | None:
-    """What was written there; None where there is nothing. Raises ``RunError`` for whatever else is found."""
-    found = read_unchecked(path)
-    if found is not None:
-        whole = found[: found.rfind(b"\n") + 1] if path.suffix == ".jsonl" else found
-        _compare(path, [hashlib.sha256(state).hexdigest() for state in {found, whole}])
-    return found
+    def _read_table(self) -> None:
+        self._stamp = _stamp(self.table)
+        found = read_unchecked(self.table)
+        if found is None:
+            raise damaged(self.table, "is missing, so nothing in this run can be checked")
+        try:
+            self.sums = TABLE.validate_python(untrusted.parsed(found or b"{}"))
+        except ValidationError:
+            raise damaged(self.table, "is damaged (no table of checksums)") from None
+        except NotReadable as error:
+            raise damaged(self.table, error) from error
+        self._lines = {name: f" {json.dumps(name)}: {json.dumps(found)}" for name, found in self.sums.items()}
 
 
 def read_unchecked(path: Path) -> bytes | None:
-    """The same for a file that is still being written to."""
+    """What is there, of a file that is still being written to, say; None where there is nothing."""
     try:
         return untrusted.read_bytes(path)
     except NotReadable as error:
         raise damaged(path, error) from error
+
+
+def parsed(path: Path, written: bytes, kind: Any) -> Any:
+    """What was read from a file, as a record or a value of that type."""
+    try:
+        value = untrusted.parsed(written)  # which has bounds where a model of JSON takes anything
+    except NotReadable as error:
+        raise damaged(path, error) from error
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return shaped(path, value, kind)
+    try:
+        return kind.model_validate_json(written)
+    except ValidationError as error:
+        raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
+
+
+def shaped(path: Path, value: Any, kind: Any) -> Any:
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise damaged(path, f"is damaged ({in_sentences(error):.300})") from error
 
 
 def figures(path: Path, kind: Any) -> Any:
@@ -178,72 +264,12 @@ def figures(path: Path, kind: Any) -> Any:
         raise RunError(f"{path} is damaged ({in_sentences(error)}): remove it, and it is made again") from error
 
 
-def raise_unless_as_written(path: Path) -> None:
-    """Raises ``RunError`` for a file or a checkpoint's folder that has changed since; hashed once unless touched."""
+def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        digest = digest_of(path) if path.is_dir() else _digest_of_file(path)
-    except OSError as error:
-        raise RunError(f"{path} cannot be read ({error.strerror}): mend that, or {REMEDY}") from error
-    _compare(path, [digest])
-
-
-def value(path: Path) -> Any:
-    """The JSON value that was written there; None where there is nothing."""
-    found = read_bytes(path)
-    try:
-        return None if found is None else untrusted.parsed(found)
-    except NotReadable as error:
-        raise damaged(path, error) from error
-
-
-def lines(path: Path, *, checked: bool = True) -> list[Any]:
-    """Every whole line of a JSON-lines file, oldest first; a last line that was cut off is left out."""
-    found = (read_bytes if checked else read_unchecked)(path) or b""
-    try:
-        return untrusted.parsed_lines(found)
-    except NotReadable as error:
-        raise damaged(path, error) from error
-
-
-def _compare(path: Path, digests: list[str]) -> None:
-    run = _run_of(path)
-    if run is None:
-        return
-    expected = _listed(run).get(str(path.relative_to(run)))
-    if expected is None:
-        raise RunError(f"{path} is not in {run / NAME}, so it cannot be checked: {REMEDY}")
-    if expected and not set(digests) & set(expected):
-        raise RunError(
-            f"{path} is not what was written there: it differs from its checksum in {run / NAME}. Restore it from a copy, "
-            "or remove this run and start again"
-        )
-
-
-def _run_of(path: Path) -> Path | None:
-    """The run that the path lies in, where its files are checked."""
-    return next((parent for parent in list(path.parents)[:DEEPEST] if (parent / NAME).exists()), None)
-
-
-def _listed(run: Path) -> dict[str, list[str]]:
-    found = read_unchecked(run / NAME)
-    try:
-        return _TABLE.validate_python(untrusted.parsed(found or b"{}"))
-    except ValidationError:
-        raise damaged(run / NAME, "is damaged (no table of checksums)") from None
-    except NotReadable as error:
-        raise damaged(run / NAME, error) from error
-
-
-# Hashing
-
-
-def digest_of(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files in the folder; not computed again while nothing was touched."""
-    signature = _signature(folder)
-    known = _hashed.get(folder)
-    if known is None or known[0] != signature:
-        known = _hashed[folder] = signature, _digest_of_folder(folder)
-    return known[1]
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_size, now.st_mtime_ns, now.st_ino
 
 
 def _files(folder: Path) -> list[Path]:

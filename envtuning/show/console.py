@@ -16,7 +16,9 @@ from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
 from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
-from envtuning.runs.folder import Answer, RunFolder, StageFolder, Train, next_task
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import Answer, RunState, StageState
+from envtuning.runs.tasks import Train, next_task
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
@@ -65,41 +67,41 @@ def cells_of(table: Table) -> dict[str, Any]:
     }
 
 
-def run_table(run: RunFolder) -> Table:
+def run_table(run: RunLog) -> Table:
     """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
-    spec, about = run.spec, run.world.about
-    unfinished = next_task(run) is not None
+    spec, world, stages = run.plan.spec, run.plan.world, run.state.stages
+    about = world.about
+    unfinished = next_task(run.plan, run.state) is not None
     table = plain_table(f"{run.name}: {spec.description or spec.name}")
     for heading in ("stage", "data"):
         table.add_column(heading, no_wrap=True)
     table.add_column(in_words(spec.unit), justify="right", no_wrap=True, min_width=BAR_WIDTH if unfinished else None)
-    slices = list(run.world.slices(spec.target))
+    slices = list(world.slices(spec.target))
     for heading in (*about.headings.values(), *(about.label(name) for name in slices)):
         table.add_column(heading, justify="right", no_wrap=True)
-    for number in range(max(len(spec.stages), len(run.stages))):
-        plan, stage = spec.stage(number), run.stage(number)
-        chosen, done, report = stage.config, stage.done, stage.report
-        written = plan.config != "engineer"
-        name = f"{number} {plan.name if written and plan.name else author_of(run, number)}".strip()
-        if chosen is None:
-            table.add_row(name, "", f"– / {plan.budget:,}", style="dim")
-        elif done is None or report is None:
-            table.add_row(name, "\n".join(data_summary(run, stage)), bar(stage, plan.budget))
+    for number in range(max(len(spec.stages), len(stages))):
+        listed, stage = spec.stage(number), stages[number] if number < len(stages) else None
+        written = listed.config != "engineer"
+        name = f"{number} {listed.name if written and listed.name else author_of(run.state, number)}".strip()
+        if stage is None:
+            table.add_row(name, "", f"– / {listed.budget:,}", style="dim")
+        elif stage.done is None or stage.report is None:
+            table.add_row(name, "\n".join(data_summary(run, stage)), bar(stage, listed.budget))
         else:
-            rates = {row.name: row.metrics.get(about.objective) for row in report.results}
-            overall = [percent(done.metrics.get(metric), 1) for metric in about.headings]
-            spent = f"{done.spent.get(spec.unit, 0):,}"
+            rates = {row.name: row.metrics.get(about.objective) for row in stage.report.results}
+            overall = [percent(stage.done.metrics.get(metric), 1) for metric in about.headings]
+            spent = f"{stage.done.spent.get(spec.unit, 0):,}"
             cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
             table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
 
 
-def author_of(run: RunFolder, number: int) -> str:
+def author_of(state: RunState, number: int) -> str:
     """Who wrote the stage's config; ``KEPT`` where the engineer gave no usable one, so that the config before goes on."""
-    chosen, answer = run.stage(number).config, run.stage(number - 1).answer if number else None
-    if chosen is None:
+    if number >= len(state.stages):
         return ""
-    return KEPT if answer is not None and answer.incidents else chosen.engineer
+    answer = state.stages[number - 1].answer if number else None
+    return KEPT if answer is not None and answer.incidents else state.stages[number].chosen.engineer
 
 
 def percent(rate: float | None, digits: int = 0) -> str:
@@ -110,7 +112,7 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def bar(stage: StageFolder, budget: int) -> Text:
+def bar(stage: StageState, budget: int) -> Text:
     """How far an unfinished stage has come, from its metrics file."""
     spent = spent_so_far(stage)
     count = f"{spent:,} / {budget:,}"
@@ -119,29 +121,26 @@ def bar(stage: StageFolder, budget: int) -> Text:
     return Text.assemble(*drawn, f"\n{count}", justify="right", no_wrap=True, overflow="ignore")
 
 
-def spent_so_far(stage: StageFolder) -> int:
+def spent_so_far(stage: StageState) -> int:
     """By an unfinished stage, from its metrics file."""
     lines = [line for line in stage.metrics() if "spent" in line]
     return int(lines[-1]["spent"]) if lines else 0
 
 
-def data_summary(run: RunFolder, stage: StageFolder) -> list[str]:
+def data_summary(run: RunLog, stage: StageState) -> list[str]:
     """What the stage's config deals, a slice a line, in the world's words."""
-    report, chosen = stage.report, stage.config
-    if chosen is None:
-        return []
-    return run.world.summary(report.config if report else dump(chosen.config))
+    return run.plan.world.summary(stage.report.config if stage.report else dump(stage.chosen.config))
 
 
-def test_table(run: RunFolder) -> Table | None:
+def test_table(run: RunLog) -> Table | None:
     """First against last stage on the test suite, with 95 % intervals; None before the test was opened."""
-    record, about = run.test, run.world.about
+    record, about = run.state.test, run.plan.world.about
     if record is None:
         return None
     objective, others = about.objective, [metric for metric in about.headings if metric != about.objective]
     word = about.headings[objective]
     table = plain_table(f"test suite: {about.case}s that nobody saw before, 95 % intervals")
-    last_stage = len(run.done_stages) - 1
+    last_stage = len(run.state.done) - 1
     compared = {0: record.first, last_stage: record.last}  # one and the same in a run of one stage
     for heading in (
         "slice",
@@ -177,39 +176,39 @@ def rate_with_interval(value: float, episodes: int) -> str:
     return f"{value:.1%} [{low:.0%}, {high:.0%}]"
 
 
-def gain_line(run: RunFolder) -> str:
+def gain_line(run: RunLog) -> str:
     """The run in one sentence; empty before the test was opened."""
-    if run.test is None:
+    test, about = run.state.test, run.plan.world.about
+    if test is None:
         return ""
-    about = run.world.about
-    first, last = pooled(run.test.first, about.objective), pooled(run.test.last, about.objective)
-    cases = sum(row.episodes for row in run.test.last)
+    first, last = pooled(test.first, about.objective), pooled(test.last, about.objective)
+    cases = sum(row.episodes for row in test.last)
     return (
         f"{about.headings[about.objective]} on {cases:,} unseen {about.case}s: {first:.1%} after the first stage, "
         f"{last:.1%} after the last"
     )
 
 
-def usage_line(run: RunFolder) -> str:
+def usage_line(run: RunLog) -> str:
     """What the engineer took: tokens, cost, questions."""
-    proposals = sum(stage.answer is not None and stage.answer.proposal is not None for stage in run.done_stages)
-    usage = run.usage()
+    proposals = sum(answer.proposal is not None for answer in run.state.answers)
+    usage = run.state.usage()
     cost = "unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    return f"engineer {run.spec.engineer.name}: {counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {cost}"
+    return f"engineer {run.plan.spec.engineer.name}: {counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {cost}"
 
 
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def summary(run: RunFolder) -> Group:
+def summary(run: RunLog) -> Group:
     """All that there is to say about a run."""
     parts: list[RenderableType] = [run_table(run)]
     if (test := test_table(run)) is not None:
         parts += [test, gain_line(run)]
-    if run.spec.asks_an_engineer:
+    if run.plan.spec.asks_an_engineer:
         parts.append(usage_line(run))
-    incidents = run.incidents()
+    incidents = run.state.incidents()
     if incidents:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
         whole = Text(lines, no_wrap=False, overflow="fold")  # or a console that breaks no line would cut them off
@@ -217,7 +216,7 @@ def summary(run: RunFolder) -> Group:
     return Group(*parts)
 
 
-def as_html(run: RunFolder) -> str:
+def as_html(run: RunLog) -> str:
     """The same for a notebook."""
     paper = Console(
         record=True,
@@ -243,22 +242,18 @@ class ConsoleObserver(Observer):
         self.status = console.status("") if console.is_terminal else None
         self._printed = -1.0
 
-    def run_began(self, run: RunFolder) -> None:
+    def run_began(self, run: RunLog) -> None:
         self.run = run
         self.console.print(f"run in {run.path}", style="bold")
-        task = next_task(run)
-        if isinstance(task, Train) and (spent := spent_so_far(run.stage(task.stage))):
-            unit = in_words(run.spec.unit)
-            self.console.print(
-                f"stage {task.stage} was interrupted after {spent:,} {unit}: from its last checkpoint again"
-            )
+        if isinstance(next_task(run.plan, run.state), Train) and (spent := spent_so_far(run.state.stages[-1])):
+            stage, unit = run.state.stages[-1].number, in_words(run.plan.spec.unit)
+            self.console.print(f"stage {stage} was interrupted after {spent:,} {unit}: from its last checkpoint again")
 
-    def stage_began(self, stage: StageFolder, allowance: int) -> None:
-        chosen = stage.config
-        author = author_of(self.run, stage.number) or "?"
+    def stage_began(self, stage: StageState, allowance: int) -> None:
+        author = author_of(self.run.state, stage.number)
         who = author if author == KEPT else f"by {'the file' if author in ('default', 'file') else author}"
-        name = f" {chosen.name}" if chosen and chosen.name else ""
-        unit = in_words(self.run.spec.unit)
+        name = f" {stage.chosen.name}" if stage.chosen.name else ""
+        unit = in_words(self.run.plan.spec.unit)
         rest = f"{name} (config {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
@@ -278,22 +273,23 @@ class ConsoleObserver(Observer):
             self._printed = part
             self.console.print(line)
 
-    def validated(self, stage: StageFolder, metrics: dict[str, float]) -> None:
-        headings = self.run.world.about.headings
+    def validated(self, stage: StageState, metrics: dict[str, float]) -> None:
+        headings = self.run.plan.world.about.headings
         said = ", ".join(f"{word} {percent(metrics.get(metric), 1)}" for metric, word in headings.items())
         self.console.print(f"  validation: {said}")
 
-    def stage_ended(self, stage: StageFolder) -> None:
+    def stage_ended(self, stage: StageState) -> None:
         if self.status is not None:
             self.status.stop()
         if done := stage.done:
-            spent = f"{done.spent.get(self.run.spec.unit, 0):,} {in_words(self.run.spec.unit)}"
+            unit = self.run.plan.spec.unit
+            spent = f"{done.spent.get(unit, 0):,} {in_words(unit)}"
             self.console.print(f"  ended: {done.reason}; {spent}, {done.seconds:.0f} s")
 
-    def engineer_asked(self, stage: StageFolder, name: str) -> None:
+    def engineer_asked(self, stage: StageState, name: str) -> None:
         self.console.print(Text.assemble("asking ", (name, "bold"), " …"))
 
-    def engineer_answered(self, stage: StageFolder, answer: Answer[Any]) -> None:
+    def engineer_answered(self, stage: StageState, answer: Answer[Any]) -> None:
         if answer.proposal and not answer.proposal.reasons:
             self.console.print("  nothing is changed")
         for change in answer.proposal.reasons if answer.proposal else []:
@@ -304,7 +300,7 @@ class ConsoleObserver(Observer):
         self.console.print(Text.assemble((f"  {incident.kind}:", "yellow"), f" {incident.message}"))
 
     def test_opened(self, cases: int) -> None:
-        self.console.print(f"opening the test suite: {counted(cases, self.run.world.about.case)}")
+        self.console.print(f"opening the test suite: {counted(cases, self.run.plan.world.about.case)}")
 
     def run_left(self) -> None:
         if self.status is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from envtuning.extras import needs
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 
 NOT_METRICS = ("kind", "spent")
 TAGS = {"iteration": "training", "validation": "validation"}  # by the line's kind
@@ -17,7 +17,7 @@ TAGS = {"iteration": "training", "validation": "validation"}  # by the line's ki
 class EventFiles:
     """``RUN/tensorboard``, made anew. The axis is what was charged to the run's budget."""
 
-    def __init__(self, run: RunFolder) -> None:
+    def __init__(self, run: RunLog) -> None:
         try:
             from tensorboardX import SummaryWriter  # what Ray's own TensorBoard logger writes with
         except ImportError as error:
@@ -33,9 +33,10 @@ class EventFiles:
 
     def catch_up(self) -> Path:
         """Write what is new since the last time; a stage that started again is written again."""
+        self.run.refresh()
         with atomic.storage_errors(self.folder):
             before = 0
-            for stage in self.run.stages:
+            for stage in self.run.state.stages:
                 lines, known = stage.metrics(), self._written.get(stage.number, [])
                 if lines[: len(known)] != known:
                     known = []
@@ -45,7 +46,7 @@ class EventFiles:
                 for line in lines[len(known) :]:
                     self._write(line, stage.number, before)
                 self._written[stage.number] = lines
-                before += stage.done.spent.get(self.run.spec.unit, 0) if stage.done else 0
+                before += stage.done.spent.get(self.run.plan.spec.unit, 0) if stage.done else 0
             self._writer.flush()
         return self.folder
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.studies.intervals import Interval
@@ -77,7 +77,7 @@ def suites(study: StudySpec, out: Path) -> dict[str, Any]:
 
 
 def reached(
-    run: RunFolder, wanted: Mapping[str, Any], named: Mapping[str, str], cases: Mapping[str, Any]
+    run: RunLog, wanted: Mapping[str, Any], named: Mapping[str, str], cases: Mapping[str, Any]
 ) -> dict[str, float]:
     """Success of the run's last checkpoint on each set; what was not played yet is played now."""
     path = run.path / BEYOND_FILE
@@ -89,7 +89,7 @@ def reached(
     return {name: kept[named[name]] for name in cases}
 
 
-def table(study: StudySpec, runs: Mapping[tuple[str, int], RunFolder], out: Path) -> dict[str, dict[str, Interval]]:
+def table(study: StudySpec, runs: Mapping[tuple[str, int], RunLog], out: Path) -> dict[str, dict[str, Interval]]:
     """By arm and set the mean over seeds, with its interval; empty for a study without further sets."""
     cases = suites(study, out) if study.beyond else {}
     wanted, named = targets(study), keys(study)

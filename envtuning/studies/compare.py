@@ -16,8 +16,9 @@ from rich.table import Table
 
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
-from envtuning.runs.folder import COMPARISON, RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.state import COMPARISON
 from envtuning.show.console import cells_of, counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import fallbacks
@@ -95,7 +96,7 @@ def compare(
 
 def tabulated(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Comparison:
     """The figures of finished runs, of arms of any kind; the spec's name and budget head the table."""
-    figures = [figures_of(RunFolder(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
+    figures = [figures_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
     about = spec.world.made.about
     return Comparison(
         preset=spec.name,
@@ -129,23 +130,23 @@ def written_by(spec: RunSpec, engineer: str) -> RunSpec:
     return spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})
 
 
-def figures_of(run: RunFolder, engineer: str) -> RunFigures:
+def figures_of(run: RunLog, engineer: str) -> RunFigures:
     """A finished run's figures, from its files."""
-    test = run.test
+    test, about = run.state.test, run.plan.world.about
     assert test is not None, "a finished run of a comparison has opened its test suite"
-    usage, objective = run.usage(), run.world.about.objective
-    others = [metric for metric in run.world.about.headings if metric != objective]
+    usage, objective = run.state.usage(), about.objective
+    others = [metric for metric in about.headings if metric != objective]
     return RunFigures(
         engineer=engineer,
-        seed=run.spec.seed,
+        seed=run.plan.spec.seed,
         success=pooled(test.last, objective),
         others={metric: pooled(test.last, metric) for metric in others},
         success_first=pooled(test.first, objective),
-        spent=run.spent,
+        spent=run.state.spent,
         tokens=usage.tokens,
         cost=usage.cost,
-        incidents=len(run.incidents()),
-        fallbacks=fallbacks(run),
+        incidents=len(run.state.incidents()),
+        fallbacks=fallbacks(run.state),
     )
 
 

@@ -20,7 +20,8 @@ from engineers.knobs import KnobError, changes, dump, find_knobs, validated, wit
 from envtuning.loop.contract import load_checkpoint
 from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table
 from envtuning.studies.intervals import Interval, t_mean_over_cases
@@ -109,7 +110,7 @@ def without(proposal: Any, group: Group) -> Any:
 
 
 def credit(
-    run: RunFolder,
+    run: RunLog,
     number: int,
     *,
     seeds: int = FEWEST_SEEDS,
@@ -124,7 +125,7 @@ def credit(
     for group in groups:
         try:
             arms[group.name] = without(proposal, group)
-            run.world.check(arms[group.name])
+            run.plan.world.check(arms[group.name])
         except (KnobError, InfeasibleConfig) as error:
             arms.pop(group.name, None)
             refused[group.name] = str(error)
@@ -147,10 +148,10 @@ def raise_unless_enough(seeds: int) -> None:
         raise RunError(f"{seeds} seeds say too little of a difference: give at least {FEWEST_SEEDS}")
 
 
-def both(run: RunFolder, number: int) -> tuple[Any, Any]:
+def both(run: RunLog, number: int) -> tuple[Any, Any]:
     """The config that the engineer had before it, and the one that it wrote. Raises ``RunError`` where there is no such pair."""
-    if not 1 <= number < len(run.done_stages):
-        last = len(run.done_stages) - 1
+    if not 1 <= number < len(run.state.done):
+        last = len(run.state.done) - 1
         raise RunError(f"stage {number} of {run.path} was written by no engineer and finished: give one of 1 to {last}")
     keep, proposal = _pair(run, number)
     if keep == proposal:
@@ -158,32 +159,30 @@ def both(run: RunFolder, number: int) -> tuple[Any, Any]:
     return keep, proposal
 
 
-def changed_stages(run: RunFolder) -> list[int]:
+def changed_stages(run: RunLog) -> list[int]:
     """Those that an engineer gave another config than the stage before was trained on."""
-    pairs = {number: _pair(run, number) for number in range(1, len(run.done_stages))}
+    pairs = {number: _pair(run, number) for number in range(1, len(run.state.done))}
     return [number for number, (keep, proposal) in pairs.items() if keep != proposal]
 
 
-def _pair(run: RunFolder, number: int) -> tuple[Any, Any]:
+def _pair(run: RunLog, number: int) -> tuple[Any, Any]:
     """What the stage before was trained on, which may be older than what was proposed for it, and what was proposed then."""
-    before, chosen = run.stage(number - 1).report, run.stage(number).config
-    assert before is not None
-    assert chosen is not None
-    return validated(run.world.config_type, before.config), chosen.config
+    before = run.state.stages[number - 1].report
+    assert before is not None, "a stage that is done has a report"
+    return validated(run.plan.world.config_type, before.config), run.state.stages[number].chosen.config
 
 
 class _Bench:
     """Trains arms from one checkpoint, and remembers on the disk what came of them."""
 
-    def __init__(self, run: RunFolder, number: int, configs: Sequence[Any], per_slice: int) -> None:
-        spec, self.run, self.number, self.per_slice = run.spec, run, number, per_slice
-        done = run.stage(number).done
-        assert done is not None
-        self.amount = done.trained.get(spec.unit, 0)
+    def __init__(self, run: RunLog, number: int, configs: Sequence[Any], per_slice: int) -> None:
+        spec, self.run, self.number, self.per_slice = run.plan.spec, run, number, per_slice
+        done = run.state.stages[number].done
+        self.amount = done.trained.get(spec.unit, 0) if done else 0
         if not self.amount:
             raise RunError(f"stage {number} of {run.path} trained nothing: there is no gain to give credit for")
         held_out = draw_suites(spec).held_out
-        self.cases = run.world.draw(
+        self.cases = run.plan.world.draw(
             spec.target, per_slice, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out
         )
         self.trainee = make_trainee(
@@ -213,13 +212,13 @@ class _Bench:
 
     def train(self, arm: str, config: Any, seed: int) -> Outcomes:
         """The stage once more, on this config; its outcomes are remembered."""
-        load_checkpoint(self.trainee, self.run.stage(self.number - 1).checkpoint)
-        self.trainee.train(config, self.amount, seed=derive(self.run.spec.seed, "credit", self.number, seed))
-        spec = self.run.spec
-        episodes = self.run.world.play(
+        spec, before = self.run.plan.spec, self.run.state.stages[self.number - 1]
+        load_checkpoint(self.trainee, self.run.files, before.checkpoint)
+        self.trainee.train(config, self.amount, seed=derive(spec.seed, "credit", self.number, seed))
+        episodes = self.run.plan.world.play(
             self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
         )
-        outcomes = [episode.metrics.get(self.run.world.about.objective, 0.0) for episode in episodes]
+        outcomes = [episode.metrics.get(self.run.plan.world.about.objective, 0.0) for episode in episodes]
         line = self._line(config, seed)
         atomic.append_line(self.file, {"arm": arm} | line | {"outcomes": outcomes})
         self.known[_key(line)] = outcomes
@@ -239,14 +238,13 @@ def _key(line: Mapping[str, Any]) -> str:
 def _credit(
     bench: _Bench, found: Mapping[str, list[Outcomes]], groups: Sequence[Group], refused: Mapping[str, str]
 ) -> Credit:
-    run, chosen = bench.run, bench.run.stage(bench.number).config
-    assert chosen is not None
+    run = bench.run
     return Credit(
         run=run.name,
         stage=bench.number,
-        engineer=chosen.engineer,
-        metric=run.world.about.objective,
-        unit=run.spec.unit,
+        engineer=run.state.stages[bench.number].chosen.engineer,
+        metric=run.plan.world.about.objective,
+        unit=run.plan.spec.unit,
         amount=bench.amount,
         cases=len(bench.cases),
         seeds=list(range(len(found[KEEP]))),
@@ -294,7 +292,7 @@ def table(found: Credit) -> Table:
     return drawn
 
 
-def write(found: Credit, run: RunFolder) -> Path:
+def write(found: Credit, run: RunLog) -> Path:
     """The figures in the run's folder."""
     path = run.path / "credit" / f"stage{found.stage:02d}.json"
     atomic.write_json(path, asdict(found))

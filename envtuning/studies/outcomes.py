@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from envtuning.loop.contract import load_checkpoint
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
+from envtuning.runs.state import RunState
 from envtuning.studies.study import Arms, Job, begun
 from envtuning.trainees import make_trainee
 from envtuning.worlds.episodes import pooled
@@ -37,58 +38,55 @@ class Outcome:
     fallbacks: int  # answers after which the current config went on
 
 
-def outcome_of(run: RunFolder, arm: str) -> Outcome:
-    test, objective = run.test, run.world.about.objective
+def outcome_of(run: RunLog, arm: str) -> Outcome:
+    test, spec, objective = run.state.test, run.plan.spec, run.plan.world.about.objective
     if test is None:
         raise SpecError(f"{run.path} has not opened its test: finish it with `envtuning resume {run.path}`")
     return Outcome(
         arm=arm,
-        seed=run.spec.seed,
+        seed=spec.seed,
         success=pooled(test.last, objective),
         first=pooled(test.first, objective),
-        spent=run.budget_spent,
-        ignited_after=ignition(run, objective),
-        incidents=len(run.incidents()),
-        fallbacks=fallbacks(run),
+        spent=run.state.spent.get(spec.unit, 0),
+        ignited_after=ignition(run.state, spec.unit, objective),
+        incidents=len(run.state.incidents()),
+        fallbacks=fallbacks(run.state),
     )
 
 
-def fallbacks(run: RunFolder) -> int:
+def fallbacks(state: RunState) -> int:
     """How many of the engineer's answers failed, fell back or were refused, so that the current config went on."""
-    answers = [stage.answer for stage in run.done_stages]
-    return sum(answer is not None and bool(answer.incidents) for answer in answers)
+    return sum(bool(answer.incidents) for answer in state.answers)
 
 
-def ignition(run: RunFolder, objective: str) -> int | None:
+def ignition(state: RunState, unit: str, objective: str) -> int | None:
     """What had been spent at the first validation with so much success."""
     before = 0
-    for stage in run.done_stages:
+    for stage in state.done:
         for line in stage.metrics():
             if line["kind"] == "validation" and line.get(objective, 0.0) >= IGNITED:
                 return before + int(line["spent"])
-        done = stage.done
-        before += done.spent.get(run.spec.unit, 0) if done else 0
+        before += stage.done.spent.get(unit, 0) if stage.done else 0
     return None
 
 
-def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int], RunFolder]:
+def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int], RunLog]:
     """The runs of a study whose test is open, by arm and seed. Raises ``RunError`` where a folder holds a run of another spec."""
     found = {}
     for arm, spec in arms.items():
         for seed in seeds:
             run = begun(Job(arm, spec.model_copy(update={"seed": seed}), out))
-            if run is not None and run.test_file.exists():
+            if run is not None and run.state.test is not None:
                 found[arm, seed] = run
     return found
 
 
-def test_outcomes(run: RunFolder) -> NDArray[np.float64]:
+def test_outcomes(run: RunLog) -> NDArray[np.float64]:
     """Success of the last stage's trainee on each test case: played again from its checkpoint the first time, then kept."""
     path = run.path / OUTCOMES_FILE
     found = checked.figures(path, list[Literal[0, 1]])
     if found is None:
-        cases = run.held_out(run.test_suite_file)
-        found = [int(value) for value in played_on(run, run.spec.target, cases)]
+        found = [int(value) for value in played_on(run, run.plan.spec.target, run.cases("test"))]
         atomic.write_json(path, found)
     return np.asarray(found, float)
 
@@ -96,19 +94,19 @@ def test_outcomes(run: RunFolder) -> NDArray[np.float64]:
 test_outcomes.__test__ = False  # type: ignore[attr-defined]  # not a pytest function
 
 
-def played_on(run: RunFolder, target: object, cases: object) -> list[bool]:
+def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
     """Success of the last stage's trainee on these cases, as the run's own test would play them."""
-    spec, world = run.spec, run.world
+    spec, world = run.plan.spec, run.plan.world
     room = world.room([*spec.written_configs, target])
     trainee = make_trainee(spec.trainee.kind, world=world, room=room, seed=0, **spec.trainee.options)
     try:
-        load_checkpoint(trainee, run.done_stages[-1].checkpoint)
+        load_checkpoint(trainee, run.files, run.state.done[-1].checkpoint)
         seed = derive(spec.suites.seed, "play the test")
         return [episode.succeeded for episode in world.play(trainee.policy(), cases, target, seed=seed)]
     finally:
         trainee.close()
 
 
-def matrix(runs: Mapping[tuple[str, int], RunFolder], arm: str, seeds: Sequence[int]) -> NDArray[np.float64]:
+def matrix(runs: Mapping[tuple[str, int], RunLog], arm: str, seeds: Sequence[int]) -> NDArray[np.float64]:
     """[seeds, cases] of an arm."""
     return np.stack([test_outcomes(runs[arm, seed]) for seed in seeds])

@@ -17,7 +17,8 @@ from engineers.knobs import dump, find_knobs, validated
 from engineers.model.engineer import ModelEngineer
 from engineers.report import StageReport
 from engineers.roles import find_slices, natural_key, shares_of
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 
 WORKS = 0.7  # success from which a slice works
 FRONTIER = (0.1, WORKS)  # success of a slice just under the frontier
@@ -57,9 +58,9 @@ def _shares(config: Any) -> dict[str, float]:
     return shares_of(dump(config), slices)
 
 
-def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
+def readers_of(runs: Mapping[str, RunLog]) -> dict[str, str]:
     """The base and each run's checkpoint of the last stage, as engineers' names. Raises ``RunError``."""
-    bases = {str(run.spec.trainee.options.get("model")) for run in runs.values()}
+    bases = {str(run.plan.spec.trainee.options.get("model")) for run in runs.values()}
     if len(bases) != 1 or bases == {"None"}:
         raise RunError(f"the runs began with {', '.join(sorted(bases))}: compare runs of one base model")
     found = {"base": f"local/{bases.pop()}"}
@@ -72,20 +73,20 @@ def readers_of(runs: Mapping[str, RunFolder]) -> dict[str, str]:
     return found
 
 
-def read(runs: Mapping[str, RunFolder], seeds: Sequence[int] = (0,), **options: Any) -> list[dict[str, Any]]:
+def read(runs: Mapping[str, RunLog], seeds: Sequence[int] = (0,), **options: Any) -> list[dict[str, Any]]:
     """A row for each reader, report and seed; a reader's weights are loaded once. ``options`` are the engineers'."""
     return [row for reader, made in readers_of(runs).items() for row in _answers(reader, made, runs, seeds, options)]
 
 
 def _answers(
-    reader: str, made: str, runs: Mapping[str, RunFolder], seeds: Sequence[int], options: Mapping[str, Any]
+    reader: str, made: str, runs: Mapping[str, RunLog], seeds: Sequence[int], options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     chat: Any = None
     for name, run in runs.items():
-        report, spec = _last(run).report, run.spec
+        report, spec = _last(run).report, run.plan.spec
         assert report is not None, "a stage that is done has a report"
-        current = validated(run.world.config_type, report.config)
-        given = spec.engineer.common_options | {"feasible": run.world.check} | dict(options)
+        current = validated(run.plan.world.config_type, report.config)
+        given = spec.engineer.common_options | {"feasible": run.plan.world.check} | dict(options)
         engineer = engineers.make(made, **given)
         assert isinstance(engineer, ModelEngineer)
         chat = engineer.chat = chat or engineer.chat
@@ -108,13 +109,13 @@ def means(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def run_at(path: str | Path) -> RunFolder:
+def run_at(path: str | Path) -> RunLog:
     """A finished run. Raises ``RunError``."""
-    run = RunFolder(path)
-    if not run.done_stages:
+    run = RunLog.open(path)
+    if not run.state.done:
         raise RunError(f"{path} has no finished stage: finish it with `envtuning resume {path}`")
     return run
 
 
-def _last(run: RunFolder) -> Any:
-    return run.done_stages[-1]
+def _last(run: RunLog) -> Any:
+    return run.state.done[-1]

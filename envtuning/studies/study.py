@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,9 +20,10 @@ from pathlib import Path
 from engineers.own import trust_only, trusted
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
-from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunFolder, next_task, runs_below
+from envtuning.runs import atomic
+from envtuning.runs.log import RunLog, runs_below
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.tasks import next_task
 from envtuning.studies.pace import Pace
 
 FIRST_STAGE = "first-stage"  # the folders of what is shared; beside them one for each arm
@@ -165,20 +165,20 @@ def is_done(job: Job) -> bool:
     run = begun(job)
     if run is None:
         return False
-    return run.stage(0).is_done if job.is_first_stage else next_task(run) is None
+    return bool(run.state.done) if job.is_first_stage else next_task(run.plan, run.state) is None
 
 
-def begun(job: Job) -> RunFolder | None:
+def begun(job: Job) -> RunLog | None:
     """The job's run as it is on the disk, None where there is none; raises ``RunError`` where its folder holds another run.
 
     A shared first stage lies in the run of whichever arm began it: what counts is that it is the same work.
     """
     if not (job.folder / "run.json").exists():
         return None
-    run = RunFolder(job.folder)
+    run = RunLog.open(job.folder)
     if not job.is_first_stage:
         run.raise_unless_of(job.spec)
-    elif (beginning(run.spec), run.spec.seed) != (beginning(job.spec), job.spec.seed):
+    elif (beginning(run.plan.spec), run.plan.spec.seed) != (beginning(job.spec), job.spec.seed):
         raise run.holds_another()
     return run
 
@@ -190,32 +190,15 @@ def do(job: Job, observer: Observer | None = None) -> None:
 
 
 def _do(job: Job, observer: Observer | None) -> None:
-    run = begun(job) or RunFolder.create(job.folder, job.spec)
+    run = begun(job) or RunLog.create(job.folder, job.spec)
     if job.is_first_stage:
         loop.continue_run(run, observer, stages=1)
         return
-    if next_task(run) is None:
+    if next_task(run.plan, run.state) is None:
         return
     if job.begun_with is not None:
-        copy_stages(RunFolder(job.begun_with), run)
+        run.begin_with(RunLog.open(job.begun_with))
     loop.continue_run(run, observer)
-
-
-def copy_stages(source: RunFolder, run: RunFolder, count: int = 1) -> None:
-    """Whatever the first ``count`` stages needed and left, suites and untrained trainee included."""
-    for original in (source.start, *(source.stage(number).path for number in range(count))):
-        copy = run.path / original.relative_to(source.path)
-        atomic.make_folder(copy.parent)
-        if not copy.exists():
-            parts = [original] if original == source.start else sorted(original.iterdir())
-            with atomic.new_folder(copy) as draft:
-                shutil.copytree(original, draft, dirs_exist_ok=True)
-                checked.note_copies({part: run.path / part.relative_to(source.path) for part in parts})
-    for original in (source.validation_file, source.test_suite_file):
-        copy = run.path / original.name
-        if original.exists() and not copy.exists():
-            with checked.new_file(copy) as draft:
-                shutil.copyfile(original, draft)
 
 
 def folder_name(arm: str) -> str:

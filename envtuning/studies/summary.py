@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.studies import beyond, statistics
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import IGNITED, Outcome, finished, matrix, outcome_of
@@ -130,7 +130,7 @@ def _row(
     arm: str,
     success: Mapping[str, Mapping[int, float]],
     outcomes: Sequence[Outcome],
-    runs: Mapping[tuple[str, int], RunFolder],
+    runs: Mapping[tuple[str, int], RunLog],
 ) -> ArmRow:
     own = [one for one in outcomes if one.arm == arm]
     seeds = list(success[arm])
@@ -160,7 +160,7 @@ def _row(
 
 
 def _paired(
-    arm: str, other: str, success: Mapping[str, Mapping[int, float]], runs: Mapping[tuple[str, int], RunFolder]
+    arm: str, other: str, success: Mapping[str, Mapping[int, float]], runs: Mapping[tuple[str, int], RunLog]
 ) -> Paired:
     seeds = common(success, arm, other)
     ours, theirs = column(success, arm, seeds), column(success, other, seeds)

@@ -17,8 +17,9 @@ from ray import tune
 
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
-from envtuning.runs.folder import RunFolder, StageFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, load_spec
+from envtuning.runs.state import StageState
 
 KEYS = ("preset", "engineer", "seed", "stages", "trainee", "runs")
 
@@ -32,7 +33,7 @@ def trainable(config: dict[str, Any]) -> None:
     """
     folder = run_folder(config, tune.get_context().get_trial_id())
     run = loop.start(spec_of(config), folder, _Reporter())
-    tune.report(_results(run, run.done_stages[-1]))  # a restored trial may have nothing left to do
+    tune.report(_results(run, run.state.done[-1]))  # a restored trial may have nothing left to do
 
 
 def spec_of(config: dict[str, Any]) -> RunSpec:
@@ -55,11 +56,13 @@ def run_folder(config: dict[str, Any], trial_id: str) -> Path:
 
 
 class _Reporter(Observer):
-    def stage_ended(self, stage: StageFolder) -> None:
-        run = RunFolder(stage.path.parents[1])
-        tune.report(_results(run, stage))
+    def run_began(self, run: RunLog) -> None:
+        self.run = run
+
+    def stage_ended(self, stage: StageState) -> None:
+        tune.report(_results(self.run, stage))
 
 
-def _results(run: RunFolder, stage: StageFolder) -> dict[str, Any]:
+def _results(run: RunLog, stage: StageState) -> dict[str, Any]:
     assert stage.done is not None, "reported when a stage has ended"
-    return {**stage.done.metrics, "stage": stage.number, **run.spent, "run": str(run.path)}
+    return {**stage.done.metrics, "stage": stage.number, **run.state.spent, "run": str(run.path)}

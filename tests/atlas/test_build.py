@@ -67,10 +67,10 @@ def test_every_node_has_every_child_and_the_children_differ(spec, trees):
 def test_a_node_is_what_a_real_run_of_these_configs_reaches_and_is_told(spec, trees, tmp_path):
     tree, path = trees[1], ("any", "crowded")
     run = loop.start(spec.along(tree.seed, path), tmp_path / "run")
-    told = run.done_stages[-1].report.model_copy(update={"run": ""})
+    told = run.state.done[-1].report.model_copy(update={"run": ""})
     ours = tree.report(path, "file")
     assert ours.model_dump() == told.model_dump()
-    success = played_on(run, run.spec.target, run.held_out(run.test_suite_file))
+    success = played_on(run, run.plan.spec.target, run.cases("test"))
     assert tree.tested[path] == pytest.approx(sum(success) / len(success), abs=1e-6)
 
 

@@ -14,7 +14,7 @@ from benchmarks import credit as benchmark
 from envtuning.cli import app
 from envtuning.loop import run as loop
 from envtuning.loop.validation import draw_suites
-from envtuning.runs.folder import RunError
+from envtuning.runs.checked import RunError
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import Stage, load_spec
 from envtuning.studies.credit import MOST_GROUPS, both, changed_stages, credit, groups_of
@@ -61,14 +61,14 @@ def test_the_good_change_has_credit_and_the_bad_one_owes(found):
 
 
 def test_every_figure_is_that_of_training_by_hand(run, found, tmp_path):
-    spec, world = run.spec, run.world
+    spec, world = run.plan.spec, run.plan.world
     held_out = draw_suites(spec).held_out
     cases = world.draw(spec.target, 40, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out)
 
     def by_hand(trained_on, seed):
         trainee = make_trainee("scripted", room={"max_size": 5, "max_agents": 1})
-        trainee.load(run.stage(0).checkpoint)
-        trainee.train(trained_on, run.stage(1).done.trained["env_steps"], seed=derive(4, "credit", 1, seed))
+        trainee.load(run.state.stages[0].checkpoint)
+        trainee.train(trained_on, run.state.stages[1].done.trained["env_steps"], seed=derive(4, "credit", 1, seed))
         played = world.play(trainee.policy(), cases, spec.target, seed=0)
         return sum(episode.succeeded for episode in played) / len(played)
 
@@ -111,7 +111,7 @@ def test_a_stage_without_a_proposal_is_told(run):
 
 def test_a_stage_that_trained_nothing_is_told(tmp_path):
     run = loop.start(spec_of({}, {"budget": 1, "config": CountConfig(level=0.25)}), tmp_path / "run")
-    assert not run.stage(1).done.trained.get("env_steps")
+    assert not run.state.stages[1].done.trained.get("env_steps")
     with pytest.raises(RunError, match=r"stage 1 of .* trained nothing: there is no gain to give credit for"):
         credit(run, 1)
 
@@ -136,12 +136,11 @@ def test_there_are_at_most_eight_groups_and_they_hold_every_change():
 def test_a_change_is_from_what_was_trained_on_last_also_where_a_proposal_could_not_be_drawn(proposed, trained, changed):
     configs = [CountConfig(level=level / 10) for level in proposed]
     stages = [
-        SimpleNamespace(config=SimpleNamespace(config=config), report=SimpleNamespace(config={"level": level / 10}))
+        SimpleNamespace(chosen=SimpleNamespace(config=config), report=SimpleNamespace(config={"level": level / 10}))
         for config, level in zip(configs, trained, strict=True)
     ]
-    run = SimpleNamespace(
-        path="runs/mine", done_stages=stages, stage=stages.__getitem__, world=SimpleNamespace(config_type=CountConfig)
-    )
+    plan = SimpleNamespace(world=SimpleNamespace(config_type=CountConfig))
+    run = SimpleNamespace(path="runs/mine", plan=plan, state=SimpleNamespace(done=stages, stages=stages))
     assert changed_stages(run) == changed
     for number in {1, 2} - set(changed):
         with pytest.raises(RunError, match="kept the config"):

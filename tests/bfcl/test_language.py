@@ -100,13 +100,15 @@ def test_the_mask_says_which_tokens_of_a_conversation_are_the_model_s(v4, tokeni
 def learns_in_each_stage(run) -> None:
     """At least two steps a stage, in one of them a group that was not paid alike, every gradient finite, one that is not 0."""
     for number in range(4):
-        lines = [json.loads(line) for line in run.stage(number).metrics_file.read_text().splitlines()]
+        lines = [
+            json.loads(line) for line in (run.state.stages[number].path / "metrics.jsonl").read_text().splitlines()
+        ]
         steps = [line for line in lines if line["kind"] == "iteration"]
         assert len(steps) >= 2
         assert min(step["equal_groups"] for step in steps) < 1
         assert all(math.isfinite(step["grad_norm"]) and math.isfinite(step["loss"]) for step in steps)
         assert any(step["grad_norm"] > 0 for step in steps)
-    reports = [run.stage(number).report for number in range(4)]
+    reports = [run.state.stages[number].report for number in range(4)]
     assert [report.config["reward"] for report in reports] == ["syntax", "progress", "progress", "progress"]
     assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]
 
@@ -185,7 +187,7 @@ def test_the_presets_budgets_are_two_steps_in_each_stage(v4, tmp_path, monkeypat
 
     monkeypatch.setitem(KINDS, "grpo", f"{__name__}:WholeBatches")
     run = start(load_spec(PRESET), tmp_path / "run")
-    assert [stage.done.trained["samples"] for stage in run.stages] == [32] * 4
+    assert [stage.done.trained["samples"] for stage in run.state.stages] == [32] * 4
 
 
 @pytest.mark.prove
@@ -194,13 +196,13 @@ def test_the_page_s_commands_make_a_model_and_take_it_through_the_four_stages(v4
     from typer.testing import CliRunner
 
     from envtuning.cli import app
-    from envtuning.runs.folder import RunFolder
+    from envtuning.runs.log import RunLog
 
     monkeypatch.chdir(tmp_path)
     for command in ("pretrain models/tools --for tools-in-miniature", "run tools-in-miniature"):
         done = CliRunner().invoke(app, command.split(), catch_exceptions=False)
         assert done.exit_code == 0, done.output
-    learns_in_each_stage(RunFolder("runs/tools-in-miniature-seed0"))
+    learns_in_each_stage(RunLog.open("runs/tools-in-miniature-seed0"))
 
 
 def test_the_longest_right_reply_fits_into_the_presets_limit(v4, tokenizer):

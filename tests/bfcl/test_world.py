@@ -336,11 +336,11 @@ def test_the_four_stages_run_end_to_end(v4, tmp_path):
     changes |= {"suites.validation_per_slice": 2, "suites.test_per_slice": 2, "suites.probe_per_slice": 2}
     changes |= {"suites.validate_every": 16, "trainee.options.group": 4, "trainee.options.groups": 2}
     run = start(load_spec("environment-tuning-tools", changes=changes), tmp_path / "run")
-    reports = [run.stage(number).report for number in range(4)]
+    reports = [run.state.stages[number].report for number in range(4)]
     assert [report.config["feedback"] for report in reports] == ["standard", "augmented", "augmented", "standard"]
     assert [report.config["reward"] for report in reports] == ["syntax", "progress", "progress", "progress"]
     assert all(report.failure_cases and report.behaviour and report.environment_stats for report in reports)
-    assert run.test_file.exists()
+    assert (run.path / "test.json").exists()
 
 
 def test_hints_of_the_stage_are_shown_in_validation_too(world):

@@ -9,20 +9,21 @@ import pytest
 
 from envtuning.loop import run as loop
 from envtuning.loop.ask import redraw
-from envtuning.runs.folder import RunFolder, closing_cost
+from envtuning.runs.log import RunLog
+from envtuning.runs.tasks import closing_cost
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import PROBED, TESTED, VALIDATED, spec_of
 from tests.envtuning.counting_world import STEPS, CountConfig, CountTrainee, CountWorld
 
 
-def sums(run: RunFolder) -> list[tuple[int, int, int]]:
+def sums(run: RunLog) -> list[tuple[int, int, int]]:
     """Of every stage: trained, validated, charged."""
-    done = [stage.done for stage in run.done_stages]
+    done = [stage.done for stage in run.state.done]
     return [(one.trained["env_steps"], one.validated["env_steps"], one.spent["env_steps"]) for one in done]
 
 
-def kinds(run: RunFolder, stage: int) -> list[str]:
-    return [line["kind"] for line in run.stage(stage).metrics() if line["kind"] != "iteration"]
+def kinds(run: RunLog, stage: int) -> list[str]:
+    return [line["kind"] for line in run.state.stages[stage].metrics() if line["kind"] != "iteration"]
 
 
 @pytest.fixture
@@ -36,21 +37,21 @@ def test_a_run_without_validations_in_between(tmp_path):
     """The first stage does not know what its closing costs and overspends it; the second pays that back, to the step."""
     run = loop.start(spec_of({}, {}, {}), tmp_path / "run")
     assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]
-    assert run.budget_spent == run.env_steps == 3000
-    assert [stage.done.validated for stage in run.stages] == [{"env_steps": 91, "episodes": 13}] * 3
-    assert [stage.report.cost for stage in run.stages] == [
+    assert run.state.spent["env_steps"] == 3000
+    assert [stage.done.validated for stage in run.state.stages] == [{"env_steps": 91, "episodes": 13}] * 3
+    assert [stage.report.cost for stage in run.state.stages] == [
         {"env_steps": 1091.0, "episodes": 13.0},
         {"env_steps": 909.0, "episodes": 13.0},
         {"env_steps": 1000.0, "episodes": 13.0},
     ]
-    assert [stage.report.budget_left for stage in run.stages] == [1909, 1000, 0]
-    assert [stage.report.rounds_left for stage in run.stages] == [2, 1, 0]
-    assert [stage.report.training["trained_env_steps"] for stage in run.stages] == [1000, 818, 909]
-    assert [stage.report.training["validated_env_steps"] for stage in run.stages] == [91, 91, 91]
-    assert [stage.report.training["iterations"] for stage in run.stages] == [10, 9, 10]
+    assert [stage.report.budget_left for stage in run.state.stages] == [1909, 1000, 0]
+    assert [stage.report.rounds_left for stage in run.state.stages] == [2, 1, 0]
+    assert [stage.report.training["trained_env_steps"] for stage in run.state.stages] == [1000, 818, 909]
+    assert [stage.report.training["validated_env_steps"] for stage in run.state.stages] == [91, 91, 91]
+    assert [stage.report.training["iterations"] for stage in run.state.stages] == [10, 9, 10]
     # After 1,000, 1,818 and 2,727 steps the policy solves 2, 3 and 5 of the ten; the test has other numbers.
-    assert [stage.done.metrics["success_rate"] for stage in run.stages] == [0.2, 0.3, 0.5]
-    assert [row.metrics["success_rate"] for row in (*run.test.first, *run.test.last)] == [0.0, 0.0]
+    assert [stage.done.metrics["success_rate"] for stage in run.state.stages] == [0.2, 0.3, 0.5]
+    assert [row.metrics["success_rate"] for row in (*run.state.test.first, *run.state.test.last)] == [0.0, 0.0]
 
 
 def test_a_run_with_validations_in_between_ends_every_stage_validated_exactly_once(tmp_path):
@@ -59,10 +60,10 @@ def test_a_run_with_validations_in_between_ends_every_stage_validated_exactly_on
     # The next one sets 231 // 3 aside: of 909 that leaves 832, so 300 + 70, 300 + 70, 92.
     assert sums(run) == [(860, 231, 1091), (692, 231, 923)]
     assert kinds(run, 0) == kinds(run, 1) == ["validation"] * 3 + ["end"]
-    spent = [line["spent"] for line in run.stage(0).metrics() if line["kind"] == "validation"]
+    spent = [line["spent"] for line in run.state.stages[0].metrics() if line["kind"] == "validation"]
     assert spent == [370, 740, 1070]
-    assert closing_cost(run, 0) == 0
-    assert closing_cost(run, 1) == closing_cost(run, 2) == 77
+    assert closing_cost(run.plan, run.state, 0) == 0
+    assert closing_cost(run.plan, run.state, 1) == closing_cost(run.plan, run.state, 2) == 77
 
 
 def test_a_stage_that_ends_on_a_validation_is_not_validated_again(tmp_path):
@@ -77,7 +78,7 @@ def test_a_rule_that_ends_the_stage_at_a_validation_ends_it_without_another(tmp_
     run = loop.start(spec_of({"advance_when": rule}, {}, validate_every=250), tmp_path / "run")
     assert kinds(run, 0) == ["validation", "validation", "end"]  # after 500 steps one of the ten is solved
     assert sums(run)[0] == (500, 161, 661)
-    assert run.stage(0).done.reason == "success_rate 0.100 is at least 0.1"
+    assert run.state.stages[0].done.reason == "success_rate 0.100 is at least 0.1"
     # What the first saved, the second may spend: 2000 − 661 = 1339, of which 161 // 2 are set aside: 4 times 250 + 70.
     assert sums(run)[1] == (1000, 301, 1301)
 
@@ -87,7 +88,7 @@ def test_a_total_repeats_the_last_stage_until_less_than_its_closing_is_left(tmp_
     assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]  # 50 are left, and 91 would be needed
     more = loop.start(spec_of({}, {}, total=3092), tmp_path / "more")
     assert sums(more)[3:] == [(1, 91, 92)]
-    assert more.budget_spent == 3092
+    assert more.state.spent["env_steps"] == 3092
 
 
 def faulty(*faults: BaseException) -> type:
@@ -106,7 +107,7 @@ def faulty(*faults: BaseException) -> type:
 
 @pytest.fixture
 def with_faults(monkeypatch, tmp_path):
-    def run(*faults: BaseException, budget: int = 1000) -> RunFolder:
+    def run(*faults: BaseException, budget: int = 1000) -> RunLog:
         made = faulty(*faults)
         monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
         return loop.start(spec_of({}, {"budget": budget}, {}), tmp_path / "run")
@@ -117,14 +118,14 @@ def with_faults(monkeypatch, tmp_path):
 def test_what_a_lost_worker_had_trained_is_given_back_to_the_step(with_faults):
     run = with_faults(WorkerLost("gone"), WorkerLost("gone again"))
     assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]
-    assert [stage.done.attempts for stage in run.stages] == [1, 3, 1]
+    assert [stage.done.attempts for stage in run.state.stages] == [1, 3, 1]
 
 
 def test_what_a_diverged_attempt_had_trained_is_charged_to_the_step(with_faults):
     run = with_faults(TrainingDiverged("nan"))
     # 400 of the second stage's 909 are gone; 418 are left beside the closing.
     assert sums(run) == [(1000, 91, 1091), (418, 91, 909), (909, 91, 1000)]
-    assert run.stage(1).done.trained == {"env_steps": 418}
+    assert run.state.stages[1].done.trained == {"env_steps": 418}
 
 
 def test_a_diverged_attempt_stays_charged_when_the_next_one_loses_a_worker(with_faults):
@@ -158,7 +159,9 @@ def test_the_probe_is_dealt_with_the_hints_that_training_had_last(tmp_path, play
 
 def test_the_test_has_no_case_of_the_validation(tmp_path):
     run = loop.start(spec_of({}), tmp_path / "run")
-    validation, test = (json.loads(file.read_text()) for file in (run.validation_file, run.test_suite_file))
+    validation, test = (
+        json.loads(file.read_text()) for file in ((run.path / "validation.cases"), (run.path / "test.cases"))
+    )
     assert (validation, test) == (list(range(VALIDATED)), list(range(VALIDATED, VALIDATED + TESTED)))
 
 
@@ -177,8 +180,8 @@ def test_one_case_costs_what_the_sums_above_say():
 def test_a_stage_that_cannot_train_says_why(tmp_path):
     """The first stage overspends by what it closes with; the second has less than its own closing costs, the third owes."""
     run = loop.start(spec_of({}, {"budget": 150}, {"budget": 10}, {}), tmp_path / "run")
-    assert [stage.done.trained.get("env_steps", 0) > 0 for stage in run.done_stages] == [True, False, False, True]
-    told = {one.stage: one.message for one in run.incidents() if one.kind == "not_trained"}
+    assert [stage.done.trained.get("env_steps", 0) > 0 for stage in run.state.done] == [True, False, False, True]
+    told = {one.stage: one.message for one in run.state.incidents() if one.kind == "not_trained"}
     assert told.keys() == {1, 2}
     assert told[1].startswith("stage 1 trains nothing: its validation and probe cost 91 env steps, and it has 59;")
     assert told[2].startswith("stage 2 trains nothing: what came before spent 22 env steps more than it had;")
@@ -186,5 +189,5 @@ def test_a_stage_that_cannot_train_says_why(tmp_path):
 
 def test_a_stage_that_diverged_too_late_to_train_again_says_what_that_cost(with_faults):
     run = with_faults(*[TrainingDiverged("nan")] * 2, budget=901)
-    (told,) = (one.message for one in run.incidents() if one.kind == "not_trained")
+    (told,) = (one.message for one in run.state.incidents() if one.kind == "not_trained")
     assert "cost 91 env steps, and it has 810, of which earlier attempts spent 800; give" in told

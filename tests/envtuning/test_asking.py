@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,6 @@ from envtuning.loop.ask import (
     EngineerUnavailable,
     RecordedFirst,
     ask_engineer,
-    guard_of,
     make_engineer,
     new_engineer,
     raise_unless_able,
@@ -35,7 +35,9 @@ from envtuning.loop.ask import (
 )
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
+from envtuning.runs.state import StageConfig
 from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountWorld
@@ -70,12 +72,13 @@ def asked(monkeypatch, tmp_path):
     """Ask one that answers so about stage 0 of a run; the answer, how it was asked, and what it was made with."""
 
     def ask(answer: Callable[[], Any], report: StageReport = REPORT, **changes: Any) -> tuple[Any, Engineer, tuple]:
-        run = RunFolder.create(tmp_path / "run", spec_of({}, {}, **changes))
-        stage, engineer, made = run.stage(0), Engineer(answer), []
-        stage.path.mkdir(parents=True)
+        run = RunLog.create(tmp_path / "run", spec_of({}, {}, **changes))
+        run.chose(StageConfig[CountConfig](name="", config=CountConfig(), engineer="default"))
+        run.state = replace(run.state, stages=(replace(run.state.stages[0], report=report),))
+        engineer, made = Engineer(answer), []
         monkeypatch.setattr(envtuning.loop.ask, "make_engineer", lambda *given: made.append(given) or engineer)
-        found = ask_engineer(run, stage, report, trainee)
-        return found, engineer, made[0][2:]
+        found = ask_engineer(run, trainee)
+        return found, engineer, made[0][1]
 
     def trainee() -> None:
         """Loads nothing."""
@@ -90,7 +93,7 @@ def to(level: float, hint: float = 0.0) -> Proposal:
 def test_an_engineer_is_asked_with_what_it_may_edit_in_a_thread_that_cannot_keep_the_process(asked):
     answer, engineer, given = asked(lambda: to(0.25), editable=("level",))
     assert engineer.asked == [(REPORT, CountConfig(), ("level",), "engineer", True)]
-    assert given == ()  # it needs no trainee
+    assert given is None  # it needs no trainee
     assert (answer.config.level, answer.incidents) == (0.25, [])
     assert answer.proposal == to(0.25)
 
@@ -99,7 +102,7 @@ def test_an_engineer_is_asked_with_what_it_may_edit_in_a_thread_that_cannot_keep
 def test_one_that_needs_the_trainee_gets_it_and_is_asked_where_the_trainee_lives(asked, name):
     _, engineer, given = asked(lambda: to(0.25), engineer={"name": name})
     assert engineer.asked[0][3] == "MainThread"
-    assert len(given) == 1
+    assert given is not None
 
 
 def test_one_that_gave_no_config_and_no_reason_is_said(asked):
@@ -137,8 +140,8 @@ def test_a_working_slice_is_one_that_works_by_the_worlds_own_objective(monkeypat
 
 
 def test_the_runs_guard_is_what_the_file_says():
-    assert guard_of(spec_of({}, guard={"max_drop": 0.25, "check_feasible": False})) == Guard(None, 0.25)
-    assert guard_of(spec_of({})).feasible is not None
+    assert Plan(spec_of({}, guard={"max_drop": 0.25, "check_feasible": False})).guard == Guard(None, 0.25)
+    assert Plan(spec_of({})).guard.feasible is not None
 
 
 # What an engineer is made with
@@ -202,7 +205,7 @@ def test_the_trainee_is_loaded_for_those_who_need_it_alone_with_the_files_patien
     spec = spec_of({}, engineer={"name": name, "timeout": 12.5})
     new_engineer(spec, {}, lambda: loads.append(1) or "the trainee")
     assert len(loads) == len(made) == loaded
-    assert made == [(("base", "the trainee"), {"timeout": 12.5, "guard": guard_of(spec)})] * loaded
+    assert made == [(("base", "the trainee"), {"timeout": 12.5, "guard": Plan(spec).guard})] * loaded
 
 
 def test_without_a_trainee_such_a_name_is_unknown():
@@ -210,11 +213,10 @@ def test_without_a_trainee_such_a_name_is_unknown():
         new_engineer(spec_of({}, engineer={"name": "base"}), {})
 
 
-def with_exchanges(run: RunFolder, taken: list[int | Taken | None]) -> None:
+def with_exchanges(run: RunLog, taken: list[int | Taken | None]) -> None:
     """Each stage's questions: a transcript's tokens, a ledger's total, or nothing."""
     for number, one in enumerate(taken):
-        folder = run.stage(number)
-        folder.path.mkdir(parents=True, exist_ok=True)
+        folder = run.state.stages[number]
         if isinstance(one, Taken):
             Ledger(folder.path / "asked.jsonl").asks(one)
         elif one is not None:
@@ -227,11 +229,18 @@ def three_stages(tmp_path_factory) -> Path:
     return loop.start(spec_of({}, {}, {}), tmp_path_factory.mktemp("asking") / "run").path
 
 
+def after(run: RunLog, number: int) -> RunLog:
+    """The run as it was when this stage was the last."""
+    run.state = replace(run.state, stages=run.state.stages[: number + 1])
+    return run
+
+
 @pytest.fixture
-def run(three_stages, tmp_path) -> RunFolder:
-    copy = RunFolder(shutil.copytree(three_stages, tmp_path / "run"))
-    for stage in copy.stages:
-        stage.proposal_file.unlink(missing_ok=True)
+def run(three_stages, tmp_path) -> RunLog:
+    copy = RunLog.open(shutil.copytree(three_stages, tmp_path / "run"))
+    for stage in copy.state.stages:
+        (stage.path / "proposal.json").unlink(missing_ok=True)
+    copy.state = replace(copy.state, stages=tuple(replace(stage, answer=None) for stage in copy.state.stages))
     return copy
 
 
@@ -247,7 +256,7 @@ def run(three_stages, tmp_path) -> RunFolder:
 )
 def test_a_cap_counts_what_the_stages_so_far_took(run, taken, stage, tokens, cost):
     with_exchanges(run, taken)
-    assert spent_before(run, run.stage(stage)) == {"max_cost": cost, "max_total_tokens": tokens}
+    assert spent_before(after(run, stage)) == {"max_cost": cost, "max_total_tokens": tokens}
 
 
 @pytest.mark.parametrize(
@@ -263,19 +272,19 @@ def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, gi
     made = []
     monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda spec, options, trainee: made.append(options))
     with_exchanges(run, [Taken(100, 1.0), Taken(10, 0.5)])
-    engineer = run.spec.engineer.model_copy(update={"options": options})
-    run.record = run.record.model_copy(update={"spec": run.spec.model_copy(update={"engineer": engineer})})
-    make_engineer(run, run.stage(1))
+    engineer = run.plan.spec.engineer.model_copy(update={"options": options})
+    run.plan = Plan(run.plan.spec.model_copy(update={"engineer": engineer}))
+    make_engineer(after(run, 1))
     (found,) = made
     assert {name: found[name] for name in given} == given
-    assert found["transcript"] == run.stage(1).transcript_file
-    assert found["ledger"] == run.stage(1).path / "asked.jsonl"
+    assert found["transcript"] == run.state.stages[1].transcript_file
+    assert found["ledger"] == run.state.stages[1].path / "asked.jsonl"
     assert found["desk"] == run.path / "desk"  # two runs beside one another have two
 
 
 def test_replies_are_kept_over_any_number_of_interruptions(run):
     """The transcript starts afresh each time; what was answered before stays, and what was not is asked again."""
-    stage = run.stage(0)
+    stage = run.state.stages[0]
     atomic.write_lines(stage.transcript_file, [EXCHANGE, EXCHANGE | {"messages": said("b"), "reply": None}])
     assert recorded_replies(stage) == [EXCHANGE]
     assert not stage.transcript_file.exists()
@@ -285,7 +294,7 @@ def test_replies_are_kept_over_any_number_of_interruptions(run):
 
 
 def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
-    stage = run.stage(0)
+    stage = run.state.stages[0]
     stage.transcript_file.write_text('{"messages": [], "rep')
     assert recorded_replies(stage) == []
     assert not stage.transcript_file.exists()
@@ -313,21 +322,21 @@ def test_only_a_chat_with_something_recorded_is_answered_for(run, monkeypatch, r
         envtuning.loop.ask, "new_engineer", lambda *_: SimpleNamespace(chat=chat) if chatting else SimpleNamespace()
     )
     if recorded:
-        atomic.write_lines(run.stage(0).transcript_file, [EXCHANGE])
-    engineer = make_engineer(run, run.stage(0))
+        atomic.write_lines(run.state.stages[0].transcript_file, [EXCHANGE])
+    engineer = make_engineer(after(run, 0))
     assert vars(engineer).keys() == ({"chat"} if chatting else set())
     if chatting:
         assert isinstance(engineer.chat, RecordedFirst) == recorded
 
 
 def test_an_answer_is_written_for_readers_and_checked_like_every_file(run):
-    stage = run.stage(0)
+    stage = run.state.stages[0]
     stage.transcript_file.write_text("")
-    run.stage(1).done_file.unlink()
-    run.stage(1).config_file.unlink()
-    run.stage(2).config_file.unlink()
+    (run.state.stages[1].path / "done.json").unlink()
+    (run.state.stages[1].path / "config.json").unlink()
+    (run.state.stages[2].path / "config.json").unlink()
     loop.resume(run.path)
-    assert stage.proposal_file.read_text().startswith('{\n "proposal": {\n  ')
+    assert (stage.path / "proposal.json").read_text().startswith('{\n "proposal": {\n  ')
     assert "stages/00/proposal.json" in (run.path / checked.NAME).read_text()
 
 

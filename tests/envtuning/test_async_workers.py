@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
 from tests.envtuning.test_runs_kill import KillableRuns
 from tests.envtuning.test_worlds_kill import gym_run
@@ -29,15 +29,15 @@ def test_a_killed_worker_of_an_async_vector_env_costs_an_attempt_and_changes_not
         (tmp_path / name).mkdir()
         assert runs.run(tmp_path / name / "run", spec_with(kill_once))["code"] == 0
     runs.close()
-    whole, killed = RunFolder(tmp_path / "whole" / "run"), RunFolder(tmp_path / "killed" / "run")
-    assert not whole.incidents()
-    told = {incident.kind: incident.message for incident in killed.incidents()}
+    whole, killed = RunLog.open(tmp_path / "whole" / "run"), RunLog.open(tmp_path / "killed" / "run")
+    assert not whole.state.incidents()
+    told = {incident.kind: incident.message for incident in killed.state.incidents()}
     assert told.keys() == {"trainee_failed"}
-    assert any("close had not ended after 1 s" in incident.message for incident in killed.incidents())
-    assert [stage.done.attempts for stage in killed.stages] == [1, 2, 1]
-    for one, other in zip(whole.stages, killed.stages, strict=True):
+    assert any("close had not ended after 1 s" in incident.message for incident in killed.state.incidents())
+    assert [stage.done.attempts for stage in killed.state.stages] == [1, 2, 1]
+    for one, other in zip(whole.state.stages, killed.state.stages, strict=True):
         assert one.config == other.config
         assert one.episodes() == other.episodes()
         assert one.done.spent == other.done.spent  # the lost attempt is not charged
         assert (one.checkpoint / "walker.json").read_bytes() == (other.checkpoint / "walker.json").read_bytes()
-    assert killed.test == whole.test
+    assert killed.state.test == whole.state.test

@@ -17,8 +17,9 @@ import yaml
 
 from engineers.ending import ENDED
 from envtuning.loop import run as loop
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
+from envtuning.runs.tasks import next_task
 from tests.envtuning.test_damaged_folders import attacks, outcome, told
 from tests.envtuning.test_runs_kill import KILLED, KillableRuns
 from tests.envtuning.test_runs_storage import fill, small_disk  # noqa: F401  # a fixture
@@ -60,7 +61,7 @@ def whole(spec, ray_session, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def half(spec, ray_session, tmp_path_factory) -> Path:
     """Two of three stages."""
-    run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", spec)
+    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", spec)
     loop.continue_run(run, stages=2)
     return run.path
 
@@ -109,7 +110,7 @@ def test_kills_at_any_write_of_later_stages(runs, spec, whole, tmp_path):
         folder.parent.mkdir()
         assert runs.run(folder, spec, kill_at=moment)["code"] == KILLED, operations[moment]
         assert runs.run(folder, spec)["code"] == 0, operations[moment]
-        assert next_task(RunFolder(folder)) is None
+        assert next_task(RunLog.open(folder)) is None
         assert outcome(folder) == expected, operations[moment]
 
 
@@ -133,6 +134,6 @@ def test_sigterm_while_it_trains_ends_it_soon_and_it_goes_on(spec, whole, tmp_pa
         assert process.returncode == ENDED, said
         assert "interrupted" in said
         assert "Traceback" not in said
-        assert next_task(RunFolder(run)) is not None
+        assert next_task(RunLog.open(run)) is not None
         assert told(["resume", str(run)])[0] == 0
         assert outcome(run) == outcome(whole)

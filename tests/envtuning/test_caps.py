@@ -15,7 +15,8 @@ import pytest
 from engineers.model.ledger import Ledger
 from envtuning.loop import run as loop
 from envtuning.loop.ask import ask
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import EngineerSpec, SuiteSpec, load_spec
 
 pytest.importorskip("openai", reason="needs openai: pip install 'mapf-frozenlake[openai]'")
@@ -64,7 +65,7 @@ def one_stage(tmp_path_factory) -> Path:
     """A run whose first stage is done and whose engineer is to be asked."""
     spec = load_spec("scripted").with_rounds(2).model_copy(update={"suites": SMALL})
     short = tuple(stage.model_copy(update={"budget": 500, "advance_when": None}) for stage in spec.stages)
-    run = RunFolder.create(tmp_path_factory.mktemp("caps") / "run", spec.model_copy(update={"stages": short}))
+    run = RunLog.create(tmp_path_factory.mktemp("caps") / "run", spec.model_copy(update={"stages": short}))
     loop.continue_run(run, stages=1)
     return run.path
 
@@ -73,12 +74,15 @@ class Asking:
     """The same run with this engineer, asked in processes that may be killed at any file that they force to the disk."""
 
     def __init__(self, path: Path, url: str, **caps: object) -> None:
-        self.run = RunFolder(path)
+        self.path = path
         options = {"max_tokens": LIMIT, "context": "V1", "max_attempts": 50} | caps
-        engineer = EngineerSpec(name=f"server/{url}/v1#m", options=options)
-        self.run.record = self.run.record.model_copy(
-            update={"spec": self.run.spec.model_copy(update={"engineer": engineer})}
-        )
+        self.engineer = EngineerSpec(name=f"server/{url}/v1#m", options=options)
+
+    @property
+    def run(self) -> RunLog:
+        run = RunLog.open(self.path)
+        run.plan = Plan(run.plan.spec.model_copy(update={"engineer": self.engineer}))
+        return run
 
     def killed_at(self, moment: int | None) -> int:
         """Ask in a child that dies at its ``moment``-th fsync; how it ended."""
@@ -97,7 +101,7 @@ class Asking:
                         os.kill(os.getpid(), 9)
 
             os.fsync = fsync
-            ask(self.run, self.run.stage(0), lambda: None)
+            ask(self.run, lambda: None)
             os._exit(0)
         except BaseException as error:
             print(type(error), error, file=sys.stderr, flush=True)
@@ -122,8 +126,8 @@ def test_a_cap_holds_over_any_number_of_kills(server, one_stage, tmp_path):
     assert asking.killed_at(None) == 0
     assert server.tokens <= CAP
     assert server.asked >= 3
-    answer = asking.run.stage(0).answer
+    answer = asking.run.state.stages[0].answer
     assert "max_total_tokens" in answer.incidents[0].message
-    spent = Ledger(asking.run.stage(0).path / "asked.jsonl").total()
+    spent = Ledger(asking.run.state.stages[0].path / "asked.jsonl").total()
     assert server.tokens <= spent.tokens <= CAP
     assert answer.proposal.usage.tokens <= server.tokens  # what was never answered is not shown as used

@@ -12,13 +12,17 @@ import pytest
 
 from envtuning.runs import atomic, checked
 from envtuning.runs.atomic import RunLocked, StorageError
-from envtuning.runs.checked import RunError
+from envtuning.runs.checked import Files, RunError
 
 
 @pytest.fixture
-def run(tmp_path) -> Path:
-    checked.begin(tmp_path)
-    return tmp_path
+def files(tmp_path) -> Files:
+    return Files.begin(tmp_path)
+
+
+@pytest.fixture
+def run(files) -> Path:
+    return files.root
 
 
 @pytest.fixture
@@ -92,12 +96,12 @@ def test_a_folder_that_another_process_makes_meanwhile_is_no_error(tmp_path, mon
 
 
 def test_records_are_json_without_odd_numbers_and_with_a_line_for_each_value(tmp_path):
-    for write in (atomic.write_json, checked.write_json):
+    for write in (atomic.write_json, Files.begin(tmp_path).write_json):
         write(tmp_path / "a.json", {"ä": [1]})
         assert (tmp_path / "a.json").read_text(encoding="utf-8") == '{\n "\\u00e4": [\n  1\n ]\n}\n'
         with pytest.raises(ValueError, match="not JSON compliant"):
             write(tmp_path / "a.json", float("nan"))
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "checksums.json"]
 
 
 def test_what_goes_wrong_before_anything_is_written_is_told_as_it_is(tmp_path):
@@ -170,27 +174,29 @@ def test_a_folder_without_a_lock_or_of_somebody_elses_is_not_locked(tmp_path, mo
 # Checksums
 
 
-def test_files_of_a_run_are_noted_and_those_elsewhere_are_not(run, tmp_path_factory):
-    checked.write_text(run / "a.txt", "a")
-    checked.begin(run)  # a second time changes nothing
+def test_files_of_a_run_are_noted_and_a_folder_without_a_table_is_none(files, run, tmp_path_factory):
+    files.write_text(run / "a.txt", "a")
+    assert Files.begin(run).sums == files.sums  # a second time changes nothing
     (run / "b").mkdir()
     (run / "b" / "c").write_text("c")
-    checked.note(run / "b")
-    checked.note(run / "gone")
+    files.note(run / "b")
+    files.note(run / "gone")
     listed = json.loads((run / checked.NAME).read_text())
     assert list(listed) == ["a.txt", "b"]
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    checked.write_text(elsewhere / "a.txt", "a")
-    assert checked.read_bytes(elsewhere / "a.txt") == b"a"
-    assert not (elsewhere / checked.NAME).exists()
+    with pytest.raises(RunError, match="nothing in this run can be checked"):
+        Files(tmp_path_factory.mktemp("elsewhere"))
 
 
-@pytest.mark.parametrize(("place", "noted"), [("a/b/c/d", True), ("a/b/c/d/e", False)])
-def test_a_run_is_looked_for_as_far_up_as_its_files_lie(run, place, noted):
-    """Not farther: a folder above might belong to another run."""
-    (run / place).parent.mkdir(parents=True)
-    checked.write_text(run / place, "x")
-    assert (place in json.loads((run / checked.NAME).read_text())) == noted
+def test_what_another_process_wrote_since_is_no_damage(files, run):
+    other = Files(run)
+    assert files.is_current()
+    other.write_text(run / "a", "a")
+    assert not files.is_current()
+    assert files.read(run / "a") == b"a"
+    assert files.is_current()
+    (run / "a").write_text("b")
+    with pytest.raises(RunError):
+        files.read(run / "a")
 
 
 @pytest.mark.parametrize(
@@ -203,92 +209,92 @@ def test_a_run_is_looked_for_as_far_up_as_its_files_lie(run, place, noted):
         ("a.jsonl", "[1]\n[2]\n", "[1]\n", False),
     ],
 )
-def test_what_differs_from_its_checksum_is_not_read(run, name, text, damaged, may):
-    checked.write_text(run / name, text)
+def test_what_differs_from_its_checksum_is_not_read(files, run, name, text, damaged, may):
+    files.write_text(run / name, text)
     (run / name).write_text(damaged)
     if may:
-        assert checked.read_bytes(run / name) == damaged.encode()
+        assert files.read(run / name) == damaged.encode()
         return
     with pytest.raises(RunError, match=f"{name} is not what was written there: it differs from its checksum"):
-        checked.read_bytes(run / name)
+        files.read(run / name)
     with pytest.raises(RunError, match=f"{name} is not what was written there"):
-        checked.raise_unless_as_written(run / name)
+        files.raise_unless_as_written(run / name)
 
 
-def test_what_is_not_there_is_empty_and_what_is_no_file_is_said(run):
-    assert checked.read_bytes(run / "a.jsonl") is None
-    assert checked.lines(run / "a.jsonl") == []
+def test_what_is_not_there_is_empty_and_what_is_no_file_is_said(files, run):
+    assert files.read(run / "a.jsonl") is None
+    assert files.lines(run / "a.jsonl", int) == []
     (run / "a.jsonl").mkdir()
     with pytest.raises(RunError, match="is not a file"):
-        checked.lines(run / "a.jsonl")
+        files.lines(run / "a.jsonl", int)
     with pytest.raises(RunError, match="cannot be read"):
-        checked.raise_unless_as_written(run / "b")
+        files.raise_unless_as_written(run / "b")
 
 
-def test_a_file_that_is_still_written_to_is_read_unchecked(run):
+def test_a_file_that_is_still_written_to_is_read_unchecked(files, run):
     atomic.append_line(run / "metrics.jsonl", {"kind": "iteration"})
-    assert checked.lines(run / "metrics.jsonl", checked=False) == [{"kind": "iteration"}]
+    assert files.lines(run / "metrics.jsonl", dict, whole=False) == [{"kind": "iteration"}]
     with pytest.raises(RunError, match="so it cannot be checked"):
-        checked.lines(run / "metrics.jsonl")
+        files.lines(run / "metrics.jsonl", dict)
 
 
 @pytest.mark.parametrize(
     ("table", "says"), [("", "so it cannot be checked"), ("[]", "damaged"), ('{"a": 1}', "damaged")]
 )
-def test_a_table_of_checksums_that_is_none_is_told(run, table, says):
-    checked.write_text(run / "a", "a")
+def test_a_table_of_checksums_that_is_none_is_told(files, run, table, says):
+    files.write_text(run / "a", "a")
     (run / checked.NAME).write_text(table)
     with pytest.raises(RunError, match=says):
-        checked.read_bytes(run / "a")
+        Files(run).read(run / "a")
 
 
-def test_copies_are_noted_once_what_they_are_copied_from_was_checked(run, tmp_path_factory):
-    copy = tmp_path_factory.mktemp("copy")
-    checked.begin(copy)
-    checked.write_text(run / "a", "a")
-    with checked.new_folder(run / "b") as draft:
+def test_copies_are_noted_once_what_they_are_copied_from_was_checked(files, run, tmp_path_factory):
+    copies = Files.begin(tmp_path_factory.mktemp("copy"))
+    copy = copies.root
+    files.write_text(run / "a", "a")
+    with files.new_folder(run / "b") as draft:
         (draft / "c").write_text("c")
-    checked.note_copies({run / "a": copy / "a", run / "b": copy / "b"})
+    copies.note_copies(files, {run / "a": copy / "a", run / "b": copy / "b"})
     listed = [json.loads((each / checked.NAME).read_text()) for each in (run, copy)]
     assert listed[0] == listed[1]
     (run / "a").write_text("other")
     with pytest.raises(RunError, match="a is not what was written there"):
-        checked.note_copies({run / "a": copy / "z"})
+        copies.note_copies(files, {run / "a": copy / "z"})
 
 
-def test_a_checkpoints_checksum_is_of_its_files_names_and_contents(run):
-    def digest(**files: str) -> str:
+def test_a_checkpoints_checksum_is_of_its_files_names_and_contents(files, run):
+    def digest(**texts: str) -> str:
         folder = run / f"c{len(list(run.iterdir()))}"
-        for name, text in files.items():
+        for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-        return checked.digest_of(folder)
+        return files.digest_of(folder)
 
     assert digest(a="1", b="2") == digest(b="2", a="1")
     assert len({digest(a="1", b="2"), digest(a="2", b="1"), digest(a="1"), digest(b="1"), digest(a="1", c="2")}) == 5
 
 
-def test_a_checkpoint_is_hashed_again_once_it_was_touched(run, monkeypatch):
-    with checked.new_folder(run / "c") as draft:
+def test_a_checkpoint_is_hashed_again_once_it_was_touched(files, run, monkeypatch):
+    with files.new_folder(run / "c") as draft:
         (draft / "weights").write_text("1")
     hashed, real = [], checked._digest_of_folder
     monkeypatch.setattr(checked, "_digest_of_folder", lambda folder: hashed.append(1) or real(folder))
-    checked.raise_unless_as_written(run / "c")
+    files.raise_unless_as_written(run / "c")
     assert hashed == []
     (run / "c" / "weights").write_text("22")
     with pytest.raises(RunError, match="c is not what was written there"):
-        checked.raise_unless_as_written(run / "c")
-    checked.note(run / "c")
-    checked.raise_unless_as_written(run / "c")
+        files.raise_unless_as_written(run / "c")
+    files.note(run / "c")
+    files.raise_unless_as_written(run / "c")
     assert hashed == [1]
 
 
-def test_a_folder_that_is_changed_in_its_place_is_checked_before_and_after_and_taken_as_it_is_meanwhile(run):
-    with checked.new_folder(run / "c") as draft:
+def test_a_folder_that_is_changed_in_its_place_is_checked_before_and_after_and_taken_as_it_is_meanwhile(files, run):
+    with files.new_folder(run / "c") as draft:
         (draft / "weights").write_text("1")
 
     def change(to: str, dies: bool) -> None:
-        with checked.changing(run / "c"):
+        with files.changing(run / "c"):
             (run / "c" / "weights").write_text(to)
             if dies:
                 raise KeyboardInterrupt
@@ -296,19 +302,19 @@ def test_a_folder_that_is_changed_in_its_place_is_checked_before_and_after_and_t
     for said in ("2", "3"):  # the second process finds what the first one left
         with pytest.raises(KeyboardInterrupt):
             change(said, dies=True)
-        checked.raise_unless_as_written(run / "c")
+        files.raise_unless_as_written(run / "c")
     change("4", dies=False)
-    checked.raise_unless_as_written(run / "c")
+    files.raise_unless_as_written(run / "c")
     (run / "c" / "weights").write_text("damaged")
     with pytest.raises(RunError, match="c is not what was written there"):
         change("5", dies=False)
     assert (run / "c" / "weights").read_text() == "damaged"
 
 
-def test_a_line_is_added_after_what_is_whole(run):
+def test_a_line_is_added_after_what_is_whole(files, run):
     path = run / "incidents.jsonl"
-    checked.append_line(path, 1)
+    files.append_line(path, 1)
     path.write_bytes(path.read_bytes() + b'{"cut o')
-    checked.append_line(path, 2)
+    files.append_line(path, 2)
     assert path.read_bytes() == b"1\n2\n"
-    assert checked.lines(path) == [1, 2]
+    assert files.lines(path, int) == [1, 2]

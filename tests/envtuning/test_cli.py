@@ -27,7 +27,8 @@ from envtuning.cli import app, parse_seeds, run_name, views
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
 from envtuning.show.console import ConsoleObserver
 from envtuning.worlds.world import Film
@@ -66,7 +67,7 @@ def run(file) -> Path:
 def test_a_run_writes_what_its_table_shows(run):
     code, output = envtuning("show", run)
     assert code == 0
-    for stage in RunFolder(run).done_stages:
+    for stage in RunLog.open(run).state.done:
         assert f"{stage.done.metrics['valid_rate']:.1%}" in output
         assert f"{stage.done.env_steps:,}" in output
     assert "engineer rules: 3 proposals, 0 tokens" in output
@@ -76,7 +77,7 @@ def test_what_a_stage_deals_is_told_with_its_units(run, file, tmp_path):
     _, output = envtuning("show", run)
     for piece in ("share", "hole_ratio"):
         assert piece not in output
-    for size, dealt in RunFolder(run).stage(0).config.config.slices.items():
+    for size, dealt in RunLog.open(run).state.stages[0].chosen.config.slices.items():
         if dealt.share:
             assert f"{size}×{size} " in output
             assert f"holes {dealt.hole_ratio:.2f}".replace("0.", ".") in output
@@ -187,7 +188,7 @@ def test_folders_without_a_run_are_an_error(runs):
 
 
 def test_a_replay_is_shown_step_by_step_or_saved_as_a_film(run, tmp_path):
-    failed = next(episode for episode in RunFolder(run).stage(0).episodes() if episode.failure)
+    failed = next(episode for episode in RunLog.open(run).state.stages[0].episodes() if episode.failure)
     code, output = envtuning("replay", run, "--stage", 0)
     assert code == 0
     assert f"case {failed.case}: {failed.failure.replace('_', ' ')} after" in output
@@ -212,7 +213,7 @@ def test_a_film_of_a_world_that_saves_none_itself_is_its_picture(tmp_path):
 def test_a_run_is_named_after_its_folder_from_inside_too(run, monkeypatch):
     monkeypatch.chdir(run)
     assert envtuning("show", ".")[1].splitlines()[0].startswith(f"{run.name}: ")
-    assert RunFolder(".").name == run.name
+    assert RunLog.open(".").name == run.name
 
 
 def test_a_run_does_not_take_a_files_place(file):
@@ -227,9 +228,9 @@ def test_several_seeds_make_a_folder_each_and_stages_can_be_more_or_fewer(file, 
     assert code == 0
     folders = sorted(path.name for path in tmp_path.iterdir())
     assert folders == ["small-fixed-seed4", "small-fixed-seed7"]
-    runs = [RunFolder(tmp_path / name) for name in folders]
-    assert [run.spec.seed for run in runs] == [4, 7]
-    assert all(len(run.spec.stages) == 2 and run.spec.engineer.name == "fixed" for run in runs)
+    runs = [RunLog.open(tmp_path / name) for name in folders]
+    assert [run.plan.spec.seed for run in runs] == [4, 7]
+    assert all(len(run.plan.spec.stages) == 2 and run.plan.spec.engineer.name == "fixed" for run in runs)
 
 
 def test_presets_are_listed_and_each_prints_a_file_that_can_be_run(tmp_path):
@@ -338,7 +339,7 @@ def test_more_rounds_repeat_the_last_with_the_engineer_as_author():
 
 
 def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, tmp_path):
-    run = RunFolder.create(tmp_path / "run", load_spec(file))
+    run = RunLog.create(tmp_path / "run", load_spec(file))
     worker = threading.Thread(target=loop.continue_run, args=(run,))
     worker.start()
     while not is_locked(run.path):
@@ -357,11 +358,11 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
 
     long = load_spec("scripted").with_rounds(1)
     stage = long.stages[0].model_copy(update={"budget": 2_000_000, "advance_when": None})
-    run = RunFolder.create(tmp_path / "run", long.model_copy(update={"stages": (stage,)}))
+    run = RunLog.create(tmp_path / "run", long.model_copy(update={"stages": (stage,)}))
     with pytest.raises(KeyboardInterrupt):
         loop.continue_run(run, Impatient())
     line = {"kind": "iteration", "spent": 1_234_567}
-    with run.stage(0).metrics_file.open("a") as file:
+    with (run.state.stages[0].path / "metrics.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
     code, output = envtuning("show", run.path)
     assert code == 0
@@ -370,7 +371,7 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
 
 
 def test_an_interrupted_run_is_shown_with_how_far_it_is_and_how_to_go_on(file, tmp_path):
-    run = RunFolder.create(tmp_path / "run", load_spec(file))
+    run = RunLog.create(tmp_path / "run", load_spec(file))
     loop.continue_run(run, stages=1)
     code, output = envtuning("show", run.path)
     assert code == 0
@@ -424,12 +425,12 @@ def test_an_observer_prints_what_an_engineer_writes_word_for_word(run):
     written = "[/] [red]more[/red] :snake:"
     console = Console(width=200, record=True, file=io.StringIO())
     observer = ConsoleObserver(console)
-    answer = RunFolder(run).stage(0).answer
+    answer = RunLog.open(run).state.stages[0].answer
     change = Change(path="slices.3.share", old=0.5, new=1.0, reason=written)
     proposal = answer.proposal.model_copy(update={"reasons": [change]})
-    observer.engineer_answered(RunFolder(run).stage(0), answer.model_copy(update={"proposal": proposal}))
+    observer.engineer_answered(RunLog.open(run).state.stages[0], answer.model_copy(update={"proposal": proposal}))
     observer.went_wrong(Incident(kind="engineer_failed", message=written, stage=0))
-    observer.engineer_asked(RunFolder(run).stage(0), written)
+    observer.engineer_asked(RunLog.open(run).state.stages[0], written)
     assert console.export_text().count(written) == 3
 
 
@@ -514,7 +515,7 @@ def test_keys_of_the_file_are_set_from_the_command_line(file, tmp_path):
     ]
     code, output = envtuning("run", file, *settings, "--out", tmp_path / "set")
     assert code == 0, output
-    spec = RunFolder(tmp_path / "set").spec
+    spec = RunLog.open(tmp_path / "set").plan.spec
     assert spec.trainee.options == {"speed": 0.9}
     assert spec.target.slices[3].hole_ratio == 0.1
     assert spec.stages[1].budget == 3000

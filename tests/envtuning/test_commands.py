@@ -18,7 +18,7 @@ from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_n
 from envtuning.loop import run as loop
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec, preset_text
 from envtuning.worlds.world import Film
 from tests.envtuning.counting_runs import spec_of
@@ -238,7 +238,7 @@ def test_a_preset_is_printed_as_it_is_and_all_are_listed(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> RunFolder:
+def finished(tmp_path_factory) -> RunLog:
     return loop.start(spec_of({}, {}), tmp_path_factory.mktemp("commands") / "run")
 
 
@@ -250,8 +250,8 @@ def test_a_finished_run_is_read_whole_and_not_run_again(finished, tmp_path):
     assert code == 0
     assert output.splitlines()[0] == f"{finished.path} is finished; remove it or choose another --out to run it again"
     assert output.splitlines()[-1] == f"report page: {finished.path / 'report.html'}"
-    copy = RunFolder(shutil.copytree(finished.path, tmp_path / "run"))
-    (copy.stage(0).checkpoint / "steps.json").write_text("999")
+    copy = RunLog.open(shutil.copytree(finished.path, tmp_path / "run"))
+    (copy.state.stages[0].checkpoint / "steps.json").write_text("999")
     code, output = called("resume", copy.path, *trust)
     assert code == 1
     assert "checkpoint is not what was written there" in output
@@ -289,8 +289,8 @@ def test_a_film_that_there_is_not_is_told(finished, monkeypatch):
     with pytest.raises(RunError, match=r"stage 2 of .* has no episodes: its 2 finished stages start at 0"):
         views.find_film(finished, 2, None)
     monkeypatch.setattr(CountWorld, "film", lambda self, cases, episode: episode.case)
-    solved = [one.__class__(one.case, one.slice, None, one.metrics) for one in finished.stage(0).episodes()]
-    monkeypatch.setattr("envtuning.runs.folder.StageFolder.episodes", lambda stage: solved)
+    solved = [one.__class__(one.case, one.slice, None, one.metrics) for one in finished.state.stages[0].episodes()]
+    monkeypatch.setattr("envtuning.runs.state.StageState.episodes", lambda stage: solved)
     assert views.find_film(finished, 0, None) == 0  # none failed
 
 
@@ -310,7 +310,7 @@ def test_a_film_is_saved_at_its_pace(finished, monkeypatch, tmp_path):
 @pytest.mark.parametrize("several", [False, True])
 def test_a_page_lies_beside_its_runs(finished, monkeypatch, tmp_path, several):
     written: list[Any] = []
-    monkeypatch.setattr(views, "write_page", lambda paths, out: written.append((paths, out)) or out)
+    monkeypatch.setattr(views, "write_page", lambda runs, out: written.append(([run.path for run in runs], out)) or out)
     folders = [finished.path] * (1 + several)
     trust = ("--trust", "tests.envtuning.counting_world")
     code, output = called("report", *folders, *trust)
@@ -342,7 +342,7 @@ def test_a_table_is_watched_while_somebody_works_on_the_run(finished, monkeypatc
 
     monkeypatch.setattr(views, "Live", Live)
     monkeypatch.setattr(views, "run_table", lambda one: "table")
-    monkeypatch.setattr(views, "next_task", lambda one: next(states["next_task"]))
+    monkeypatch.setattr(views, "next_task", lambda *_: next(states["next_task"]))
     monkeypatch.setattr(views.atomic, "is_locked", lambda path: next(states["is_locked"]))
     monkeypatch.setattr(views.time, "sleep", lambda seconds: shown.append(seconds))
     views.watch_table(finished)
@@ -358,7 +358,7 @@ def test_event_files_are_kept_up_to_date_while_somebody_works_on_a_run(finished,
     done: list[Any] = []
 
     class Files:
-        def __init__(self, run: RunFolder) -> None:
+        def __init__(self, run: RunLog) -> None:
             self.run = run
 
         def catch_up(self) -> str:

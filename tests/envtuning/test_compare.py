@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,7 @@ from rich.console import Console
 
 from envtuning.loop import ask
 from envtuning.loop.observer import Observer
-from envtuning.runs import checked
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.studies.compare import RunFigures, compare, figures_of, rows, table, with_keys, write
 from envtuning.studies.intervals import seeds_for, t_mean
@@ -36,8 +36,8 @@ def done(spec, tmp_path_factory):
     return compare(spec, NAMES, SEEDS, out), out
 
 
-def folders(out: Path) -> dict[tuple[str, int], RunFolder]:
-    return {(name, seed): RunFolder(out / name / f"seed{seed}") for name in NAMES for seed in SEEDS}
+def folders(out: Path) -> dict[tuple[str, int], RunLog]:
+    return {(name, seed): RunLog.open(out / name / f"seed{seed}") for name in NAMES for seed in SEEDS}
 
 
 def test_the_first_stage_is_shared_within_a_seed_and_drawn_anew_for_the_next(done):
@@ -45,12 +45,12 @@ def test_the_first_stage_is_shared_within_a_seed_and_drawn_anew_for_the_next(don
     runs = folders(out)
     for seed in SEEDS:
         (begun,) = out.glob(f"first-stage-*/seed{seed}")
-        shared = RunFolder(begun).stage(0)
+        shared = RunLog.open(begun).state.stages[0]
         for name in NAMES:
-            own = runs[name, seed].stage(0)
+            own = runs[name, seed].state.stages[0]
             for file in ("config.json", "episodes.json", "metrics.jsonl", "checkpoint/skill.json"):
                 assert (own.path / file).read_bytes() == (shared.path / file).read_bytes()
-    assert runs["fixed", 0].stage(0).config.config != runs["fixed", 1].stage(0).config.config
+    assert runs["fixed", 0].state.stages[0].chosen != runs["fixed", 1].state.stages[0].chosen
 
 
 def test_every_engineer_has_spent_the_same_budget_to_within_an_iteration(done, spec):
@@ -61,7 +61,7 @@ def test_every_engineer_has_spent_the_same_budget_to_within_an_iteration(done, s
 
 def test_all_are_judged_on_the_same_boards_and_start_from_the_same_rate(done):
     result, out = done
-    suites = {run.test_suite_file.read_bytes() for run in folders(out).values()}
+    suites = {(run.path / "test.cases").read_bytes() for run in folders(out).values()}
     assert len(suites) == 1
     for seed in SEEDS:
         assert len({one.success_first for one in result.runs if one.seed == seed}) == 1
@@ -136,14 +136,16 @@ def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_
             raise RuntimeError("no network")
 
     monkeypatch.setattr(
-        ask, "make_engineer", lambda run, stage: Broken() if run.spec.engineer.name == "random" else made(run, stage)
+        ask,
+        "make_engineer",
+        lambda run, stage: Broken() if run.plan.spec.engineer.name == "random" else made(run, stage),
     )
     result = compare(spec, ["fixed", "random"], [0], tmp_path)
     fixed, broken = result.rows
     assert broken.success == fixed.success
     assert (fixed.incidents, fixed.fallbacks) == (0, 0)
     assert (broken.incidents, broken.fallbacks) == (2, 2)  # one for each of the two rounds
-    one = outcome_of(RunFolder(tmp_path / "random" / "seed0"), "random")
+    one = outcome_of(RunLog.open(tmp_path / "random" / "seed0"), "random")
     assert (one.incidents, one.fallbacks) == (2, 2)  # a study counts the same
     console = Console(width=200, record=True)
     console.print(table(result))
@@ -169,8 +171,6 @@ def test_pairing_takes_the_seeds_luck_out():
 
 
 def test_a_cost_that_is_not_known_stays_unknown():
-    from dataclasses import replace
-
     runs = [replace(figures("openai/x", 0, 0.5), cost=None), figures("openai/x", 1, 0.5)]
     assert rows(runs, ["openai/x"])[0].cost is None
 
@@ -211,25 +211,18 @@ def test_students_interval_covers_the_mean_about_as_often_as_it_says(n):
 def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_stays_unknown(done):
     """The guard's ``max_drop`` would refuse baselines that draw everything anew."""
     result, out = done
-    assert all(run.spec.guard.max_drop is None for run in folders(out).values())
-    assert all(run.spec.guard.check_feasible for run in folders(out).values())
+    assert all(run.plan.spec.guard.max_drop is None for run in folders(out).values())
+    assert all(run.plan.spec.guard.check_feasible for run in folders(out).values())
     run = folders(out)["rules", 0]
-    answer = run.stage(0).answer
+    answer = run.state.stages[0].answer
     assert answer is not None
     usage = answer.proposal.usage.model_copy(update={"cost": None, "prompt_tokens": 7, "completion_tokens": 2})
     proposal = answer.proposal.model_copy(update={"usage": usage})
-    kept = run.stage(0).proposal_file.read_text()
-    try:
-        checked.write_text(
-            run.stage(0).proposal_file, answer.model_copy(update={"proposal": proposal}).model_dump_json()
-        )
-        found = figures_of(run, "rules")
-    finally:
-        checked.write_text(run.stage(0).proposal_file, kept)
+    first = replace(run.state.stages[0], answer=answer.model_copy(update={"proposal": proposal}))
+    run.state = replace(run.state, stages=(first, *run.state.stages[1:]))
+    found = figures_of(run, "rules")
     assert (found.cost, found.tokens) == (None, 9)
     console = Console(width=200, record=True)
-    from dataclasses import replace
-
     shown = replace(result, runs=[found], rows=rows([found], ["rules"]))
     console.print(table(shown))
     assert "unknown" in console.export_text()
@@ -239,18 +232,16 @@ def test_the_figures_of_a_run_are_its_files(done):
     result, out = done
     for one in result.runs:
         run = folders(out)[one.engineer, one.seed]
-        assert one.success == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.test.last]))
-        assert one.success_first == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.test.first]))
+        assert one.success == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.state.test.last]))
+        assert one.success_first == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.state.test.first]))
         assert one.others == {
-            "optimal_rate": pytest.approx(np.mean([row.metrics["optimal_rate"] for row in run.test.last]))
+            "optimal_rate": pytest.approx(np.mean([row.metrics["optimal_rate"] for row in run.state.test.last]))
         }
-        assert one.spent["env_steps"] == sum(stage.done.spent["env_steps"] for stage in run.stages)
-        assert (one.tokens, one.cost, one.incidents) == (0, 0.0, len(run.incidents()))
+        assert one.spent["env_steps"] == sum(stage.done.spent["env_steps"] for stage in run.state.stages)
+        assert (one.tokens, one.cost, one.incidents) == (0, 0.0, len(run.state.incidents()))
 
 
 def test_a_row_adds_up_incidents_and_takes_means_of_the_rest():
-    from dataclasses import replace
-
     runs = [
         replace(figures("rules", 0, 0.5), tokens=10, cost=0.25, incidents=2, fallbacks=1, spent={"env_steps": 1000}),
         replace(figures("rules", 1, 0.7), tokens=30, cost=0.75, incidents=3, fallbacks=3, spent={"env_steps": 2000}),

@@ -10,7 +10,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
 
 from envtuning import loop
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import load_spec
 from tests.envtuning.counting_world import CountWorld
 
@@ -105,14 +106,14 @@ def test_what_a_run_trains_and_tests_on_is_what_its_file_says(tmp_path, world, t
     made = spec.target
     assert (made.level, spec.stages[0].config.level) == (0.4, 0.3)
     assert {config.level for _, config in CountWorld.played if config is not None} <= {0.4, 0.3}
-    again = RunFolder(run.path)
-    assert again.spec == spec
-    assert again.stage(0).config.config == spec.stages[0].config
-    report = again.stage(0).report
+    again = RunLog.open(run.path)
+    assert again.plan.spec == spec
+    assert again.state.stages[0].chosen.config == spec.stages[0].config
+    report = again.state.stages[0].report
     assert report.target == target
     assert report.config == first
-    assert again.stage(0).answer.config.model_copy(update={"level": 0.3}) == spec.stages[0].config
-    assert again.stage(1).config.config == again.stage(0).answer.config
+    assert again.state.stages[0].answer.config.model_copy(update={"level": 0.3}) == spec.stages[0].config
+    assert again.state.stages[1].chosen.config == again.state.stages[0].answer.config
 
 
 def test_a_config_that_forgets_what_it_holds_is_refused_before_anything_is_trained(tmp_path):

@@ -15,7 +15,8 @@ from engineers.report import SliceResult
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Progress
 from envtuning.runs import atomic
-from envtuning.runs.folder import RunFolder, TestRecord
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import Answer, RunState, TestRecord
 from envtuning.show import console as shown
 from envtuning.worlds.world import About
 from tests.envtuning.counting_runs import spec_of
@@ -94,7 +95,7 @@ class Engineer:
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch) -> RunFolder:
+def run(tmp_path, monkeypatch) -> RunLog:
     monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: Engineer())
     monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: Trainee(**arguments))
     clock = iter(range(0, 10_000, 12))
@@ -119,7 +120,7 @@ def test_a_run_is_told_as_it_goes_and_summed_up_at_its_end(run, capsys):
     panel = summary[len(SUMMARY) :].splitlines()
     assert panel[0].startswith("╭─ what went wrong and was survived ─")
     inside = " ".join(line.strip("│ ") for line in panel[1:-1])
-    assert inside == f"stage 1, engineer_failed: {run.incidents()[0].message}"  # to its end
+    assert inside == f"stage 1, engineer_failed: {run.state.incidents()[0].message}"  # to its end
     assert {len(line) for line in panel} == {shown.LOG_WIDTH}
 
 
@@ -142,10 +143,10 @@ engineer fixed: 0 proposals, 0 tokens, cost $0.0000
 
 def test_an_unfinished_stage_has_a_bar_and_is_said_when_it_goes_on(run, capsys):
     loop.continue_run(run, stages=1)
-    stage = run.stage(1)
-    stage.path.mkdir(exist_ok=True)
-    stage.config_file.write_text(run.stage(0).config_file.read_text().replace('"default"', '"fixed"'))
-    (run.path / "checksums.json").unlink()
+    first = run.state.stages[0]
+    run.answered(Answer[CountConfig](proposal=None, config=first.chosen.config))
+    run.chose(first.chosen.model_copy(update={"name": "", "engineer": "fixed"}))
+    stage = run.state.stages[1]
     console = shown.make_console()
     lines = [
         {"kind": "iteration", "spent": 100},
@@ -153,7 +154,7 @@ def test_an_unfinished_stage_has_a_bar_and_is_said_when_it_goes_on(run, capsys):
         {"kind": "incident", "message": ""},
     ]
     for count, bar in ((0, "─" * 20 + "\n  hint 0 0 / 1,000"), (3, "━" * 5 + "─" * 15)):
-        atomic.write_lines(stage.metrics_file, lines[:count])
+        atomic.write_lines((stage.path / "metrics.jsonl"), lines[:count])
         console.print(shown.run_table(run))
         told = capsys.readouterr().out
         assert " ".join(told.split()).count(" ".join(bar.split())) == 1
@@ -212,13 +213,6 @@ def test_an_answer_is_told_knob_by_knob(answer, told, capsys):
     assert capsys.readouterr().out == told
 
 
-def test_a_stage_whose_config_is_not_there_yet_is_told_without(run, capsys):
-    observer = shown.ConsoleObserver(shown.make_console())
-    observer.run = run
-    observer.stage_began(run.stage(0), -5)
-    assert capsys.readouterr().out == "stage 0 (config by ?; 0 env steps): \n"
-
-
 def rows(rate: float) -> list[SliceResult]:
     return [
         SliceResult(name="3", episodes=4, metrics={"a": rate, "b": 0.25}),
@@ -231,7 +225,9 @@ def test_slices_of_a_test_are_rows_and_their_sum_the_last(capsys):
         name="x", environment="", objective="a", rates={"a": "good", "b": "best"}, case="board", slice_label="{0}×{0}"
     )
     record = TestRecord(first=rows(0.5), last=rows(1.0))
-    run = SimpleNamespace(test=record, world=SimpleNamespace(about=about), done_stages=[1, 2, 3])
+    run = SimpleNamespace(
+        plan=SimpleNamespace(world=SimpleNamespace(about=about)), state=SimpleNamespace(test=record, done=[1, 2, 3])
+    )
     console = shown.make_console()
     console.print(shown.test_table(run))
     console.print(shown.gain_line(run))
@@ -252,7 +248,7 @@ good on 12 unseen boards: 16.7% after the first stage, 33.3% after the last
     bold = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=100)
     bold.print(shown.test_table(run))
     assert "\x1b[1m41.7% [19%, 68%]" in bold.file.getvalue()
-    run.test = None
+    run.state.test = None
     assert (shown.test_table(run), shown.gain_line(run)) == (None, "")
 
 
@@ -269,7 +265,7 @@ def test_numbers_in_words(given, said):
 
 
 def test_a_cost_that_nobody_knows_is_said(run, monkeypatch):
-    monkeypatch.setattr(RunFolder, "usage", lambda run: Usage(cost=None))
+    monkeypatch.setattr(RunState, "usage", lambda state: Usage(cost=None))
     assert shown.usage_line(run) == "engineer fixed: 0 proposals, 0 tokens, cost unknown"
 
 

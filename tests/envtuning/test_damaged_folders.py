@@ -19,8 +19,10 @@ from typer.testing import CliRunner
 from envtuning.cli import app
 from envtuning.loop import run as loop
 from envtuning.runs import checked
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.checked import Files
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.tasks import next_task
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
 Damage = Callable[[Path, random.Random], None]
@@ -41,7 +43,7 @@ def whole(spec, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def half(spec, tmp_path_factory) -> Path:
     """Two of three stages."""
-    run = RunFolder.create(tmp_path_factory.mktemp("half") / "run", spec)
+    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", spec)
     loop.continue_run(run, stages=2)
     return run.path
 
@@ -119,11 +121,14 @@ DAMAGES: list[Damage] = [
 
 def outcome(run: Path) -> dict[str, object]:
     """All that a run decided and found; wall-clock times left out."""
-    one = RunFolder(run)
-    found: dict[str, object] = {"test": one.test and one.test.model_dump(), "next": next_task(one)}
-    for stage in one.stages:
+    one = RunLog.open(run)
+    found: dict[str, object] = {
+        "test": one.state.test and one.state.test.model_dump(),
+        "next": next_task(one.plan, one.state),
+    }
+    for stage in one.state.stages:
         found[f"{stage.number}"] = (
-            stage.config, stage.report, stage.metrics(), stage.episodes(), stage.answer and stage.answer.config,
+            stage.chosen, stage.report, stage.metrics(), stage.episodes(), stage.answer and stage.answer.config,
             stage.done and stage.done.model_dump(exclude={"seconds"}),
             {file.name: file.read_bytes() for file in sorted(stage.checkpoint.iterdir())},
         )  # fmt: skip
@@ -143,7 +148,7 @@ def sealed(run: Path, victim: Path) -> None:
     table = run / checked.NAME
     if victim != table and not victim.is_symlink() and (victim.is_file() or not victim.exists()):
         name = str(victim.relative_to(run)).partition("/checkpoint/")
-        checked.note(run / name[0] / "checkpoint" if name[1] else victim)
+        Files(run).note(run / name[0] / "checkpoint" if name[1] else victim)
 
 
 def attack(source: Path, expected: dict[str, object], place: Path, rng: random.Random, *, seal: bool = False) -> str:
@@ -287,34 +292,34 @@ def test_every_file_that_is_read_again_has_a_checksum(whole):
 
 
 def test_a_checkpoint_is_hashed_once_as_long_as_nobody_touches_it(tmp_path, monkeypatch):
-    checked.begin(tmp_path)
-    with checked.new_folder(tmp_path / "checkpoint") as draft:
+    files = Files.begin(tmp_path)
+    with files.new_folder(tmp_path / "checkpoint") as draft:
         (draft / "weights").write_bytes(b"0" * 100)
     hashed = []
     real = checked._digest_of_folder
     monkeypatch.setattr(checked, "_digest_of_folder", lambda folder: hashed.append(folder) or real(folder))
-    checked.raise_unless_as_written(tmp_path / "checkpoint")
-    checked.raise_unless_as_written(tmp_path / "checkpoint")
+    files.raise_unless_as_written(tmp_path / "checkpoint")
+    files.raise_unless_as_written(tmp_path / "checkpoint")
     assert hashed == []
     (tmp_path / "checkpoint" / "weights").write_bytes(b"1" * 100)
     with pytest.raises(checked.RunError, match="checkpoint is not what was written"):
-        checked.raise_unless_as_written(tmp_path / "checkpoint")
+        files.raise_unless_as_written(tmp_path / "checkpoint")
     assert len(hashed) == 1
 
 
 def test_a_line_that_was_being_added_may_be_there_or_not(tmp_path):
-    checked.begin(tmp_path)
+    files = Files.begin(tmp_path)
     path = tmp_path / "incidents.jsonl"
-    checked.append_line(path, {"a": 1})
-    checked.append_line(path, {"a": 2})
+    files.append_line(path, {"a": 1})
+    files.append_line(path, {"a": 2})
     whole = path.read_bytes()
     first = whole[: whole.index(b"\n") + 1]
     for state in (whole, first, whole[:-3]):
         path.write_bytes(state)
-        assert checked.lines(path)[0] == {"a": 1}
+        assert files.lines(path, dict)[0] == {"a": 1}
     path.write_bytes(first.replace(b"1", b"3"))
     with pytest.raises(checked.RunError, match="not what was written"):
-        checked.lines(path)
+        files.lines(path, dict)
     path.write_bytes(whole[:-3])  # killed in mid-line; the next line continues from what is whole
-    checked.append_line(path, {"a": 3})
-    assert checked.lines(path) == [{"a": 1}, {"a": 3}]
+    files.append_line(path, {"a": 3})
+    assert files.lines(path, dict) == [{"a": 1}, {"a": 3}]

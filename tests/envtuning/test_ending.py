@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from engineers.ending import ENDED, STILL_ENDING
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
+from envtuning.runs.tasks import next_task
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 
@@ -83,7 +84,7 @@ sys.addaudithook(hook)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("imported", ["engineers.moved", "engineers.ending", "socket", "selectors"])
+@pytest.mark.parametrize("imported", ["engineers.ending", "socket", "selectors"])
 @pytest.mark.parametrize("command", [["-m", "envtuning"], ["-m", "engineers"], ["envtuning"]])
 def test_a_command_has_no_traceback_before_it_can_answer_either(tmp_path, number, imported, command):
     (tmp_path / "sitecustomize.py").write_text(EARLY)
@@ -166,6 +167,8 @@ def test_a_run_ends_where_it_is_and_goes_on_from_there(tmp_path):
     assert done.returncode == ENDED, done.stderr
     assert "interrupted" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr + done.stdout
-    assert next_task(RunFolder(tmp_path / "run")) is not None
+    killed = RunLog.open(tmp_path / "run")
+    assert next_task(killed.plan, killed.state) is not None
     assert ended(SIGNALLED, "", "", "", "envtuning", "resume", tmp_path / "run", at=tmp_path).returncode == 0
-    assert next_task(RunFolder(tmp_path / "run")) is None
+    run = RunLog.open(tmp_path / "run")
+    assert next_task(run.plan, run.state) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import load_spec
 from envtuning.testing import check_world
 
@@ -62,14 +62,14 @@ def test_the_pages_python_runs():
 def test_it_runs_and_has_a_page(example, tmp_path):
     budgets = {f"stages.{number}.budget": 4_000 for number in range(2)}
     page = example.main("uniform", str(tmp_path / "run"), stages=2, **SHORT, **budgets)
-    run = RunFolder(tmp_path / "run")
-    assert len(run.done_stages) == 2
-    assert not run.incidents()
+    run = RunLog.open(tmp_path / "run")
+    assert len(run.state.done) == 2
+    assert not run.state.incidents()
     text = page.read_text()
-    assert run.world.about.label(run.test.last[0].name) in text
+    assert run.plan.world.about.label(run.state.test.last[0].name) in text
     assert "gradient norm" not in text  # Stable-Baselines3 tells none: the loss is drawn
     assert "<h4>loss in training</h4>" in text
-    cases = run.done_stages[-1].report.failure_cases
+    cases = run.state.done[-1].report.failure_cases
     assert ("Failed" in text) == bool(cases)
     assert all(escape(case.explanation) in text for case in cases)  # a world without films shows them in words
 

@@ -19,8 +19,9 @@ from engineers.proposal import Engineer
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from envtuning.cli import app
-from envtuning.runs import atomic, checked
-from envtuning.runs.folder import RunError, RunFolder
+from envtuning.runs import atomic
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
 from envtuning.studies.study import folder_name
@@ -163,11 +164,11 @@ def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
 
 def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = RunFolder.create(tmp_path / "run", load_spec("scripted"))
+    run = RunLog.create(tmp_path / "run", load_spec("scripted"))
     record = json.loads((run.path / "run.json").read_text())
     record["spec"]["world"] = {"name": "planted_code:World", "options": {}}
     (run.path / "run.json").write_text(json.dumps(record))
-    checked.note(run.path / "run.json")  # who changes a file can change its checksum
+    run.files.note(run.path / "run.json")  # who changes a file can change its checksum
     (tmp_path / "planted_code.py").write_text(PROOF)
     sys.modules.pop("planted_code", None)
     for command in ("resume", "show", "report", "replay", "tensorboard"):
@@ -495,14 +496,14 @@ def test_an_arms_folder_is_below_its_study():
 def test_nothing_is_opened_through_a_link_that_leads_out_of_the_run(tmp_path, monkeypatch, place, inside):
     """One that stays inside leads to a file of the run's own."""
     monkeypatch.chdir(tmp_path)
-    run = RunFolder.create(tmp_path / "run", load_spec("scripted", changes={"stages.0.budget": 500}))
+    run = RunLog.create(tmp_path / "run", load_spec("scripted", changes={"stages.0.budget": 500}))
     victim = (run.path if inside else tmp_path) / "bashrc"
     victim.write_text("mine\n")
     link = run.path / place
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(victim)
     if inside:
-        assert RunFolder(run.path).spec.name == "scripted"
+        assert RunLog.open(run.path).plan.spec.name == "scripted"
         return
     before = sorted(run.path.rglob("*"))
     for command in ("resume", "show", "report", "replay", "tensorboard"):
@@ -524,14 +525,14 @@ def test_a_folder_of_links_is_no_place_for_a_new_run(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
-    run = RunFolder.create(tmp_path / "run", load_spec("scripted"))
+    run = RunLog.create(tmp_path / "run", load_spec("scripted"))
     (tmp_path / "home").mkdir()
     (run.path / "stages").symlink_to("../home", target_is_directory=True)
     with pytest.raises(RunError, match="outside of the run"):
-        RunFolder(run.path)
+        RunLog.open(run.path)
     (run.path / "stages").unlink()
     (tmp_path / "latest").symlink_to("run")  # the run itself may be called by a link
-    assert RunFolder(tmp_path / "latest").name == "latest"
+    assert RunLog.open(tmp_path / "latest").name == "latest"
 
 
 def test_a_draft_that_is_a_link_is_written_anew(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 
 from envtuning.loop import inside
 from envtuning.loop import run as loop
-from envtuning.runs import checked
-from envtuning.runs.checked import RunError
+from envtuning.runs import atomic
+from envtuning.runs.checked import Files, RunError
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig
@@ -52,13 +52,11 @@ def test_a_stage_is_kept_at_its_validations_while_something_is_left_to_train(
     with_trainee, monkeypatch, tmp_path, budget, keeps, stretches
 ):
     kept, real = [], inside.keep
-    monkeypatch.setattr(
-        inside, "keep", lambda folder, state, save: kept.append(state.stretch) or real(folder, state, save)
-    )
+    monkeypatch.setattr(inside, "keep", lambda *given: kept.append(given[2].stretch) or real(*given))
     with_trainee(Long if keeps else Asked, saved=[])
     run = loop.start(spec_of({"budget": budget}, validate_every=465), tmp_path / "run")
     assert kept == stretches
-    assert list(run.stage(0).path.glob("inside-*")) == []
+    assert list(run.state.stages[0].path.glob("inside-*")) == []
 
 
 @pytest.mark.parametrize("dies_at", [500, 900])
@@ -86,13 +84,13 @@ def test_a_stage_killed_after_such_a_checkpoint_continues_from_it_and_ends_the_s
     (left,) = (tmp_path / "killed" / "stages" / "00").glob("inside-*")
     before = sum(trainee.budgets)
     run = loop.resume(tmp_path / "killed")
-    assert sum(trainee.budgets) < before + sum(whole.stage(0).done.trained.values())  # not from the beginning
-    for name in ("config", "report", "metrics", "episodes"):
-        one, other = (getattr(each.stage(0), name) for each in (run, whole))
+    assert sum(trainee.budgets) < before + sum(whole.state.stages[0].done.trained.values())  # not from the beginning
+    for name in ("chosen", "report", "metrics", "episodes"):
+        one, other = (getattr(each.state.stages[0], name) for each in (run, whole))
         if name == "report":
             one, other = (report.model_copy(update={"run": ""}) for report in (one, other))
         assert (one() if callable(one) else one) == (other() if callable(other) else other)
-    done, expected = (each.stage(0).done.model_copy(update={"seconds": 0.0}) for each in (run, whole))
+    done, expected = (each.state.stages[0].done.model_copy(update={"seconds": 0.0}) for each in (run, whole))
     assert done == expected
     assert done.attempts == 1 + diverges
     assert not left.exists()
@@ -107,7 +105,7 @@ def test_what_was_noticed_before_a_kill_changes_no_seed_after_it(with_trainee, t
         loop.start(spec_of({"budget": 1000}, validate_every=200), tmp_path / "killed")
     killed.seeds.clear()
     run = loop.resume(tmp_path / "killed")
-    assert [incident.kind for incident in run.incidents()] == ["collapsed"]
+    assert [incident.kind for incident in run.state.incidents()] == ["collapsed"]
     assert killed.seeds == whole.seeds[-len(killed.seeds) :]
 
 
@@ -128,29 +126,31 @@ def test_what_a_lost_worker_had_trained_is_not_charged_after_a_kill_either(with_
 
     changes = {"saved": [], "train": train, "diverges": diverges, "loses": True}
     with_trainee(Long, **changes)
-    whole = loop.start(spec, tmp_path / "whole").stage(0).done
+    whole = loop.start(spec, tmp_path / "whole").state.stages[0].done
     with_trainee(Long, **changes, dies_at=500)
     with pytest.raises(Killed):
         loop.start(spec, tmp_path / "killed")
-    done = loop.resume(tmp_path / "killed").stage(0).done
+    done = loop.resume(tmp_path / "killed").state.stages[0].done
     assert done.attempts == 2 + diverges
     assert (done.spent, done.trained) == (whole.spent, whole.trained)
+
+
+KEPT = [{"kind": "iteration", "spent": 1}, {"kind": "validation", "spent": 2}]
 
 
 def kept(tmp_path: Path, *stretches: int) -> Path:
     """A stage's folder with these checkpoints inside and two lines of metrics."""
     stage = tmp_path / "stages" / "00"
     stage.mkdir(parents=True)
-    metrics = '{"kind": "iteration"}\n{"kind": "validation"}\n'
-    (stage / "metrics.jsonl").write_text(metrics + '{"kind": "later"}\n')
-    checked.begin(tmp_path)
+    atomic.write_lines(stage / "metrics.jsonl", [*KEPT, {"kind": "end"}])
+    files = Files.begin(tmp_path)
     for stretch in stretches:
         state = inside.Inside(
             attempt=0, config={}, stretch=stretch, lines=2, spent={}, trained={}, validated={}, history_spent=0,
-            metrics_digest=inside.digest_of([{"kind": "iteration"}, {"kind": "validation"}]),
+            metrics_digest=inside.digest_of(KEPT),
             iterations=[], validations=[], incidents=[], said=[],
         )  # fmt: skip
-        with checked.new_folder(stage / f"inside-{stretch}") as draft:
+        with files.new_folder(stage / f"inside-{stretch}") as draft:
             (draft / "trainee").mkdir()
             (draft / "trainee" / "steps.json").write_text("1")
             (draft / "state.json").write_text(state.model_dump_json())
@@ -160,38 +160,43 @@ def kept(tmp_path: Path, *stretches: int) -> Path:
 def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
     stage = kept(tmp_path, 9, 10)
     assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
-    found = inside.latest(stage)
+    found = inside.latest(Files(tmp_path), stage)
     assert (found.state.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
-    assert [line["kind"] for line in checked.lines(stage / "metrics.jsonl", checked=False)] == [
+    assert [line["kind"] for line in Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False)] == [
         "iteration",
         "validation",
     ]
-    inside.keep(stage, found.state.model_copy(update={"stretch": 11}), lambda folder: (folder / "x").write_text("y"))
+    later = found.state.model_copy(update={"stretch": 11})
+    inside.keep(Files(tmp_path), stage, later, lambda folder: (folder / "x").write_text("y"))
     assert [folder.name for folder in inside.folders(stage)] == ["inside-11"]
     assert (stage / "inside-11" / "trainee" / "x").read_text() == "y"
     assert (stage / "metrics.jsonl").exists()
-    assert inside.latest(tmp_path) is None
+    assert inside.latest(Files(tmp_path), tmp_path) is None
 
 
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
         ("inside-10/trainee/steps.json", "2", "inside-10 is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration"}\n', "metrics.jsonl is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration"}\n{"kind": "end"}\n', "metrics.jsonl is not what was written there"),
+        ("metrics.jsonl", '{"kind": "iteration", "spent": 1}\n', "metrics.jsonl is not what was written there"),
+        (
+            "metrics.jsonl",
+            '{"kind": "iteration", "spent": 1}\n{"kind": "end"}\n',
+            "metrics.jsonl is not what was written there",
+        ),
     ],
 )
 def test_a_damaged_checkpoint_inside_is_told(tmp_path, file, text, says):
     stage = kept(tmp_path, 9, 10)
     (stage / file).write_text(text)
     with pytest.raises(RunError, match=says):
-        inside.latest(stage)
+        inside.latest(Files(tmp_path), stage)
 
 
 def test_one_with_keys_that_this_version_does_not_know_is_told_with_the_remedy(tmp_path):
     stage = kept(tmp_path, 9)
-    (tmp_path / checked.NAME).unlink()  # as in a run without checksums
     state = stage / "inside-9" / "state.json"
     state.write_text(state.read_text().replace('{"attempt"', '{"mood": 1, "attempt"', 1))
+    Files(tmp_path).note(stage / "inside-9")
     with pytest.raises(RunError, match=r"restore it from a copy, or remove the folders inside-\* beside it"):
-        inside.latest(stage)
+        inside.latest(Files(tmp_path), stage)

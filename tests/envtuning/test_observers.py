@@ -52,8 +52,10 @@ def test_several_hear_the_same_and_change_nothing(spec, tmp_path):
         "test_opened",
     ):
         assert name in one.heard
-    assert run.test == alone.test
-    assert [stage.report.results for stage in run.stages] == [stage.report.results for stage in alone.stages]
+    assert run.state.test == alone.state.test
+    assert [stage.report.results for stage in run.state.stages] == [
+        stage.report.results for stage in alone.state.stages
+    ]
 
 
 class Offline(Observer):
@@ -81,8 +83,8 @@ def test_what_an_observer_raises_is_told_once_and_changes_nothing(tmp_path):
     with pytest.warns(RuntimeWarning, match="observer Offline"):
         alone = loop.start(spec, tmp_path / "alone", Offline())
     quiet = loop.start(spec, tmp_path / "quiet")
-    assert run.incidents() == alone.incidents() == quiet.incidents() == []
-    assert run.test == alone.test == quiet.test
+    assert run.state.incidents() == alone.state.incidents() == quiet.state.incidents() == []
+    assert run.state.test == alone.state.test == quiet.state.test
     heard = Diary()
     loop.start(spec, tmp_path / "heard", heard)
     assert diary.heard == heard.heard

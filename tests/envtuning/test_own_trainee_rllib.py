@@ -32,8 +32,8 @@ def test_a_run_trains_it_by_its_places_name(ray_session, tmp_path):
     changes |= {f"suites.{name}_per_slice": 2 for name in ("validation", "test", "probe")}
     spec = load_spec(EXAMPLES / "own_world_mountain_car.yaml", changes=changes).with_rounds(2)
     run = start(spec, tmp_path / "run")
-    assert not run.incidents()
-    first, second = run.done_stages
+    assert not run.state.incidents()
+    first, second = run.state.done
     assert first.done.spent["env_steps"] > 400
     assert second.report.config != first.report.config
 

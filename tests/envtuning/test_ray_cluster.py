@@ -11,8 +11,8 @@ import pytest
 
 import mapf_frozenlake as mfl
 from envtuning.loop import run as loop
-from envtuning.runs.folder import next_task
 from envtuning.runs.spec import RunSpec
+from envtuning.runs.tasks import next_task
 from envtuning.trainees import make_trainee
 from envtuning.trainees.base import WorkerLost
 from tests.lazily import needed
@@ -64,9 +64,11 @@ def test_a_run_completes_on_two_nodes(cluster, tmp_path):
         "stages": [{"budget": 1500, "config": {"num_agents": 2, "slices": {3: {"hole_ratio": 0.1}}}}, {"budget": 1500}],
     }
     run = loop.start(RunSpec.model_validate(spec), tmp_path / "run")
-    assert next_task(run) is None
-    assert not run.incidents()
-    assert all(line["workers"] == 2 for stage in run.stages for line in stage.metrics() if line["kind"] == "iteration")
+    assert next_task(run.plan, run.state) is None
+    assert not run.state.incidents()
+    assert all(
+        line["workers"] == 2 for stage in run.state.stages for line in stage.metrics() if line["kind"] == "iteration"
+    )
 
 
 def test_a_node_lost_while_training_is_survived_told_once_and_replaced(cluster):

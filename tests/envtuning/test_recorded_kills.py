@@ -21,9 +21,14 @@ def compared(run: Path) -> dict[str, object]:
     for path in sorted(run.rglob("*")):
         if path.is_file() and path.name not in NOT_THE_RUNS and not path.name.startswith("."):
             found[str(path.relative_to(run))] = path.read_bytes()
-            if path.name in ("done.json", "proposal.json"):
+            if path.name in ("done.json", "proposal.json", "report.json"):
                 record = json.loads(path.read_bytes())
-                record.pop("seconds", None)
+                for name in (
+                    "seconds",
+                    "validations",
+                    "history",
+                ):  # the history is the reports before it, and no longer stored
+                    record.pop(name, None)
                 if record.get("proposal"):
                     record["proposal"].pop("usage")
                 found[str(path.relative_to(run))] = record

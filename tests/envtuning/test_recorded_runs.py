@@ -14,7 +14,7 @@ import pytest
 from engineers import Proposal
 from envtuning import loop
 from envtuning.loop.transitions import Reached, Spent
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, Fade, RunSpec, load_spec
 from envtuning.worlds.episodes import Episode
 from mapf_frozenlake import LakeConfig
@@ -55,10 +55,10 @@ def as_then(episode: Episode) -> dict:
     }
 
 
-def compare(run: RunFolder, then: dict) -> None:
-    for stage, old in zip(run.done_stages, then["stages"], strict=True):
+def compare(run: RunLog, then: dict) -> None:
+    for stage, old in zip(run.state.done, then["stages"], strict=True):
         done, report = stage.done, stage.report.model_dump(mode="json")
-        assert json.loads(stage.config_file.read_text()) == old["config"]
+        assert json.loads((stage.path / "config.json").read_text()) == old["config"]
         report["behaviour"] = {
             slice: {name: value for name, value in row.items() if name in old["report"]["behaviour"][slice]}
             for slice, row in report["behaviour"].items()
@@ -74,7 +74,7 @@ def compare(run: RunFolder, then: dict) -> None:
         assert [as_then(episode) for episode in stage.episodes()] == without_makespan
         answer = stage.answer and stage.answer.model_dump(mode="json", exclude={"proposal": {"usage"}})
         assert answer == old["answer"]
-    assert run.test.model_dump(mode="json") == then["test"]
+    assert run.state.test.model_dump(mode="json") == then["test"]
 
 
 class AsThen:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.tasks import next_task
 
 pytestmark = pytest.mark.slow
 
@@ -75,10 +76,10 @@ def undisturbed(runs, spec, tmp_path_factory):
 
 def outcome(folder: Path) -> dict[str, object]:
     """Everything that a run decided and found, down to the bytes; wall-clock times left out."""
-    run = RunFolder(folder)
-    assert next_task(run) is None
-    found: dict[str, object] = {"test": run.test_file.read_text()}
-    for stage in run.stages:
+    run = RunLog.open(folder)
+    assert next_task(run.plan, run.state) is None
+    found: dict[str, object] = {"test": (run.path / "test.json").read_text()}
+    for stage in run.state.stages:
         files = [stage.path / name for name in ("config.json", "report.json", "episodes.json", "metrics.jsonl")]
         for file in (*files, *sorted(stage.checkpoint.iterdir())):
             found[f"{stage.number}/{file.name}"] = file.read_bytes()
@@ -92,13 +93,13 @@ def assert_nothing_is_half_written(folder: Path) -> None:
     """Every file that has its proper name can be read, through the readers that everybody uses."""
     if not (folder / "run.json").exists():
         return
-    run = RunFolder(folder)
-    assert run.spec.name == "scripted"
-    assert run.test is None or run.test.last
-    for stage in run.stages:
-        assert stage.config is not None
+    run = RunLog.open(folder)
+    assert run.plan.spec.name == "scripted"
+    assert run.state.test is None or run.state.test.last
+    for stage in run.state.stages:
+        assert stage.chosen is not None
         stage.metrics(), stage.episodes(), stage.report, stage.answer, stage.transcript()
-        if stage.is_done:
+        if stage.done is not None:
             assert stage.report.results
             assert stage.done.env_steps > 0
         if stage.checkpoint.exists():

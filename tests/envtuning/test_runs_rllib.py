@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
+from envtuning.runs.tasks import next_task
 from tests.lazily import needed
 
 needed("ray", "torch", extra="rllib")
@@ -64,11 +65,11 @@ def killed_when(process: subprocess.Popen, moment: Callable[[], bool]) -> None:
 
 
 def outcome(folder: Path) -> dict[str, object]:
-    run = RunFolder(folder)
-    assert next_task(run) is None
-    found: dict[str, object] = {"test": run.test}
-    for stage in run.stages:
-        found[f"config {stage.number}"] = stage.config
+    run = RunLog.open(folder)
+    assert next_task(run.plan, run.state) is None
+    found: dict[str, object] = {"test": run.state.test}
+    for stage in run.state.stages:
+        found[f"config {stage.number}"] = stage.chosen
         found[f"results {stage.number}"] = stage.report.results
         found[f"episodes {stage.number}"] = stage.episodes()
         found[f"steps {stage.number}"] = stage.done.env_steps

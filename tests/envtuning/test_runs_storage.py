@@ -13,10 +13,12 @@ from typer.testing import CliRunner
 
 from envtuning.cli import app
 from envtuning.loop import run as loop
-from envtuning.runs import checked, sections
+from envtuning.runs import sections
 from envtuning.runs.atomic import RunLocked, StorageError, locked
-from envtuning.runs.folder import RunError, RunFolder, next_task
+from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.tasks import next_task
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=2, validate_every=100_000)
 
@@ -39,13 +41,13 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
-def results(run: RunFolder) -> list[object]:
-    return [(stage.config, stage.report.results) for stage in run.done_stages]
+def results(run: RunLog) -> list[object]:
+    return [(stage.chosen, stage.report.results) for stage in run.state.done]
 
 
 def test_a_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_room(spec, small_disk, tmp_path):
     expected = loop.start(spec, tmp_path / "plenty" / "run")
-    run = RunFolder.create(small_disk / "run", spec)
+    run = RunLog.create(small_disk / "run", spec)
     loop.continue_run(run, stages=1)
     kept = results(run)
     ballast = small_disk / "ballast"
@@ -54,11 +56,11 @@ def test_a_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_room(spec, 
     assert ended.exit_code == 1
     assert "the disk is full: free some space" in ended.output
     assert "Traceback" not in ended.output
-    assert results(RunFolder(run.path)) == kept
+    assert results(RunLog.open(run.path)) == kept
     ballast.unlink()
-    loop.resume(run.path)
+    run = loop.resume(run.path)
     assert results(run) == results(expected)
-    assert run.test == expected.test
+    assert run.state.test == expected.state.test
 
 
 def fill(path: Path) -> None:
@@ -70,7 +72,7 @@ def fill(path: Path) -> None:
 
 
 def test_a_read_only_disk_is_told_and_what_is_there_can_still_be_read(spec, small_disk):
-    run = RunFolder.create(small_disk / "run", spec)
+    run = RunLog.create(small_disk / "run", spec)
     loop.continue_run(run, stages=1)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     ended = CliRunner().invoke(app, ["resume", str(run.path)])
@@ -101,12 +103,12 @@ def test_a_disk_that_refuses_at_any_write_loses_nothing(spec, tmp_path, monkeypa
             with pytest.raises(StorageError, match="could not be written"):
                 loop.start(spec, folder)
         run = loop.start(spec, folder)
-        assert next_task(run) is None
+        assert next_task(run.plan, run.state) is None
         assert results(run) == expected
 
 
 def test_two_processes_cannot_work_on_one_run(spec, tmp_path):
-    run = RunFolder.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", spec)
     with locked(run.path), pytest.raises(RunLocked, match=str(os.getpid())):
         loop.continue_run(run)
 
@@ -116,11 +118,11 @@ def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):
     (tmp_path / "thesis" / "chapter.tex").write_text("precious")
     with pytest.raises(RunError, match=r"not empty and is not a run: choose another --out"):
         loop.start(spec, tmp_path / "thesis")
-    run = RunFolder.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", spec)
     with pytest.raises(RunError, match="already holds another run"):
         loop.start(spec.model_copy(update={"seed": 9}), run.path)
     with pytest.raises(RunError, match=r"no run\.json"):
-        RunFolder(tmp_path / "thesis")
+        RunLog.open(tmp_path / "thesis")
 
 
 def test_every_key_of_a_runs_file_says_what_it_is():
@@ -138,17 +140,17 @@ def test_every_key_of_a_runs_file_says_what_it_is():
 
 
 def test_a_run_whose_world_is_not_installed_is_not_called_damaged(spec, tmp_path):
-    run = RunFolder.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", spec)
     text = (run.path / "run.json").read_text()
-    checked.write_text(run.path / "run.json", text.replace('"name": "lakes"', '"name": "nobodys_module:World"', 1))
+    run.files.write_text(run.path / "run.json", text.replace('"name": "lakes"', '"name": "nobodys_module:World"', 1))
     with pytest.raises(RunError, match=r"No module named 'nobodys_module'.*; install the run's world") as told:
-        _ = RunFolder(run.path).spec
+        _ = RunLog.open(run.path).spec
     assert "damaged" not in str(told.value)
 
 
 def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):
-    run = RunFolder.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", spec)
     text = (run.path / "run.json").read_text()
-    checked.write_text(run.path / "run.json", text.replace('"format": 2', '"format": 7'))
+    run.files.write_text(run.path / "run.json", text.replace('"format": 2', '"format": 7'))
     with pytest.raises(RunError, match=r"run format 7, this version reads 2: use the version that made it \(0\.1\.0\)"):
         loop.resume(run.path)

@@ -217,10 +217,10 @@ def test_a_whole_run(tmp_path):
         }
     )
     run = loop.start(spec, tmp_path / "run")
-    assert len(run.done_stages) == 3
-    assert not run.incidents()
-    assert {row.name for row in run.test.last} == {"6", "9"}
-    report = run.done_stages[-1].report
+    assert len(run.state.done) == 3
+    assert not run.state.incidents()
+    assert {row.name for row in run.state.test.last} == {"6", "9"}
+    report = run.state.done[-1].report
     assert report.environment.startswith("A walker")
     assert report.failure_meanings["out_of_time"]
     assert report.environment_stats

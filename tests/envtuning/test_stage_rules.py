@@ -13,10 +13,10 @@ from envtuning.loop import contract
 from envtuning.loop import run as loop
 from envtuning.loop.contract import TraineeFailed, amounts_in
 from envtuning.loop.stage import RunStopped
-from envtuning.runs import checked
-from envtuning.runs.checked import RunError
-from envtuning.runs.folder import RunFolder, Test, next_task
+from envtuning.runs.checked import Files, RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.tasks import Test, next_task
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.worlds.world import InfeasibleConfig
 from tests.envtuning.counting_runs import spec_of
@@ -48,8 +48,8 @@ def test_a_stretch_ends_at_the_next_validation_or_the_next_part_of_a_fade(
 
 def test_a_stage_ends_with_its_budget_and_the_sentence_says_no_more(tmp_path):
     run = loop.start(spec_of({}), tmp_path / "run")
-    assert run.stage(0).done.reason == "the budget of 1,000 env steps is spent"
-    assert run.stage(0).metrics()[-1] == {"kind": "end", "reason": "the budget of 1,000 env steps is spent"}
+    assert run.state.stages[0].done.reason == "the budget of 1,000 env steps is spent"
+    assert run.state.stages[0].metrics()[-1] == {"kind": "end", "reason": "the budget of 1,000 env steps is spent"}
 
 
 def test_without_a_probe_none_is_played_and_none_is_told(tmp_path):
@@ -57,17 +57,17 @@ def test_without_a_probe_none_is_played_and_none_is_told(tmp_path):
     run = loop.start(
         spec.model_copy(update={"suites": spec.suites.model_copy(update={"probe_per_slice": 0})}), tmp_path / "run"
     )
-    assert run.stage(0).done.validated == {"env_steps": 70, "episodes": 10}
-    assert run.stage(0).report.training_results == []
+    assert run.state.stages[0].done.validated == {"env_steps": 70, "episodes": 10}
+    assert run.state.stages[0].report.training_results == []
 
 
 def test_a_stage_that_trains_nothing_is_validated_all_the_same(tmp_path):
     """The second has exactly what the first overspent: it is not the first's fault, its own closing is too dear."""
     run = loop.start(spec_of({}, {"budget": 91}), tmp_path / "run")
-    assert run.stage(1).done.trained == {}
-    assert run.stage(1).done.validated == {"env_steps": 91, "episodes": 13}
-    assert run.stage(1).done.metrics == run.stage(0).done.metrics
-    (incident,) = run.incidents()
+    assert run.state.stages[1].done.trained == {}
+    assert run.state.stages[1].done.validated == {"env_steps": 91, "episodes": 13}
+    assert run.state.stages[1].done.metrics == run.state.stages[0].done.metrics
+    (incident,) = run.state.incidents()
     assert incident.message.startswith(
         "stage 1 trains nothing: its validation and probe cost 91 env steps, and it has 0;"
     )
@@ -85,8 +85,8 @@ class Quiet(Asked):
 def test_what_a_trainee_tells_late_is_charged_in_every_stretch(with_trainee, tmp_path):
     with_trainee(Quiet)
     run = loop.start(spec_of({}, validate_every=300), tmp_path / "run")
-    assert run.stage(0).done.trained == {"env_steps": 860}
-    assert [line["spent"] for line in run.stage(0).metrics() if line["kind"] == "validation"] == [370, 740, 1070]
+    assert run.state.stages[0].done.trained == {"env_steps": 860}
+    assert [line["spent"] for line in run.state.stages[0].metrics() if line["kind"] == "validation"] == [370, 740, 1070]
 
 
 class Tired(Asked):
@@ -114,7 +114,7 @@ def test_iterations_that_spend_nothing_count_as_nothing(with_trainee, tmp_path):
     with_trainee(Chatty)
     rule = {"rule": "spent", "amount": 300}
     run = loop.start(spec_of({"advance_when": rule}, validate_every=300), tmp_path / "run")
-    assert run.stage(0).done.reason == "370 of 300 env steps spent"
+    assert run.state.stages[0].done.reason == "370 of 300 env steps spent"
 
 
 def test_a_rule_and_its_reason_count_in_the_runs_own_unit(tmp_path):
@@ -128,8 +128,8 @@ def test_a_rule_and_its_reason_count_in_the_runs_own_unit(tmp_path):
         ),
         tmp_path / "run",
     )
-    assert run.stage(0).done.reason == "30 of 10 episodes spent"
-    assert run.budget_spent == 33
+    assert run.state.stages[0].done.reason == "30 of 10 episodes spent"
+    assert run.state.spent["episodes"] == 33
 
 
 class Episodic(CountTrainee):
@@ -181,14 +181,14 @@ def test_how_a_stage_is_tried_again(with_trainee, monkeypatch, tmp_path, fault, 
     run = loop.start(spec_of(*stages), tmp_path / "run", told)
     assert trainee.made == made
     assert (trainee.seeds[1] == trainee.seeds[2]) == same_seed
-    assert run.stage(1).done.attempts == 2
-    assert run.stage(1).report.config["level"] == (0.25 if same_seed else 0.5)  # the last good one
+    assert run.state.stages[1].done.attempts == 2
+    assert run.state.stages[1].report.config["level"] == (0.25 if same_seed else 0.5)  # the last good one
     ((_, stage, message),) = told.wrong
     assert stage == 1
     # The metrics of the failed attempt are gone, and begin with why.
-    lines = [(line["kind"], line.get("message")) for line in run.stage(1).metrics()]
+    lines = [(line["kind"], line.get("message")) for line in run.state.stages[1].metrics()]
     assert lines[0] == ("incident", message)
-    iterations = -(-run.stage(1).done.trained["env_steps"] // 100)
+    iterations = -(-run.state.stages[1].done.trained["env_steps"] // 100)
     assert lines[1:] == [("iteration", None)] * iterations + [("validation", None), ("end", None)]
 
 
@@ -224,7 +224,7 @@ def test_seconds_are_those_of_the_stage_to_the_millisecond(monkeypatch, tmp_path
     clock = iter([100.0, 112.34567])
     monkeypatch.setattr("envtuning.loop.stage.time.monotonic", lambda: next(clock))
     run = loop.start(spec_of({}), tmp_path / "run")
-    assert run.stage(0).done.seconds == 12.346
+    assert run.state.stages[0].done.seconds == 12.346
 
 
 # Files
@@ -232,8 +232,14 @@ def test_seconds_are_those_of_the_stage_to_the_millisecond(monkeypatch, tmp_path
 
 def test_records_are_indented_by_one_so_that_they_can_be_read_and_compared_by_line(tmp_path):
     run = loop.start(spec_of({}, {}), tmp_path / "run")
-    stage = run.stage(0)
-    files = (stage.config_file, stage.report_file, stage.done_file, stage.proposal_file, run.test_file)
+    stage = run.state.stages[0]
+    files = (
+        (stage.path / "config.json"),
+        (stage.path / "report.json"),
+        (stage.path / "done.json"),
+        (stage.path / "proposal.json"),
+        (run.path / "test.json"),
+    )
     for file in (*files, run.path / "run.json"):
         lines = file.read_text().splitlines()
         assert lines[0] == "{"
@@ -250,9 +256,9 @@ def test_records_are_indented_by_one_so_that_they_can_be_read_and_compared_by_li
 )
 def test_each_stage_says_who_wrote_its_config_and_what_the_plan_calls_it(tmp_path, stages, who):
     run = loop.start(spec_of(*stages), tmp_path / "run")
-    assert [stage.config.engineer for stage in run.stages] == who
-    assert [stage.config.name for stage in run.stages] == ["", "harder"]
-    assert run.stage(1).report.history[0].engineer == "default"
+    assert [stage.chosen.engineer for stage in run.state.stages] == who
+    assert [stage.chosen.name for stage in run.state.stages] == ["", "harder"]
+    assert run.state.stages[1].report.history[0].engineer == "default"
 
 
 # A run's beginning and end
@@ -261,15 +267,15 @@ def test_each_stage_says_who_wrote_its_config_and_what_the_plan_calls_it(tmp_pat
 def test_a_run_may_be_left_between_its_last_stage_and_its_test(tmp_path):
     run = loop.create(tmp_path / "run", spec_of({}, {}))
     loop.continue_run(run, stages=2)
-    assert next_task(run) == Test()
+    assert next_task(run.plan, run.state) == Test()
     loop.continue_run(run)
-    assert next_task(run) is None
+    assert next_task(run.plan, run.state) is None
 
 
 def test_a_damaged_run_is_not_continued(tmp_path):
     run = loop.create(tmp_path / "run", spec_of({}, {}))
     loop.continue_run(run, stages=1)
-    run.stage(0).report_file.unlink()
+    (run.state.stages[0].path / "report.json").unlink()
     with pytest.raises(RunError, match=r"report\.json is missing"):
         loop.resume(run.path)
 
@@ -281,9 +287,9 @@ def test_a_stage_begins_from_a_whole_checkpoint_or_not_at_all(tmp_path, damage, 
     run = loop.create(tmp_path / "run", spec_of({}, {}))
     loop.continue_run(run, stages=1)
     if damage == "gone":
-        shutil.rmtree(run.stage(0).checkpoint)
+        shutil.rmtree(run.state.stages[0].checkpoint)
     else:
-        (run.stage(0).checkpoint / "steps.json").write_text("999")
+        (run.state.stages[0].checkpoint / "steps.json").write_text("999")
     with pytest.raises(RunError, match=says):
         loop.resume(run.path)
 
@@ -297,7 +303,7 @@ def test_a_trainee_that_cannot_be_closed_is_an_incident_of_the_last_stage(with_t
     with_trainee(close=close)
     run = loop.start(spec_of(*[{}] * stages), tmp_path / "run", told)
     assert told.wrong == [("trainee_failed", stage, "close raised ZeroDivisionError: of all things")]
-    assert [(one.kind, one.stage) for one in run.incidents()] == [("trainee_failed", stage)]
+    assert [(one.kind, one.stage) for one in run.state.incidents()] == [("trainee_failed", stage)]
 
 
 def test_one_that_cannot_be_closed_before_any_stage_is_done_is_an_incident_of_the_first(with_trainee, tmp_path):
@@ -343,12 +349,12 @@ def test_older_checkpoints_are_slimmed_when_nothing_trains_on_from_them_and_stay
     trainee = with_trainee(Heavy, slimmed=[])
     run = loop.start(spec_of({}, {}, {}), tmp_path / "run")
     assert trainee.slimmed == [("00", "heavy"), ("00", "slim"), ("01", "heavy")]  # before stage 2, and before the test
-    assert [(stage.checkpoint / "moments").exists() for stage in run.stages] == [False, False, True]
-    for stage in run.stages:
-        checked.raise_unless_as_written(stage.checkpoint)
+    assert [(stage.checkpoint / "moments").exists() for stage in run.state.stages] == [False, False, True]
+    for stage in run.state.stages:
+        run.files.raise_unless_as_written(stage.checkpoint)
         (stage.checkpoint / "steps.json").write_text("999")
         with pytest.raises(RunError, match="is not what was written there"):
-            checked.raise_unless_as_written(stage.checkpoint)
+            run.files.raise_unless_as_written(stage.checkpoint)
 
 
 def test_a_checkpoint_that_cannot_be_slimmed_stays_and_the_run_goes_on(with_trainee, tmp_path):
@@ -357,19 +363,19 @@ def test_a_checkpoint_that_cannot_be_slimmed_stays_and_the_run_goes_on(with_trai
 
     with_trainee(Heavy, slim=fail)
     run = loop.start(spec_of({}, {}), tmp_path / "run")
-    assert next_task(run) is None
-    assert [(one.kind, one.message) for one in run.incidents()] == [
+    assert next_task(run.plan, run.state) is None
+    assert [(one.kind, one.message) for one in run.state.incidents()] == [
         ("trainee_failed", "slim raised ZeroDivisionError: of all things")
     ]
 
 
 @pytest.mark.parametrize("stages", [2, 3])  # killed before the test, and before the last stage
-@pytest.mark.parametrize("place", ["Heavy.slim", "checked.note"])
+@pytest.mark.parametrize("place", ["Heavy.slim", "Files.note"])
 def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkeypatch, tmp_path, place, stages):
     """In the middle of it, and before its new checksum is written."""
     spec = spec_of(*[{}] * stages)
     whole = loop.start(spec, tmp_path / "whole")
-    owner, name = {"Heavy.slim": (Heavy, "slim"), "checked.note": (checked, "note")}[place]
+    owner, name = {"Heavy.slim": (Heavy, "slim"), "Files.note": (Files, "note")}[place]
     real = getattr(owner, name)
 
     def dies(*arguments: Any) -> None:
@@ -385,7 +391,7 @@ def test_a_run_killed_while_a_checkpoint_is_slimmed_goes_on(with_trainee, monkey
         with pytest.raises(KeyboardInterrupt):
             loop.start(spec, tmp_path / "run")
     assert not (tmp_path / "run" / "stages" / "00" / "checkpoint" / "moments").exists()
-    assert loop.resume(tmp_path / "run").test == whole.test
+    assert loop.resume(tmp_path / "run").state.test == whole.state.test
 
 
 # What is refused before anything is trained
@@ -493,4 +499,4 @@ def test_one_that_does_not_close_is_left_and_said(monkeypatch):
 
 def test_a_run_opens_its_folder_by_any_path(tmp_path):
     run = loop.start(spec_of({}), str(tmp_path / "run"))
-    assert RunFolder(str(run.path)).spec == run.spec
+    assert RunLog.open(str(run.path)).plan.spec == run.plan.spec

@@ -14,10 +14,11 @@ from rich.console import Console
 import envtuning.loop.run
 from envtuning.loop import run as loop
 from envtuning.loop.transitions import Reached, Spent
-from envtuning.runs import checked
-from envtuning.runs.folder import Choose, RunFolder, Test, Train, next_task
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.state import TestRecord
+from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
@@ -73,7 +74,7 @@ def test_every_stage_begins_from_the_checkpoint_on_the_disk_interrupted_or_not(r
 def test_without_a_rule_a_stage_is_trained_in_one_stretch_of_its_whole_budget(recorder, tmp_path):
     run = loop.start(spec_of({"budget": 3000}), tmp_path / "run")
     assert [call[2] for call in trained(recorder)] == [3000]
-    assert "the budget of 3,000 env steps is spent" in run.stage(0).done.reason
+    assert "the budget of 3,000 env steps is spent" in run.state.stages[0].done.reason
 
 
 def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
@@ -84,7 +85,7 @@ def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
     paper = StringIO()
     Console(file=paper, width=HTML_WIDTH, markup=False, emoji=False, highlight=False).print(summary(run))
     assert paper.getvalue().strip() in text
-    alone = "import sys; from envtuning.runs.folder import RunFolder; print(RunFolder(sys.argv[1])._repr_html_())"
+    alone = "import sys; from envtuning.runs.log import RunLog; print(RunLog.open(sys.argv[1])._repr_html_())"
     shown = subprocess.run([sys.executable, "-c", alone, run.path], capture_output=True, encoding="utf-8", check=True)
     assert shown.stdout.strip() == run._repr_html_().strip()  # with nothing imported but the folder, as in a notebook
 
@@ -93,20 +94,20 @@ def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_pa
     suites = SMALL.model_copy(update={"validate_every": 500})
     spec = spec_of({"budget": 9000, "advance_when": Spent(env_steps=1400)}, suites=suites)
     run = loop.start(spec, tmp_path / "run")
-    kinds = [line["kind"] for line in run.stage(0).metrics()]
+    kinds = [line["kind"] for line in run.state.stages[0].metrics()]
     assert kinds[-1] == "end"
     assert kinds[:-1] == ["iteration", "validation"] * (len(kinds) // 2)
-    spent = [line["spent"] for line in run.stage(0).metrics() if line["kind"] == "validation"]
+    spent = [line["spent"] for line in run.state.stages[0].metrics() if line["kind"] == "validation"]
     assert spent[-2] < 1400 <= spent[-1]  # not a validation earlier, not one later
-    assert "of 1,400 env steps spent" in run.stage(0).done.reason
-    assert run.stage(0).done.env_steps < 2500
+    assert "of 1,400 env steps spent" in run.state.stages[0].done.reason
+    assert run.state.stages[0].done.env_steps < 2500
 
 
 def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(recorder, tmp_path):
     suites = SMALL.model_copy(update={"validate_every": 1000})
     run = loop.start(spec_of({"budget": 4000, "advance_when": Reached(value=1.1)}, suites=suites), tmp_path / "run")
-    assert "is spent" in run.stage(0).done.reason
-    assert "below 1.1" in run.stage(0).done.reason
+    assert "is spent" in run.state.stages[0].done.reason
+    assert "below 1.1" in run.state.stages[0].done.reason
 
 
 def test_hints_fade_in_steps_from_full_to_the_configs_strength_and_stay_there(recorder, tmp_path):
@@ -122,7 +123,7 @@ def test_hints_fade_in_steps_from_full_to_the_configs_strength_and_stay_there(re
     assert strengths[-1] == pytest.approx(0.2)
     faded_after = sum(budget for budget, strength in zip(budgets, strengths, strict=True) if strength > 0.2 + 1e-9)
     assert faded_after == pytest.approx(5000, rel=0.1)
-    assert run.stage(0).config.config.hint_strength == 0.2  # what was asked for stays on record
+    assert run.state.stages[0].chosen.config.hint_strength == 0.2  # what was asked for stays on record
 
 
 def test_seeds_differ_between_stages_and_stretches_and_repeat_between_runs(recorder, tmp_path):
@@ -141,18 +142,21 @@ def test_seeds_differ_between_stages_and_stretches_and_repeat_between_runs(recor
 
 def test_what_is_next_depends_on_the_files_alone(recorder, tmp_path):
     spec = spec_of({}, {"config": "engineer"})
-    run = RunFolder.create(tmp_path / "run", spec)
-    assert next_task(run) == Choose(0)
+    run = RunLog.create(tmp_path / "run", spec)
+    assert next_task(run.plan, run.state) == Choose(0)
     loop.continue_run(run, stages=1)
-    assert next_task(run) == Choose(1)
+    assert next_task(run.plan, run.state) == Choose(1)
     loop.continue_run(run)
-    assert next_task(run) is None
-    (run.test_file).unlink()
-    assert next_task(run) == Test()
-    (run.stage(1).done_file).unlink()
-    assert next_task(run) == Train(1)
-    (run.stage(0).config_file).unlink()
-    assert next_task(run) == Choose(0)
+    assert next_task(run.plan, run.state) is None
+    (run.path / "test.json").unlink()
+    run = RunLog.open(run.path)
+    assert next_task(run.plan, run.state) == Test()
+    (run.state.stages[1].path / "done.json").unlink()
+    run = RunLog.open(run.path)
+    assert next_task(run.plan, run.state) == Train(1)
+    (run.state.stages[0].path / "config.json").unlink()
+    run = RunLog.open(run.path)
+    assert next_task(run.plan, run.state) == Choose(0)
 
 
 def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(recorder, tmp_path, monkeypatch):
@@ -160,9 +164,11 @@ def test_the_test_suite_is_played_once_after_the_last_stage_and_never_before(rec
     real = LakeWorld.play
 
     def watch(world, policy, suite, config, *, seed):
-        run = RunFolder(tmp_path / "run")
-        kind = "test" if run.test_suite_file.exists() and len(suite) == 12 and suite == loop_suites.test else "other"
-        played.append(kind if kind == "other" else f"test after {len(run.done_stages)} stages")
+        run = RunLog.open(tmp_path / "run")
+        kind = (
+            "test" if (run.path / "test.cases").exists() and len(suite) == 12 and suite == loop_suites.test else "other"
+        )
+        played.append(kind if kind == "other" else f"test after {len(run.state.done)} stages")
         return real(world, policy, suite, config, seed=seed)
 
     real_open = envtuning.loop.run.open_suites
@@ -190,16 +196,18 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
             row.model_copy(update={"metrics": {metric: 1 - rate for metric, rate in row.metrics.items()}}).model_dump()
             for row in rows
         ]
-        for name, rows in (("first", expected.test.first), ("last", expected.test.last))
+        for name, rows in (("first", expected.state.test.first), ("last", expected.state.test.last))
     }
-    short = RunFolder.create(tmp_path / "two" / "run", spec)
+    short = RunLog.create(tmp_path / "two" / "run", spec)
     loop.continue_run(short, stages=1)
-    checked.write_json(short.test_file, turned)
+    short.tested(TestRecord(**turned))
     loop.continue_run(short)
-    assert short.test.model_dump() == turned != expected.test.model_dump()  # it was there, and of this very run's form
-    assert [stage.config for stage in short.stages] == [stage.config for stage in expected.stages]
-    assert [stage.answer for stage in short.stages] == [stage.answer for stage in expected.stages]
-    assert [stage.report for stage in short.stages] == [stage.report for stage in expected.stages]
+    assert (
+        short.state.test.model_dump() == turned != expected.state.test.model_dump()
+    )  # it was there, and of this very run's form
+    assert [stage.chosen for stage in short.state.stages] == [stage.chosen for stage in expected.state.stages]
+    assert [stage.answer for stage in short.state.stages] == [stage.answer for stage in expected.state.stages]
+    assert [stage.report for stage in short.state.stages] == [stage.report for stage in expected.state.stages]
 
 
 def test_the_scripted_learners_gradient_wavers_around_what_there_is_to_learn():

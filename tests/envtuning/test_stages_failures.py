@@ -13,8 +13,10 @@ import envtuning.loop.ask
 from engineers import Proposal
 from envtuning.loop import run as loop
 from envtuning.loop.stage import RunStopped
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.checked import Files
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
+from envtuning.runs.tasks import next_task
 from envtuning.studies.compare import arms_of
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
@@ -72,12 +74,12 @@ def faulty(**faults: list[object]) -> type[Faulty]:
     return type("FaultyOne", (Faulty,), {"faults": {int(name[1:]): what for name, what in faults.items()}, "made": 0})
 
 
-def incidents(run: RunFolder) -> list[tuple[int, str]]:
-    return [(incident.stage, incident.kind) for incident in run.incidents()]
+def incidents(run: RunLog) -> list[tuple[int, str]]:
+    return [(incident.stage, incident.kind) for incident in run.state.incidents()]
 
 
-def configs(run: RunFolder) -> list[dict]:
-    return [stage.report.config for stage in run.done_stages]
+def configs(run: RunLog) -> list[dict]:
+    return [stage.report.config for stage in run.state.done]
 
 
 @pytest.mark.parametrize(
@@ -87,23 +89,23 @@ def configs(run: RunFolder) -> list[dict]:
 )
 def test_a_diverged_stage_goes_on_with_the_last_good_checkpoint_and_config(trainee, tmp_path, fault):
     run = loop.start(trainee(faulty(s1=[fault])), tmp_path / "run")
-    assert next_task(run) is None
+    assert next_task(run.plan, run.state) is None
     assert incidents(run) == [(1, "diverged")]
     first, second, _ = configs(run)
     assert second == first  # the last good config, not the proposed one
-    assert run.stage(1).config.config != LakeConfig.model_validate(second)  # what was proposed stays on record
-    done = run.stage(1).done
+    assert run.state.stages[1].chosen.config != LakeConfig.model_validate(second)  # what was proposed stays on record
+    done = run.state.stages[1].done
     assert done.attempts == 2
     assert done.env_steps > done.trained["env_steps"] + done.validated["env_steps"]  # the failed attempt is charged
-    report = run.stage(1).report
+    report = run.state.stages[1].report
     assert "last good" in report.incidents[0].message
-    assert [line["kind"] for line in run.stage(1).metrics()].count("incident") == 1
+    assert [line["kind"] for line in run.state.stages[1].metrics()].count("incident") == 1
 
 
 def test_a_diverged_first_stage_is_tried_again_from_the_untrained_trainee(trainee, tmp_path):
     run = loop.start(trainee(faulty(s0=[TrainingDiverged("nan")])), tmp_path / "run")
     assert incidents(run) == [(0, "diverged")]
-    assert configs(run)[0] == run.stage(0).config.config.model_dump(mode="json")
+    assert configs(run)[0] == run.state.stages[0].chosen.config.model_dump(mode="json")
 
 
 def test_a_stage_that_keeps_diverging_stops_the_run_with_what_to_do_and_resumes_once_mended(trainee, tmp_path):
@@ -111,10 +113,10 @@ def test_a_stage_that_keeps_diverging_stops_the_run_with_what_to_do_and_resumes_
     spec = trainee(broken)
     with pytest.raises(RunStopped, match=r"stage 1 failed 3 times .*nan.*envtuning resume"):
         loop.start(spec, tmp_path / "run")
-    run = RunFolder(tmp_path / "run")
-    assert len(run.done_stages) == 1
-    loop.resume(run.path)  # the faults are used up: somebody mended the cause
-    assert next_task(run) is None
+    run = RunLog.open(tmp_path / "run")
+    assert len(run.state.done) == 1
+    run = loop.resume(run.path)  # the faults are used up: somebody mended the cause
+    assert next_task(run.plan, run.state) is None
 
 
 def test_a_lost_worker_gives_a_new_trainee_and_the_same_results_as_if_none_was_lost(trainee, tmp_path):
@@ -123,17 +125,17 @@ def test_a_lost_worker_gives_a_new_trainee_and_the_same_results_as_if_none_was_l
     assert lossy.made == 2
     assert incidents(run) == [(1, "worker_lost")]
     whole = loop.start(trainee(faulty()), tmp_path / "whole" / "run")
-    assert run.stage(1).config == whole.stage(1).config
+    assert run.state.stages[1].chosen == whole.state.stages[1].chosen
     for stage in (1, 2):
-        assert run.stage(stage).done.env_steps == whole.stage(stage).done.env_steps
-        assert run.stage(stage).report.results == whole.stage(stage).report.results
-        assert run.stage(stage).episodes() == whole.stage(stage).episodes()
+        assert run.state.stages[stage].done.env_steps == whole.state.stages[stage].done.env_steps
+        assert run.state.stages[stage].report.results == whole.state.stages[stage].report.results
+        assert run.state.stages[stage].episodes() == whole.state.stages[stage].episodes()
 
 
 def test_a_worker_that_was_replaced_is_recorded_and_training_goes_on(trainee, tmp_path):
     run = loop.start(trainee(faulty(s0=[{"workers_lost": 1.0, "grad_norm": 1.0}])), tmp_path / "run")
     assert incidents(run) == [(0, "worker_lost")]
-    assert run.stage(0).done.attempts == 1
+    assert run.state.stages[0].done.attempts == 1
 
 
 def test_a_config_that_cannot_be_drawn_falls_back_to_the_last_good_one(trainee, tmp_path):
@@ -210,11 +212,11 @@ def test_an_engineer_that_fails_or_is_refused_leaves_the_current_config(spec, en
     engineer(answer)
     patient = spec.engineer.model_copy(update={"timeout": 0.2 if answer is never else 60.0})
     run = loop.start(from_corner_to_corner(spec).model_copy(update={"engineer": patient}), tmp_path / "run")
-    assert next_task(run) is None
-    assert [incident.kind for incident in run.incidents()] == [kind, kind]
+    assert next_task(run.plan, run.state) is None
+    assert [incident.kind for incident in run.state.incidents()] == [kind, kind]
     first, second, third = configs(run)
     assert first == second == third
-    told = run.stage(1).report.incidents
+    told = run.state.stages[1].report.incidents
     assert [incident.stage for incident in told] == [0]
     assert says in told[0].message
     assert "sk-planted" not in told[0].message
@@ -224,11 +226,11 @@ def test_an_engineer_that_fails_or_is_refused_leaves_the_current_config(spec, en
 def test_where_an_engineer_failed_is_kept_beside_the_incident_without_what_is_secret(spec, engineer, tmp_path):
     engineer(raising)
     run = loop.start(spec, tmp_path / "run")
-    kept = (run.stage(0).path / "engineer_failed.txt").read_text()
+    kept = (run.state.stages[0].path / "engineer_failed.txt").read_text()
     assert kept.startswith("Traceback")
     assert "in raising" in kept
     assert "sk-planted" not in kept
-    assert "(engineer_failed.txt says where)" in run.incidents()[0].message
+    assert "(engineer_failed.txt says where)" in run.state.incidents()[0].message
 
 
 def test_dropping_a_working_slice_at_once_is_refused_unless_the_limit_is_off(spec, engineer, tmp_path):
@@ -241,7 +243,7 @@ def test_dropping_a_working_slice_at_once_is_refused_unless_the_limit_is_off(spe
     limited = spec.model_copy(update={"stages": (long, *spec.stages[1:2])})
     run = loop.start(limited, tmp_path / "limited")
     assert incidents(run) == [(0, "refused_proposal")]
-    assert "keep at least" in run.incidents()[0].message
+    assert "keep at least" in run.state.incidents()[0].message
     free = limited.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
     assert incidents(loop.start(free, tmp_path / "free")) == []
 
@@ -263,10 +265,10 @@ def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_train
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.start(wrong, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    run = RunFolder.create(tmp_path / "elsewhere", wrong)  # as a run that was begun where it could be asked
+    run = RunLog.create(tmp_path / "elsewhere", wrong)  # as a run that was begun where it could be asked
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.resume(run.path)
-    assert run.stages == []
+    assert run.state.stages == ()
 
 
 @pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "uniform", "schedule"])
@@ -281,7 +283,7 @@ def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_an
     assert not (tmp_path / "run").exists()
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
-    run = RunFolder.create(tmp_path / "elsewhere", closed)
+    run = RunLog.create(tmp_path / "elsewhere", closed)
     with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
         loop.resume(run.path)
 
@@ -302,8 +304,8 @@ def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path
     engineer(count)
     run = loop.start(spec, tmp_path / "run")
     assert asked == [0, 1]
-    (run.stage(2).done_file).unlink()
-    (run.stage(2).config_file).unlink()
+    (run.state.stages[2].path / "done.json").unlink()
+    (run.state.stages[2].path / "config.json").unlink()
     loop.resume(run.path)
     assert asked == [0, 1]
 
@@ -327,26 +329,26 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
 
     monkeypatch.setattr(envtuning.loop.ask.engineers, "make", make)
     two = spec.with_rounds(2)
-    run = RunFolder.create(tmp_path / "run", two)
-    real = envtuning.loop.ask.checked.write_text
+    run = RunLog.create(tmp_path / "run", two)
+    real = Files.write_text
 
-    def die(path, text):
+    def die(files, path, text):
         if path.name == "proposal.json":
             raise KeyboardInterrupt
-        real(path, text)
+        real(files, path, text)
 
-    monkeypatch.setattr(envtuning.loop.ask.checked, "write_text", die)
+    monkeypatch.setattr(Files, "write_text", die)
     with pytest.raises(KeyboardInterrupt):
         loop.continue_run(run)
     assert len(questions) == 2  # a bad reply, a good one
-    monkeypatch.setattr(envtuning.loop.ask.checked, "write_text", real)
-    loop.resume(run.path)
+    monkeypatch.setattr(Files, "write_text", real)
+    run = loop.resume(run.path)
     assert len(questions) == 2
-    answer = run.stage(0).answer
+    answer = run.state.stages[0].answer
     assert answer.incidents == []
     assert answer.proposal.usage.attempts == 2
-    assert [line["number"] for line in run.stage(0).transcript()] == [0, 1]
-    assert not (run.stage(0).path / "asked_before.jsonl").exists()
+    assert [line["number"] for line in run.state.stages[0].transcript()] == [0, 1]
+    assert not (run.state.stages[0].path / "asked_before.jsonl").exists()
 
 
 @pytest.mark.filterwarnings("error:question")  # one that differs from the recorded one
@@ -374,8 +376,10 @@ def test_a_run_with_a_model_is_played_back_without_the_model(spec, tmp_path, mon
     replayed = loop.start(spec.model_copy(update={"engineer": again}), tmp_path / "again" / "run")
     assert configs(replayed) == configs(original)
     assert configs(original)[1] != configs(original)[0]  # the model did change something
-    assert replayed.incidents() == original.incidents()
-    assert [stage.report.results for stage in replayed.stages] == [stage.report.results for stage in original.stages]
+    assert replayed.state.incidents() == original.state.incidents()
+    assert [stage.report.results for stage in replayed.state.stages] == [
+        stage.report.results for stage in original.state.stages
+    ]
 
 
 def example(schema: dict) -> object:

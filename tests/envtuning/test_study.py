@@ -23,8 +23,9 @@ from envtuning.cli import app
 from envtuning.loop.run import raise_unless_runnable
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.checked import RunError
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
+from envtuning.runs.tasks import next_task
 from envtuning.studies import beyond
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import finished, played_on
@@ -177,8 +178,9 @@ def test_a_shared_first_stage_is_done_when_that_stage_is_and_a_run_when_all_of_i
     assert not is_done(first)
     do(first)
     assert is_done(first)
-    assert RunFolder(first.folder).stage(1).config is None
-    assert next_task(RunFolder(first.folder)) is not None, "as a run it has just begun"
+    begun = RunLog.open(first.folder)
+    assert len(begun.state.stages) == 1
+    assert next_task(begun.plan, begun.state) is not None, "as a run it has just begun"
     do(run)
     assert is_done(run)
 
@@ -202,7 +204,7 @@ def test_a_shared_first_stage_is_anybodys_who_begins_with_the_same_work(tmp_path
     spec = spec_of({}, {})
     slow = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"timeout": 7.0})})
     first = next(plan({"fixed": spec, "slow": slow}, [0], tmp_path))
-    RunFolder.create(first.folder, first.spec)  # interrupted before anything was trained
+    RunLog.create(first.folder, first.spec)  # interrupted before anything was trained
     execute({"slow": slow, "fixed": spec}, [0], tmp_path)
     assert is_done(first)
     shutil.copytree(first.folder, first.folder.with_name("seed1"))
@@ -331,7 +333,7 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     }
     assert set(cases["one more agent"].num_agents) == {3}
     for arm, row in first.beyond.items():
-        run = RunFolder(out / arm / "seed3")
+        run = RunLog.open(out / arm / "seed3")
         for name, found in row.items():
             assert found.mean == pytest.approx(np.mean(played_on(run, beyond.targets(study)[name], cases[name])))
     assert "| `rules` |" in markdown(first).split("Beyond the target")[1]
@@ -343,7 +345,7 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     assert set(beyond.suites(other, out)["one more agent"].num_agents) == {1}
     again = summarise(other, out).beyond["rules"]
     assert again["one more size"].mean == 0.25
-    run = RunFolder(out / "rules" / "seed3")
+    run = RunLog.open(out / "rules" / "seed3")
     cases = beyond.suites(other, out)["one more agent"]
     assert again["one more agent"].mean == pytest.approx(
         np.mean(played_on(run, beyond.targets(other)["one more agent"], cases))

@@ -103,20 +103,20 @@ def stage(answer="none", lines=(), spent=None):
 
 def test_answers_of_no_use_are_those_that_failed_or_fell_back_or_were_refused():
     answers = ("none", "failed", "fallback", "good", "refused", "failed")
-    assert fallbacks(SimpleNamespace(done_stages=[stage(answer) for answer in answers])) == 4
+    assert fallbacks(SimpleNamespace(answers=[said for answer in answers if (said := stage(answer).answer)])) == 4
 
 
 def test_a_run_ignites_at_the_first_validation_of_a_tenth_and_counts_what_was_spent_before():
     def line(spent, rate, kind="validation"):
         return {"kind": kind, "spent": spent, "valid_rate": rate}
 
-    def run(*stages):
-        return SimpleNamespace(done_stages=stages, spec=SimpleNamespace(unit="env_steps"))
+    def ignited(*stages):
+        return ignition(SimpleNamespace(done=stages), "env_steps", "valid_rate")
 
     first = stage(lines=[line(10, 0.9, "training"), line(20, 0.099)], spent=100)
-    assert ignition(run(first, stage(lines=[line(30, 0.1), line(40, 0.5)], spent=50)), "valid_rate") == 130
-    assert ignition(run(first, stage(lines=[{"kind": "validation", "spent": 5}], spent=50)), "valid_rate") is None
-    assert ignition(run(stage(), stage(lines=[line(30, 1.0)])), "valid_rate") == 30
+    assert ignited(first, stage(lines=[line(30, 0.1), line(40, 0.5)], spent=50)) == 130
+    assert ignited(first, stage(lines=[{"kind": "validation", "spent": 5}], spent=50)) is None
+    assert ignited(stage(), stage(lines=[line(30, 1.0)])) == 30
 
 
 ROW = Row(

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from envtuning.loop import run as loop
-from envtuning.runs import checked
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import parse_spec
 from envtuning.show.tensorboard import EventFiles
 
@@ -42,10 +41,10 @@ def scalars(folder: Path, tag: str) -> list[tuple[int, float]]:
     return found
 
 
-def lines(run: RunFolder, kind: str, metric: str) -> list[tuple[int, Any]]:
+def lines(run: RunLog, kind: str, metric: str) -> list[tuple[int, Any]]:
     found: list[tuple[int, Any]] = []
     before = 0
-    for stage in run.stages:
+    for stage in run.state.stages:
         found += [
             (before + line["spent"], pytest.approx(line[metric], rel=1e-6))
             for line in stage.metrics()
@@ -56,7 +55,7 @@ def lines(run: RunFolder, kind: str, metric: str) -> list[tuple[int, Any]]:
 
 
 @pytest.fixture
-def run(tmp_path) -> RunFolder:
+def run(tmp_path) -> RunLog:
     return loop.start(parse_spec(SMALL, "test"), tmp_path / "run")
 
 
@@ -74,11 +73,11 @@ def test_every_iteration_and_validation_is_there_once(run):
 def test_a_stage_that_started_again_replaces_its_first_try(run):
     files = EventFiles(run)
     files.catch_up()
-    last = run.stages[-1].metrics_file
+    last = run.state.stages[-1].path / "metrics.jsonl"
     again = [
         json.loads(line) | {"success_rate": 0.5} for line in last.read_text().splitlines() if "success_rate" in line
     ]
-    checked.write_text(last, "".join(json.dumps(line) + "\n" for line in again))
+    run.files.write_text(last, "".join(json.dumps(line) + "\n" for line in again))
     folder = files.catch_up()
     files.close()
     assert scalars(folder, "training/success_rate") == lines(run, "iteration", "success_rate")
@@ -88,11 +87,11 @@ def test_each_restart_is_a_file_of_its_own_and_leaves_no_thread(run):
     threads = threading.active_count()
     files = EventFiles(run)
     files.catch_up()
-    last = run.stages[-1].metrics_file
+    last = run.state.stages[-1].path / "metrics.jsonl"
     first_try = last.read_text().splitlines()
     for rate in (0.25, 0.75):  # within a second, as a test is
         again = [json.dumps(json.loads(line) | {"success_rate": rate}) for line in first_try if "success_rate" in line]
-        checked.write_text(last, "\n".join(again) + "\n")
+        run.files.write_text(last, "\n".join(again) + "\n")
         folder = files.catch_up()
     assert len(list(folder.iterdir())) == 3
     files.close()

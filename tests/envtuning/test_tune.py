@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from envtuning.loop import run as loop
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec
+from envtuning.runs.tasks import next_task
 from tests.lazily import Lazy, needed
 
 needed("ray", extra="rllib")
@@ -69,7 +70,7 @@ def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
         """A trial that loses its power after its first stage, once."""
         folder = run_folder(config, tune.get_context().get_trial_id())
         if not folder.exists():
-            loop.continue_run(RunFolder.create(folder, spec_of(config)), stages=1)
+            loop.continue_run(RunLog.create(folder, spec_of(config)), stages=1)
             raise RuntimeError("the power went")
         trainable(config)
 
@@ -94,7 +95,7 @@ def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
     assert results.num_errors == 0
     assert {path: path.stat().st_mtime_ns for path in first_stages} == first_stages, "a finished stage was run again"
     for result in results:
-        run = RunFolder(result.metrics["run"])
-        assert next_task(run) is None
-        assert result.metrics["valid_rate"] == run.stage(1).done.metrics["valid_rate"]
+        run = RunLog.open(result.metrics["run"])
+        assert next_task(run.plan, run.state) is None
+        assert result.metrics["valid_rate"] == run.state.stages[1].done.metrics["valid_rate"]
     assert results.get_best_result().metrics["valid_rate"] == max(result.metrics["valid_rate"] for result in results)

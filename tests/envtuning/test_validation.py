@@ -14,7 +14,7 @@ from engineers.report import StageReport
 from envtuning.loop import run as loop
 from envtuning.loop.transitions import Converged
 from envtuning.loop.validation import draw_probe, draw_suites, draw_test, draw_validation, open_suites
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.trainees.scripted import ScriptedTrainee
@@ -35,7 +35,7 @@ def spec() -> RunSpec:
 
 
 @pytest.fixture(scope="module")
-def run(spec, tmp_path_factory) -> RunFolder:
+def run(spec, tmp_path_factory) -> RunLog:
     return loop.start(spec, tmp_path_factory.mktemp("validation") / "run")
 
 
@@ -97,8 +97,8 @@ def test_a_run_judges_each_episode_once(spec, tmp_path, monkeypatch):
 
     monkeypatch.setattr(LakeWorld, "play", playing)
     run = loop.start(spec.with_rounds(1), tmp_path / "run")
-    assert run.test is not None
-    assert run.done_stages[-1].report.failure_cases
+    assert run.state.test is not None
+    assert run.state.done[-1].report.failure_cases
     sizes = len(spec.target.slices)
     assert len(played) >= sizes * (SUITES.validation_per_slice + SUITES.probe_per_slice + SUITES.test_per_slice)
     assert judging.call_count == len(played)
@@ -106,7 +106,7 @@ def test_a_run_judges_each_episode_once(spec, tmp_path, monkeypatch):
 
 def test_suites_belong_to_the_target_and_not_to_the_runs_seed(spec, run):
     other = spec.model_copy(update={"seed": 99})
-    assert draw_validation(other) == InstanceSet.load(run.validation_file)
+    assert draw_validation(other) == InstanceSet.load(run.path / "validation.cases")
     reseeded = spec.model_copy(update={"suites": spec.suites.model_copy(update={"seed": 1})})
     assert draw_validation(reseeded) != draw_validation(spec)
     retested = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_seed": 1})})
@@ -137,7 +137,7 @@ def test_every_size_of_the_target_counts_alike_whatever_its_share(spec):
 
 
 def test_the_table_is_what_a_count_by_hand_gives(run):
-    for stage in run.done_stages:
+    for stage in run.state.done:
         episodes = stage.episodes()
         for row in stage.report.results:
             own = [episode for episode in episodes if episode.slice == row.name]
@@ -149,15 +149,15 @@ def test_the_table_is_what_a_count_by_hand_gives(run):
 
 
 def test_recorded_moves_judge_to_what_was_recorded(run):
-    suite = InstanceSet.load(run.validation_file)
-    for episode in run.stage(2).episodes():
+    suite = InstanceSet.load(run.path / "validation.cases")
+    for episode in run.state.stages[2].episodes():
         verdict = judge(suite[episode.case], plan_of(episode.trace))
         assert (verdict.valid, verdict.optimal) == (episode.succeeded, bool(episode.metrics["optimal_rate"]))
         assert verdict.failure == episode.failure
 
 
 def test_what_is_spent_is_training_and_every_validation_and_probe(run):
-    for stage in run.done_stages:
+    for stage in run.state.done:
         trained = sum(line["env_steps"] for line in stage.metrics() if line["kind"] == "iteration")
         done = stage.done
         assert done.trained == {"env_steps": trained}
@@ -165,35 +165,35 @@ def test_what_is_spent_is_training_and_every_validation_and_probe(run):
         assert done.spent["episodes"] == done.validated["episodes"]
         played = sum(episode.cost["env_steps"] for episode in stage.episodes())
         assert done.validated["env_steps"] > played  # the closing validation is only a part of it
-    spent = [stage.done.env_steps for stage in run.done_stages]
-    allowed = [stage.budget for stage in run.spec.stages]
+    spent = [stage.done.env_steps for stage in run.state.done]
+    allowed = [stage.budget for stage in run.plan.spec.stages]
     assert abs(sum(spent[:2]) - sum(allowed[:2])) < 500  # what the first stage overspends, the second goes without
-    assert "converged" in run.stage(2).done.reason  # the third may end before its budget is spent, and did
+    assert "converged" in run.state.stages[2].done.reason  # the third may end before its budget is spent, and did
     assert sum(spent) < sum(allowed)
 
 
 def test_a_report_holds_every_section_and_survives_json(run):
-    report = run.stage(2).report
+    report = run.state.stages[2].report
     assert StageReport.model_validate_json(report.model_dump_json()) == report
     assert [row.name for row in report.results] == ["3", "4", "5"]
     assert {row.name for row in report.training_results} <= {"3", "4", "5"}
     assert [record.stage for record in report.history] == [0, 1]
     assert report.history[0].engineer == "default"
     assert report.history[1].engineer == "rules"
-    assert report.history[1].config == run.stage(1).report.config
+    assert report.history[1].config == run.state.stages[1].report.config
     played = {"waits", "episode_length", "collisions", "collisions_avoided"}
     assert played <= set(report.behaviour["4"])
     told = ("valid_where_", "goal_missed_")
     assert all(name.startswith(told) for name in set(report.behaviour["4"]) - played)
     assert set(report.environment_stats) == {str(size) for size in LakeConfig(**report.config).slices}
-    assert report.training["why_it_ended"] == run.stage(2).done.reason
+    assert report.training["why_it_ended"] == run.state.stages[2].done.reason
     assert len(report.training["grad_norm_curve"]) == min(20, report.training["iterations"])
-    assert report.training["trained_env_steps"] == run.stage(2).done.trained["env_steps"]
+    assert report.training["trained_env_steps"] == run.state.stages[2].done.trained["env_steps"]
 
 
 def test_failure_cases_are_failures_drawn_and_explained_and_take_sizes_by_turns(run):
-    report = run.stage(0).report
-    recorded = {str(episode.case): episode for episode in run.stage(0).episodes()}
+    report = run.state.stages[0].report
+    recorded = {str(episode.case): episode for episode in run.state.stages[0].episodes()}
     assert len(report.failure_cases) == 6
     assert len({case.slice for case in report.failure_cases}) == 3
     for case in report.failure_cases:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from tests.envtuning.test_runs_kill import KILLED, KillableRuns, killed_at_a_time, outcome
 
@@ -94,7 +94,7 @@ def test_a_killed_run_resumes_to_the_same_end(runs, world, kills, tmp_path):
             place.mkdir()
             assert runs.run(folder, spec, kill_at=draw.randrange(operations))["code"] == KILLED
         if (folder / "run.json").exists():
-            for stage in RunFolder(folder).stages:
-                stage.config, stage.metrics(), stage.episodes(), stage.report, stage.answer
+            for stage in RunLog.open(folder).state.stages:
+                stage.chosen, stage.metrics(), stage.episodes(), stage.report, stage.answer
         assert runs.run(folder, spec)["code"] == 0
         assert outcome(folder) == expected

@@ -113,6 +113,6 @@ def test_the_loop_records_it_once_and_goes_on(tmp_path):
         "stages.0.budget": 2 * ITERATION * (BEGIN + WINDOW),
     }
     run = loop.start(load_spec("scripted", changes=settings).with_rounds(1), tmp_path / "run")
-    [incident] = [one for one in run.incidents() if one.kind == "collapsed"]
+    [incident] = [one for one in run.state.incidents() if one.kind == "collapsed"]
     assert "the entropy fell from" in incident.message
-    assert run.stage(0).is_done
+    assert run.state.stages[0].done is not None

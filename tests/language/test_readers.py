@@ -11,7 +11,7 @@ import mapf_frozenlake as mfl
 from engineers.backends.local import LocalChat
 from engineers.model.chat import Completion
 from engineers.report import SliceResult, StageReport
-from envtuning.runs.folder import RunError
+from envtuning.runs.checked import RunError
 from envtuning.studies.readers import means, merits, read, readers_of
 
 SHARES = {3: 0.4, 5: 0.4, 8: 0.2}
@@ -53,7 +53,8 @@ def test_checkpoints_are_asked_those_of_adapters_too(tmp_path, kept):
     if kept:
         (tmp_path / kept).touch()
     trainee = SimpleNamespace(options={"model": "models/tiny"})
-    run = SimpleNamespace(spec=SimpleNamespace(trainee=trainee), done_stages=[SimpleNamespace(checkpoint=tmp_path)])
+    state = SimpleNamespace(done=[SimpleNamespace(checkpoint=tmp_path)])
+    run = SimpleNamespace(plan=SimpleNamespace(spec=SimpleNamespace(trainee=trainee)), state=state)
     if kept:
         assert readers_of({"A": run}) == {"base": "local/models/tiny", "checkpoint A": f"local/{tmp_path}"}
     else:
@@ -91,7 +92,7 @@ def test_every_reader_is_loaded_once_and_asked_of_every_report_with_every_seed(t
             editable=None,
         )
         world = SimpleNamespace(config_type=mfl.LakeConfig, check=lambda config: None)
-        runs[name] = SimpleNamespace(spec=spec, world=world, done_stages=[stage])
+        runs[name] = SimpleNamespace(plan=SimpleNamespace(spec=spec, world=world), state=SimpleNamespace(done=[stage]))
     rows = read(runs, (3, 4))
     places = ["base", str(tmp_path / "A"), str(tmp_path / "B")]
     assert log == [event for place in places for event in [("loaded", place), *[(place, 3), (place, 4)] * 2]]

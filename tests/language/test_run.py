@@ -12,8 +12,9 @@ import pytest
 from engineers.report import StageReport
 from envtuning.loop import run as loop
 from envtuning.loop.ask import EngineerUnavailable
-from envtuning.runs.folder import RunFolder, next_task
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
+from envtuning.runs.tasks import next_task
 from envtuning.trainees import UnknownTrainee
 from tests.envtuning.test_runs_kill import KILLED, KillableRuns
 from tests.language.conftest import QUICK
@@ -49,11 +50,11 @@ def make_spec(model: Path, engineer: str = "checkpoint", rounds: int = 2, **chan
 
 def figures(folder: Path) -> dict[str, Any]:
     """All that a run ends with, times and drafts apart."""
-    run = RunFolder(folder)
-    assert next_task(run) is None
-    found: dict[str, Any] = {"test": run.test.model_dump() if run.test else None}
-    for stage in run.done_stages:
-        found[f"config {stage.number}"] = stage.config.model_dump(mode="json")
+    run = RunLog.open(folder)
+    assert next_task(run.plan, run.state) is None
+    found: dict[str, Any] = {"test": run.state.test.model_dump() if run.state.test else None}
+    for stage in run.state.done:
+        found[f"config {stage.number}"] = stage.chosen.model_dump(mode="json")
         found[f"metrics {stage.number}"] = stage.metrics()
         found[f"episodes {stage.number}"] = stage.episodes()
         found[f"report {stage.number}"] = stage.report.model_dump(mode="json") | {"run": ""}
@@ -120,17 +121,17 @@ def test_six_kills_at_other_moments_change_nothing_and_nobody_is_asked_twice(run
 
 def test_what_the_run_is_made_of(undisturbed):
     found, operations, folder = undisturbed
-    run = RunFolder(folder)
+    run = RunLog.open(folder)
     assert any("inside-" in label for label in operations)  # long stages are saved at their validations …
     assert not list(folder.rglob("inside-*"))  # … and the finished ones are not kept
     kept = sorted(path.parent.parent.name for path in folder.rglob("optimizer.pt") if path.parent.name == "checkpoint")
     assert kept == ["01"]  # the optimiser's state is kept for the last stage only
-    assert (run.stage(0).checkpoint / "model.safetensors").exists()
-    done = run.stage(0).done
+    assert (run.state.stages[0].checkpoint / "model.safetensors").exists()
+    done = run.state.stages[0].done
     assert done.trained["samples"] > 0
     assert done.validated["samples"] > 0  # validation is charged
     assert done.trained["tokens"] > done.trained["samples"]
-    answer = run.stage(0).answer
+    answer = run.state.stages[0].answer
     assert answer.proposal.engineer == "checkpoint"
     assert answer.proposal.usage.completion_tokens > 0
     assert not answer.proposal.fallback
@@ -142,7 +143,7 @@ def test_replies_that_are_cut_are_in_the_table_that_the_engineer_reads(foreign, 
     spec = make_spec(foreign, "fixed", rounds=1)
     short = spec.trainee.options | {"grpo": QUICK | {"max_completion_length": 2}}
     spec = spec.model_copy(update={"trainee": spec.trainee.model_copy(update={"options": short})})
-    report = loop.start(spec, tmp_path / "run").stage(0).report
+    report = loop.start(spec, tmp_path / "run").state.stages[0].report
     assert isinstance(report, StageReport)
     assert all(row.failures == {"truncated": row.episodes} for row in report.results)
     assert report.training["truncated_rate"] == 1.0
@@ -180,7 +181,7 @@ def test_wrong_options_are_refused_at_the_start(foreign, tmp_path):
 )
 def test_other_engineers_run_in_the_same_command(foreign, tmp_path, name):
     run = loop.start(make_spec(foreign, name), tmp_path / "run")
-    answer = run.stage(0).answer
+    answer = run.state.stages[0].answer
     assert answer.proposal is not None
     assert json.loads((run.path / "stages" / "00" / "proposal.json").read_text())
     if name == "introspection":

@@ -55,10 +55,10 @@ def test_equal_groups_are_skipped_only_where_they_teach_nothing(grpo, said):
 def test_two_steps_of_the_settings(foreign, tmp_path):
     spec = cpu_spec(foreign)
     run = loop.start(spec, tmp_path / "run")
-    iterations = [line for line in run.stage(0).metrics() if line["kind"] == "iteration"]
+    iterations = [line for line in run.state.stages[0].metrics() if line["kind"] == "iteration"]
     assert len(iterations) == 2  # optimiser steps of one batch of 128 replies
-    assert run.stage(0).done.trained["samples"] == 128
-    assert (run.stage(0).checkpoint / "adapter_model.safetensors").exists()
+    assert run.state.stages[0].done.trained["samples"] == 128
+    assert (run.state.stages[0].checkpoint / "adapter_model.safetensors").exists()
 
 
 def test_what_a_gpu_is_measured_by_runs_on_a_cpu(monkeypatch, capsys):
@@ -105,13 +105,13 @@ def test_two_steps_in_two_processes_and_the_checkpoint_answers_from_there(foreig
         },
     ).with_rounds(2)
     run = loop.start(spec, tmp_path / "run")
-    iterations = [line for line in run.stage(0).metrics() if line["kind"] == "iteration"]
+    iterations = [line for line in run.state.stages[0].metrics() if line["kind"] == "iteration"]
     assert len(iterations) == 2
-    assert run.stage(0).done.trained["samples"] == 128
-    answer = run.stage(0).answer
+    assert run.state.stages[0].done.trained["samples"] == 128
+    answer = run.state.stages[0].answer
     assert answer.proposal.engineer == "checkpoint"
     assert answer.proposal.usage.attempts == 1
-    assert run.stage(1).is_done
+    assert run.state.stages[1].done is not None
 
 
 def test_an_entropy_bonus_that_a_checkpoint_would_forget_is_refused(foreign):

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envtuning.cli import app
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import load_spec
 from tests.lazily import needed
 
@@ -56,9 +56,9 @@ def test_from_nothing_to_a_report_page(tmp_path, monkeypatch):
     settings = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
     out = invoke("run", "paper-in-miniature", "--engineer", "checkpoint", "--stages", "2", "--out", "runs/a", *settings)
     assert "report.html" in out
-    run = RunFolder("runs/a")
-    assert run.test is not None
-    assert run.stage(1).config.engineer == "checkpoint"
+    run = RunLog.open("runs/a")
+    assert run.state.test is not None
+    assert run.state.stages[1].chosen.engineer == "checkpoint"
     page = Path("runs/a/report.html").read_text(encoding="utf-8")
     assert len(page) > 10_000
     assert "<summary>the reply</summary><pre>" in page

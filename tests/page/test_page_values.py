@@ -93,7 +93,7 @@ def stage(number: int, spent: int | None, *rows: tuple[str, int, float], lines: 
 
 def view(*stages: StageView, name: str = "run", **changes: Any) -> RunView:
     given = {
-        "path": Path("x"), "name": name, "description": "", "engineer": "", "seed": 0, "versions": {}, "about": ABOUT,
+        "run": None, "name": name, "description": "", "engineer": "", "seed": 0, "versions": {}, "about": ABOUT,
         "unit": "tokens", "budget": 1, "spent": 0, "usage": None, "stages": list(stages), "planned_stages": len(stages),
     }  # fmt: skip
     return RunView(**given | changes)
@@ -248,24 +248,24 @@ def test_a_knob_is_marked_where_it_differs_from_the_stage_before(tmp_path):
     configs = [CountConfig(level=level) for level in (0.5, 0.25, 0.25, 0.5)]
     run = loop.create(tmp_path / "run", spec_of(*({"config": config} for config in configs)))
     loop.continue_run(run, stages=3)
-    found = view_run(run.path)
+    found = view_run(run)
     level, hint = sorted(found.knobs(), key=lambda row: row.path != "level")
     assert [(cell.value, cell.changed) for cell in level.cells] == [(0.5, False), (0.25, True), (0.25, False)]
     assert [(cell.value, cell.changed) for cell in hint.cells] == [(0.0, False)] * 3
     assert (level.varies, hint.varies) == (True, False)
     assert (found.planned_stages, found.finished, found.test) == (4, False, {})
     loop.continue_run(run)
-    whole = view_run(run.path)
-    assert (whole.planned_stages, whole.finished, whole.spent) == (4, True, run.budget_spent)
-    assert whole.test == {"first": run.test.first, "last": run.test.last}
+    whole = view_run(run)
+    assert (whole.planned_stages, whole.finished, whole.spent) == (4, True, run.state.spent["env_steps"])
+    assert whole.test == {"first": run.state.test.first, "last": run.state.test.last}
 
 
 def test_a_run_with_a_total_plans_one_stage_more_while_something_is_left(tmp_path):
     run = loop.create(tmp_path / "run", spec_of({}, {}, total=3050))
     loop.continue_run(run, stages=2)
-    assert view_run(run.path).planned_stages == 3
+    assert view_run(run).planned_stages == 3
     loop.continue_run(run)
-    assert view_run(run.path).planned_stages == 3
+    assert view_run(run).planned_stages == 3
 
 
 def test_two_films_of_each_way_to_fail_and_one_success_easiest_slices_first():

@@ -17,6 +17,7 @@ import pytest
 from engineers.report import Incident
 from envtuning.loop.run import start
 from envtuning.runs.checked import RunError
+from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page
 from envtuning.show.page.line_chart import Chart, Series, draw
@@ -156,7 +157,7 @@ def test_no_address_but_the_svg_namespace(page):
 
 
 def test_what_a_model_says_is_text_not_markup(runs):
-    view = view_run(runs[0])
+    view = view_run(RunLog.open(runs[0]))
     view.incidents.append(Incident(kind="other", message="<script>alert(1)</script><img src=//evil.test>", stage=0))
     text = render_page([view])
     assert "<script>" not in text

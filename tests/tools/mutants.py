@@ -80,9 +80,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/engineers/backends/test_structured.py",
     ),
     "engineers/cli.py": ("tests/engineers/test_cli.py",),
-    "engineers/__init__.py": ("tests/project/test_moved.py", "tests/project/test_imports.py"),
+    "engineers/__init__.py": ("tests/project/test_imports.py",),
     "engineers/ending.py": ("tests/envtuning/test_ending.py",),
-    "engineers/moved.py": ("tests/project/test_moved.py",),
     "engineers/own.py": ("tests/engineers/test_own.py", "tests/engineers/test_registry.py"),
     "engineers/terminal.py": ("tests/envtuning/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/test_stages.py", "tests/envtuning/test_cli.py"),
@@ -122,7 +121,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/test_damaged_folders.py",
         "tests/envtuning/test_hostile_files.py",
     ),
-    "envtuning/loop/__init__.py": ("tests/project/test_moved.py",),
+    "envtuning/loop/__init__.py": ("tests/project/test_imports.py",),
     "envtuning/curriculum": ("tests/envtuning/test_curriculum_rules.py", "tests/envtuning/test_wrappers.py"),
     "envtuning/curriculum/rllib_callback.py": (
         "tests/envtuning/test_callback_rules.py",
@@ -144,7 +143,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/show/page": ("tests/page", "tests/envtuning/test_cli.py"),
     "envtuning/extras.py": ("tests/envtuning/test_cli.py",),
     "envtuning/__main__.py": ("tests/project/test_base_help.py", "tests/envtuning/test_cli.py"),
-    "envtuning/__init__.py": ("tests/project/test_moved.py", "tests/project/test_imports.py"),
+    "envtuning/__init__.py": ("tests/project/test_imports.py",),
     "envtuning/studies": (
         "tests/envtuning/test_study_parts.py",
         "tests/envtuning/test_statistics.py",

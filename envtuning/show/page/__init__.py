@@ -12,7 +12,8 @@ from typing_extensions import TypedDict
 
 from envtuning.extras import needs
 from envtuning.runs import atomic, checked
-from envtuning.runs.folder import COMPARISON
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import COMPARISON
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
@@ -36,13 +37,14 @@ class _Figures(TypedDict, total=False):
     table: _Table
 
 
-def write_page(run_folders: Sequence[str | Path], out: str | Path) -> Path:
-    """Write the page about these runs, finished or not, to ``out``; returns its path."""
+def write_page(runs: Sequence[RunLog | str | Path], out: str | Path) -> Path:
+    """Write the page about these runs or run folders, finished or not, to ``out``; returns its path."""
     path = Path(out)
-    views = [view_run(folder) for folder in run_folders]
-    for view, name in zip(views, _told_apart([view.path for view in views])):
+    views = [view_run(run if isinstance(run, RunLog) else RunLog.open(run)) for run in runs]
+    folders = [view.run.path for view in views]
+    for view, name in zip(views, _told_apart(folders)):
         view.name = name
-    atomic.write_text(path, render_page(views, _comparison([view.path for view in views])))
+    atomic.write_text(path, render_page(views, _comparison(folders)))
     return path
 
 

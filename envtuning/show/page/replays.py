@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from engineers.roles import natural_key
-from envtuning.runs.folder import RunFolder
+from envtuning.runs.log import RunLog
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.world import Film
 
 PER_KIND = 2
 
 
-def replays(folder: Path, stage: int, episodes: list[Episode]) -> list[Film]:
+def replays(run: RunLog, stage: int, episodes: list[Episode]) -> list[Film]:
     """Up to two films of each way to fail, easiest slices first, and one success; none where the world has no films."""
     if not episodes:
         return []
-    run = RunFolder(folder)
-    cases = run.held_out(run.validation_file)
-    films = [run.film(run.stage(stage), cases, episode) for episode in _choose(episodes)]
+    cases = run.cases("validation")
+    films = [run.film(stage, cases, episode) for episode in _choose(episodes)]
     return [film for film in films if film is not None]
 
 

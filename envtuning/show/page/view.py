@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from engineers.knobs import dump, leaves
@@ -12,7 +11,9 @@ from engineers.model.transcript import Exchange
 from engineers.proposal import Usage
 from engineers.report import SliceResult, StageReport, wilson
 from engineers.roles import natural_key
-from envtuning.runs.folder import Answer, Done, RunFolder, StageConfig, is_planned
+from envtuning.runs.log import RunLog
+from envtuning.runs.state import Answer, Done, StageConfig
+from envtuning.runs.tasks import is_planned
 from envtuning.show.console import author_of
 from envtuning.worlds.episodes import Episode, pooled
 from envtuning.worlds.world import About
@@ -74,7 +75,7 @@ class StageView:
 
 @dataclass
 class RunView:
-    path: Path
+    run: RunLog
     name: str
     description: str
     engineer: str
@@ -140,43 +141,38 @@ class RunView:
         return rows
 
 
-def view_run(path: str | Path) -> RunView:
-    """Everything the page shows of the run, finished or not; raises ``RunError`` where there is none."""
-    run = RunFolder(path)
-    stages = []
-    for folder in run.stages:
-        chosen = folder.config
-        assert chosen is not None  # RunFolder.stages lists only stages with a config
-        exchanges = [Exchange.model_validate(line) for line in folder.transcript()]
-        stages.append(
-            StageView(
-                folder.number,
-                chosen,
-                folder.done,
-                folder.report,
-                folder.answer,
-                folder.metrics(),
-                exchanges,
-                folder.episodes(),
-                author_of(run, folder.number),
-            )
+def view_run(run: RunLog) -> RunView:
+    """Everything the page shows of the run, finished or not."""
+    plan, state = run.plan, run.state
+    stages = [
+        StageView(
+            stage.number,
+            stage.chosen,
+            stage.done,
+            stage.report,
+            stage.answer,
+            stage.metrics(),
+            [Exchange.model_validate(line) for line in stage.transcript()],
+            stage.episodes(),
+            author_of(state, stage.number),
         )
-    test = run.test
+        for stage in state.stages
+    ]
     return RunView(
-        path=run.path,
+        run=run,
         name=run.name,
-        description=run.spec.description,
-        engineer=run.spec.engineer.name,
-        seed=run.spec.seed,
+        description=plan.spec.description,
+        engineer=plan.spec.engineer.name,
+        seed=plan.spec.seed,
         versions=run.record.versions,
-        about=run.world.about,
-        unit=run.spec.unit,
-        budget=run.spec.budget,
-        spent=run.budget_spent,
-        usage=run.usage(),
+        about=plan.world.about,
+        unit=plan.spec.unit,
+        budget=plan.spec.budget,
+        spent=state.spent.get(plan.spec.unit, 0),
+        usage=state.usage(),
         stages=stages,
-        planned_stages=max(len(run.spec.stages), len(stages) + is_planned(run, len(stages))),
-        test={"first": test.first, "last": test.last} if test else {},
-        incidents=run.incidents(),
-        but_for_its_seed=run.spec.model_dump_json(exclude={"seed", "description"}),
+        planned_stages=max(len(plan.spec.stages), len(stages) + is_planned(plan, state, len(stages))),
+        test={"first": state.test.first, "last": state.test.last} if state.test else {},
+        incidents=state.incidents(),
+        but_for_its_seed=plan.spec.model_dump_json(exclude={"seed", "description"}),
     )

@@ -1,0 +1,370 @@
+"""``RunLog``: a run on the disk. It is read once, into a ``RunState``; from then on each thing that is done is written and gives the next state.
+
+::
+
+    RUN/run.json             the spec and the versions of what ran it; written once
+        checksums.json       what the files below are checked against when they are read (see ``checked``)
+        validation.cases     the held-out cases that stages are validated on
+        test.cases, test.json  the cases opened once after the last stage, and the results on them
+        start/               the untrained trainee
+        incidents.jsonl      what went wrong outside of a stage
+        stages/00/config.json       what the stage trains on, and who chose it
+                  metrics.jsonl     a line per iteration, validation and incident
+                  episodes.json     every validation episode with its trace, for replays
+                  checkpoint/       the trainee at the stage's end
+                  report.json       the StageReport, without its history: that is the reports before it
+                  done.json         written last: with this file the stage is complete
+                  transcript.jsonl  the engineer's exchanges about this report
+                  proposal.json     the engineer's answer
+
+What is written is on the disk, and read back, before the state has it: after a kill, ``RunLog.open`` gives the state that there was.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from engineers.knobs import KnobError, as_text, validated
+from engineers.report import Incident, StageReport
+from engineers.sentences import in_sentences
+from envtuning.runs import atomic, checked
+from envtuning.runs.checked import Files, RunError, damaged, parsed
+from envtuning.runs.plan import Plan
+from envtuning.runs.spec import RunSpec
+from envtuning.runs.state import FORMAT, Answer, Done, RunRecord, RunState, StageConfig, StageState, TestRecord
+from envtuning.worlds.episodes import Episode
+from envtuning.worlds.registry import UnknownWorld
+from envtuning.worlds.world import Film
+
+MISSING = "is missing, though its stage is complete"
+RECORDED_VERSIONS = ("mapf-frozenlake", "numpy", "numba", "gymnasium", "pydantic", "ray", "torch")
+
+
+class _AnyFormat(BaseModel):
+    """What every format of run.json says."""
+
+    format: int
+    versions: dict[str, str] = Field(default_factory=dict)
+
+
+class RunLog:
+    """``state`` is what was done so far. Who appends holds the folder's lock (``atomic.locked``)."""
+
+    def __init__(self, path: Path, files: Files, record: RunRecord) -> None:
+        self.path, self.files, self.record = path, files, record
+        self.plan = Plan(record.spec)
+        self.state = RunState()
+        self._read()
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunLog:
+        """The run in a folder. Raises ``RunError`` for what is damaged, and for what is gone though a later step used it.
+
+        A missing file that can be made again from what is before it is no damage: it is made again.
+        """
+        path = Path(path)
+        if not (path / "run.json").is_file():
+            raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(path)}")
+        checked.raise_on_links_out(path)
+        files = Files(path)
+        return cls(path, files, _run_record(path / "run.json", files))
+
+    @classmethod
+    def create(cls, path: str | Path, spec: RunSpec) -> RunLog:
+        """Make the folder, or open it when it already holds the very same spec."""
+        path = Path(path)
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file: choose another --out")
+        if (path / "run.json").exists():
+            existing = cls.open(path)
+            existing.raise_unless_of(spec)
+            return existing
+        if path.exists() and any(
+            not entry.name.startswith(".") and entry.name != checked.NAME for entry in path.iterdir()
+        ):
+            raise RunError(f"{path} is not empty and is not a run: choose another --out")
+        if path.exists():
+            checked.raise_on_links_out(path)
+        record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
+        raise_unless_it_comes_back(record)
+        files = Files.begin(atomic.make_folder(path))
+        files.write_record(path / "run.json", record)
+        return cls(path, files, _run_record(path / "run.json", files))
+
+    def raise_unless_of(self, spec: RunSpec) -> None:
+        """Raise ``RunError`` where this is a run of another spec; one that is only described in other words is the same."""
+        if self.record.spec != spec.model_copy(update={"description": self.record.spec.description}):
+            raise self.holds_another()
+
+    def holds_another(self) -> RunError:
+        return RunError(f"{self.path} already holds another run: choose another --out, or remove that folder")
+
+    def __repr__(self) -> str:
+        return f"RunLog({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: of all that shows a run only this is asked for from here, and only then."""
+        shown = import_module("envtuning.show.console").as_html(self)
+        assert isinstance(shown, str)
+        return shown
+
+    @property
+    def name(self) -> str:
+        return self.path.absolute().name  # of "." too
+
+    def stage_path(self, number: int) -> Path:
+        return self.path / "stages" / f"{number:02d}"
+
+    # What was done
+
+    def chose(self, chosen: StageConfig[Any]) -> RunState:
+        """The next stage trains on this."""
+        path = atomic.make_folder(self.stage_path(len(self.state.stages)))
+        self.files.write_record(path / "config.json", chosen)
+        return self._with_stage(self._read_stage(len(self.state.stages)))
+
+    def finished(
+        self, save: Callable[[Path], None], episodes: Sequence[Episode], report: StageReport, done: Done
+    ) -> RunState:
+        """The last stage is complete; ``save`` writes the trainee into a folder."""
+        stage = self.state.stages[-1]
+        with self.files.new_folder(stage.checkpoint) as draft:
+            save(draft)
+        self.files.note(stage.path / "metrics.jsonl")
+        self.files.write_json(stage.path / "episodes.json", [episode.to_json() for episode in episodes])
+        self.files.write_record(stage.path / "report.json", report.model_copy(update={"history": []}))
+        self.files.write_record(stage.path / "done.json", done)
+        return self._with_stage(self._with_results(stage))
+
+    def answered(self, answer: Answer[Any]) -> RunState:
+        """The engineer's answer to the last stage's report."""
+        stage = self.state.stages[-1]
+        self.files.note(stage.transcript_file)
+        self.files.write_record(stage.path / "proposal.json", answer)
+        return self._with_stage(replace(stage, answer=self.files.value(stage.path / "proposal.json", type(answer))))
+
+    def tested(self, record: TestRecord) -> RunState:
+        """The results on the test."""
+        self.files.write_record(self.path / "test.json", record)
+        return self._become(replace(self.state, test=self._read_test()))
+
+    def survived(self, incident: Incident) -> RunState:
+        """Something that went wrong outside of a stage."""
+        self.files.append_line(self.path / "incidents.jsonl", incident.model_dump())
+        return self._become(replace(self.state, survived=self._read_survived()))
+
+    def begin_with(self, source: RunLog, stages: int = 1) -> RunState:
+        """Whatever the first stages of another run needed and left, held-out cases and untrained trainee included, is this run's."""
+        folders = [source.path / "start", *(source.stage_path(number) for number in range(stages))]
+        for original in folders:
+            copy = self.path / original.relative_to(source.path)
+            atomic.make_folder(copy.parent)
+            if not copy.exists():
+                parts = [original] if original.name == "start" else sorted(original.iterdir())
+                with atomic.new_folder(copy) as draft:
+                    shutil.copytree(original, draft, dirs_exist_ok=True)
+                    self.files.note_copies(source.files, {part: copy / part.relative_to(original) for part in parts})
+        for original in (source.path / "validation.cases", source.path / "test.cases"):
+            copy = self.path / original.name
+            if original.exists() and not copy.exists():
+                with self.files.new_file(copy) as draft:
+                    shutil.copyfile(original, draft)
+        return self._read()
+
+    def _with_stage(self, stage: StageState | None) -> RunState:
+        assert stage is not None, "a stage that was just written is there"
+        return self._become(replace(self.state, stages=(*self.state.stages[: stage.number], stage)))
+
+    def _become(self, state: RunState) -> RunState:
+        self.state = state
+        return state
+
+    # Large things
+
+    def cases(self, name: str, draw: Callable[[], Any] | None = None) -> Any:
+        """The held-out cases of this name, drawn and stored the first time. Raises ``RunError`` where they are not what was drawn."""
+        path = self.path / f"{name}.cases"
+        if draw is not None and not path.exists():
+            cases = draw()
+            with self.files.new_file(path) as draft:
+                cases.save(draft)
+        self.files.raise_unless_as_written(path)
+        try:
+            return self.plan.world.load(path)
+        except Exception as error:  # a world's own reader may stumble in any way over what it did not write
+            raise damaged(path, f"is damaged ({type(error).__name__}: {error})") from error
+
+    def film(self, stage: int, cases: Any, episode: Episode) -> Film | None:
+        """The episode of a stage's validation as a film; None where the world has no pictures."""
+        try:
+            return self.plan.world.film(cases, episode)
+        except Exception as error:  # a world may stumble in any way over a trace that it did not write
+            why = f"has an episode that cannot be drawn ({type(error).__name__}: {error})"
+            raise damaged(self.stage_path(stage) / "episodes.json", why) from error
+
+    def start(self, save: Callable[[Path], None]) -> Path:
+        """The untrained trainee, which ``save`` writes the first time."""
+        path = self.path / "start"
+        if not path.exists():
+            with self.files.new_folder(path) as draft:
+                save(draft)
+        return path
+
+    # Reading
+
+    def refresh(self) -> None:
+        """Read the run again if another process has written to it since."""
+        if not self.files.is_current():
+            self.files = Files(self.path)
+            self._read()
+
+    def verify(self, *, checkpoints: bool = False) -> None:
+        """Raise ``RunError`` where a large file that a later step stands on is damaged or gone.
+
+        Checkpoints are looked at only where asked for: a loop checks each as it loads it.
+        """
+        for folder in [self.path / "start", *(stage.checkpoint for stage in self.state.done)] if checkpoints else []:
+            self.files.raise_unless_as_written(folder)
+        for stage in self.state.done:
+            for name in ("episodes.json", "metrics.jsonl"):
+                if not (stage.path / name).exists():
+                    raise damaged(stage.path / name, MISSING)
+                self.files.raise_unless_as_written(stage.path / name)
+            stage.transcript()
+
+    def _read(self) -> RunState:
+        self.state = RunState(survived=self._read_survived(), test=self._read_test())
+        for number in count():
+            stage = self._read_stage(number)
+            if stage is None:
+                return self.state
+            self._with_stage(stage)
+        raise AssertionError("unreachable")
+
+    def _gone_between(self, before: StageState, number: int) -> Path | None:
+        """A file of a stage without which the stage after it could not have begun."""
+        if before.done is None:
+            return before.path / "done.json"
+        asked = self.plan.spec.stage(number).config == "engineer"
+        return before.path / "proposal.json" if asked and before.answer is None else None
+
+    def _read_stage(self, number: int) -> StageState | None:
+        path, config_type = self.stage_path(number), self.plan.world.config_type
+        chosen = self.files.value(path / "config.json", StageConfig[config_type])  # type: ignore[valid-type]
+        if chosen is None:
+            return None
+        if number and (gone := self._gone_between(self.state.stages[number - 1], number)):
+            raise damaged(gone, f"is missing, and stage {number} depends on it")
+        stage = self._with_results(StageState(number, path, chosen, self.files))
+        if stage.done is None:
+            return stage
+        return replace(stage, answer=self.files.value(path / "proposal.json", Answer[config_type]))  # type: ignore[valid-type]
+
+    def _with_results(self, stage: StageState) -> StageState:
+        """The stage with what its completion left. Its report's history, which is the reports before it, is not stored."""
+        path = stage.path
+        done = self.files.value(path / "done.json", Done)
+        if done is None:
+            return stage
+        self._raise_unless_rates([done.metrics], path / "done.json")
+        report = self.files.value(path / "report.json", StageReport)
+        if report is None:
+            raise damaged(path / "report.json", MISSING)
+        self._raise_unless_rates(
+            [row.metrics for row in (*report.results, *report.training_results)], path / "report.json"
+        )
+        try:
+            validated(self.plan.world.config_type, report.config)
+        except KnobError as error:
+            raise damaged(path / "report.json", f"has another world's config ({error})") from error
+        if not done.validations:  # as earlier versions wrote it
+            kinds = [line["kind"] for line in replace(stage, done=done).metrics()]
+            done = done.model_copy(update={"validations": kinds.count("validation")})
+        history = [before.record for before in self.state.stages[: stage.number]]
+        return replace(stage, done=done, report=report.model_copy(update={"history": history}))
+
+    def _read_survived(self) -> tuple[Incident, ...]:
+        path = self.path / "incidents.jsonl"
+        return tuple(Incident.model_validate(line) for line in self.files.lines(path, Incident))
+
+    def _read_test(self) -> TestRecord | None:
+        path = self.path / "test.json"
+        record: TestRecord | None = self.files.value(path, TestRecord)
+        if record is not None:
+            self._raise_unless_rates([row.metrics for row in (*record.first, *record.last)], path)
+            if [row.name for row in record.first] != [row.name for row in record.last]:
+                raise damaged(path, "has other slices before than after")
+        return record
+
+    def _raise_unless_rates(self, rows: Iterable[Mapping[str, float]], path: Path) -> None:
+        for row in rows:
+            for name in self.plan.world.about.rates:
+                if not 0 <= row.get(name, 0.0) <= 1:
+                    raise damaged(path, f"has {name}={row[name]:g}, and a rate is from 0 to 1")
+
+
+def runs_below(path: Path) -> list[Path]:
+    """The run folders of a study or a comparison, ``ARM/seedN``; empty for any other folder."""
+    return sorted(record.parent for record in path.glob("*/seed*/run.json"))
+
+
+def raise_unless_it_comes_back(record: RunRecord) -> None:
+    """Raise ``RunError`` where a config's class does not read what it writes: later steps would use another config."""
+    try:
+        if RunRecord.model_validate_json(as_text(record)).spec == record.spec:
+            return
+        said = "it is another one then"
+    except ValidationError as error:
+        said = in_sentences(error)
+    raise RunError(f"the config does not come back from its own JSON ({said}): mend its validators and serializers")
+
+
+def _what_to_open(path: Path) -> str:
+    if held := runs_below(path):
+        return f"it holds runs of a comparison, such as {held[0]}; the same `envtuning compare` command continues it"
+    return "`envtuning run` makes one"
+
+
+def _run_record(path: Path, files: Files) -> RunRecord:
+    written = files.read(path) or b""
+    made = parsed(path, written, _AnyFormat)
+    if made.format != FORMAT:
+        raise RunError(
+            f"{path.parent} has run format {made.format}, this version reads {FORMAT}: use the version that made it "
+            f"({made.versions.get('mapf-frozenlake', 'unknown')})"
+        )
+    try:
+        return RunRecord.model_validate_json(written)
+    except ValidationError as error:
+        if missing := _missing_world(error):
+            remedy = "" if missing.untrusted else "; install the run's world, or start where its module can be imported"
+            raise RunError(f"{path}: {in_sentences(error)}{remedy}") from error
+        raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
+
+
+def _missing_world(error: ValidationError) -> UnknownWorld | None:
+    causes = (fault.get("ctx", {}).get("error") for fault in error.errors())
+    return next((cause for cause in causes if isinstance(cause, UnknownWorld)), None)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in RECORDED_VERSIONS:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
