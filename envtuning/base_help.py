@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 # The command line itself is in each of these extras; the first is the one to take where nothing else asks for another.
-EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "tensorboard": "rllib"}
+EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib"}
 ANY = "rllib"
 NOTES = f"""\
 Install an extra by pip install 'mapf-frozenlake[EXTRA]'.

@@ -145,6 +145,13 @@ class World(ABC, Generic[C]):
         """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
         raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
 
+    def make_text_env(self, config: C, *, seed: int) -> Any:
+        """A Gymnasium environment whose observations and actions are strings, for who trains language models elsewhere."""
+        return self.make_env(config, exclude=(), room=self.room([config]), seed=seed)
+
+    def prepare(self) -> None:
+        """What the first episode would otherwise wait for, such as compiling."""
+
     def slices(self, config: C) -> dict[str, float]:
         """The slices in use, in natural order, and their part of the data; a config without slices is one.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.lazily import needed
 
 needed("datasets", extra="grpo")
+needed("openenv", extra="openenv")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "doors.md").read_text(encoding="utf-8")
 

@@ -13,8 +13,11 @@ declare -A proof=(
   [grpo]="import trl"
   [sb3]="import stable_baselines3, envtuning.trainees.sb3, envtuning.loop.run"
   [bfcl]="import subprocess, sys; subprocess.run([sys.executable, '-m', 'envtuning.worlds.bfcl', 'install'], check=True); import gymnasium, envtuning.worlds.bfcl; gymnasium.make('BFCLMultiTurn-v0').reset(seed=0)"
+  [openenv]="import os, subprocess, sys; subprocess.run([sys.executable, os.environ['CHECKS'] + '/with_openenv.py'], check=True)"
+  [verifiers]="import os, subprocess, sys; subprocess.run([sys.executable, os.environ['CHECKS'] + '/with_verifiers.py'], check=True)"
   [render]="import pygame, PIL"
 )
+export CHECKS=$PWD/clients/checks # which need nothing of the checkout
 where=$(mktemp -d)
 trap 'rm -rf "$where"' EXIT
 python3 -m venv "$where/venv"

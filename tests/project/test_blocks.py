@@ -101,7 +101,9 @@ def test_commands_are_understood(page, line):
         for asked in re.findall(r"\[([\w,-]+)\]", " ".join(words)):
             assert set(asked.split(",")) <= EXTRAS
     else:
-        assert words[0] in ("export", "ray", "pre-commit"), f"{page}: nothing here knows {words[0]}"
+        assert words[0] in ("export", "ray", "pre-commit", "openenv", "cd", "vf-eval"), (
+            f"{page}: nothing here knows {words[0]}"
+        )
 
 
 def understood_by(program: str, words: list[str]) -> None:

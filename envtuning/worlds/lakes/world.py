@@ -17,7 +17,7 @@ from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_ki
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.lakes.supply import raise_unless_enough
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Purpose, World
-from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite
+from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite, warmup
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
@@ -167,6 +167,17 @@ class LakeWorld(World[LakeConfig]):
         env = gym.make("MAPFFrozenLake-v0", config=config, exclude=list(exclude), **room)
         env.reset(seed=seed)
         return env
+
+    def make_text_env(self, config: LakeConfig, *, seed: int) -> Any:
+        import gymnasium as gym
+
+        env = gym.make("MAPFFrozenLakeText-v0", mode=self.mode, style=self.style, config=config)
+        env.reset(seed=seed)
+        return env
+
+    def prepare(self) -> None:
+        for _, compile_it in warmup.steps():
+            compile_it()
 
     def summary(self, config: Mapping[str, Any]) -> list[str]:
         """'4×4 80 %, holes .10' is 80 % of the data at a hole ratio of 0.10."""

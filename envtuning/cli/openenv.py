@@ -1,0 +1,30 @@
+"""The command that makes an OpenEnv folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.arguments import Trusted, parse_settings
+
+
+@app.command()
+def openenv(
+    do: Annotated[Literal["export"], typer.Argument(help="export: write the folder.")],
+    folder: Annotated[Path, typer.Argument(help="Must not exist yet; its name is the environment's.")],
+    world: Annotated[str, typer.Option(help="lakes, tools, or package.module:object of your own.")] = "lakes",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An option of the world and its value: mode=turns. May be given several times."),
+    ] = None,
+    trust: Trusted = None,
+) -> None:
+    """Write a world's text environment as a folder that openenv validates, builds, serves and pushes."""
+    with errors_in_one_sentence(), trusting([*(trust or ()), world.partition(":")[0]]):
+        from envtuning.openenv.export import export
+
+        made = export(folder, world, parse_settings(settings))
+        console.print(f"{made}: `cd {made}`, `python -m server.app` serves it; `openenv validate`, `openenv push`")
