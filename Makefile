@@ -12,6 +12,7 @@ SPREAD ?= -n 2 --dist loadgroup
 VENV := .venv
 BIN := $(VENV)/bin
 WORLDS := .venv-worlds
+NEWEST := .venv-newest
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 # Two cores are the yardstick: keep the numerical libraries from starting a thread pool each.
 export OMP_NUM_THREADS ?= 1
@@ -19,7 +20,7 @@ export RAY_USAGE_STATS_ENABLED ?= 0
 # Tests start hundreds of Pythons, each of which would compile our modules again where byte code is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast prove mutants worlds lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
+.PHONY: help demo test test-fast prove mutants worlds newest lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
 
 help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +43,9 @@ mutants: setup-dev ## Faults of one line that the tests should find, drawn at ra
 
 worlds: $(WORLDS)/.ready ## MiniGrid as a world, in an environment of its own: it brings another pygame
 	$(WORLDS)/bin/python -m pytest tests/envtuning/test_example_worlds.py $(PYTEST_ARGS)
+
+newest: $(NEWEST)/.ready ## The world and the texts on the newest Gymnasium, in an environment of its own: Ray asks for an older one
+	$(NEWEST)/bin/python -m pytest tests/world tests/text $(SPREAD) $(PYTEST_ARGS)
 
 lint: setup-dev ## Style and import order
 	$(BIN)/ruff check .
@@ -69,7 +73,7 @@ bench-quick: setup-dev ## The main arms of the study small-corridors on one seed
 	$(BIN)/python -m benchmarks.study benchmarks/quick.yaml --jobs 2 --out runs/bench-quick
 
 clean: ## Remove the environment and every cache
-	rm -rf $(VENV) $(WORLDS) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(WORLDS) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: $(VENV)/.runtime
@@ -98,6 +102,13 @@ $(WORLDS)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(WORLDS)
 	$(WORLDS)/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
 		-e ".[sb3]" "minigrid>=3" pytest pytest-timeout
+	@touch $@
+
+$(NEWEST)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(NEWEST)
+	grep -v "^gymnasium==" constraints.txt > $(NEWEST)/constraints.txt
+	$(NEWEST)/bin/python -m pip install -q --disable-pip-version-check -c $(NEWEST)/constraints.txt \
+		-e ".[render]" "gymnasium>=1.4,<1.5" pytest pytest-timeout pytest-xdist hypothesis
 	@touch $@
 
 $(VENV)/.tools-data: $(VENV)/.dev envtuning/worlds/bfcl/package.py

@@ -23,6 +23,8 @@ What to know before using one of them:
 - A *crowd that varies* has another number of agents from episode to episode (`num_agents={2: 1, 4: 1}`). It needs `fixed_roster=True` if
   the library wants the same agents in every episode (TorchRL, SuperSuit, Tianshou, AgileRL, RLlib's PettingZoo wrapper). Empty slots see
   zeros, may only WAIT and get reward 0.
+- Gymnasium 1.1 to 1.4 will do. `make newest` runs the tests of the world and of the texts on 1.4; all others run on 1.2.2, which Ray
+  asks for, so an environment with the extra `rllib` has that.
 - A library that takes arrays, not dicts, needs `action_mask=None`, or `action_mask="info"` if it looks for masks in the infos.
 - Instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's forms and the like, use `horizon`: the environment itself
   counts the steps.

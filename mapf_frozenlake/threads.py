@@ -10,6 +10,7 @@ import time
 from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -117,19 +118,19 @@ def _end(busy: deque[bool], stop: Callable[[], None] | None) -> None:
 _helpers: list[SimpleQueue[Callable[[], object]]] = []  # what each thread of ``in_turns`` is asked to do next
 
 
-def in_turns(work: Callable[[], object], num_threads: int, is_done: Callable[[], bool]) -> None:
-    """Call ``work`` here and in other threads at the same time, until ``is_done``.
+def in_turns(work: Callable[[int], object], num_threads: int, is_done: Callable[[], bool]) -> None:
+    """Call ``work(0)`` here and ``work(1)`` … in other threads at the same time, until ``is_done``.
 
-    ``work`` takes turns until none is left. A thread that comes late finds none, and nobody waits for it: with threads that the
+    Each takes turns until none is left. A thread that comes late finds none, and nobody waits for it: with threads that the
     system does not let run this takes no longer than the call here alone.
     """
     while len(_helpers) < num_threads - 1:
         _helpers.append(SimpleQueue())
         start_new_thread(_help, (_helpers[-1],))
-    for inbox in _helpers[: num_threads - 1]:
+    for who, inbox in enumerate(_helpers[: num_threads - 1], start=1):
         if inbox.empty():
-            inbox.put(work)
-    work()
+            inbox.put(partial(work, who))
+    work(0)
     while not is_done():
         time.sleep(LOOK_AGAIN)
 

@@ -1,11 +1,12 @@
-"""How threads share the envs of a batch: each takes the next few from one counter until none are left.
+"""How threads share the envs of a batch: each has a part of them, takes a few at a time, and then helps the others with theirs.
 
-So a thread that starts late, or is put aside by the system, takes fewer. Envs do not read each other: who takes which, and in
-how many threads, does not show in what comes out.
+So each core keeps the same envs in its cache, and a thread that starts late, or is put aside by the system, takes fewer. Envs do
+not read each other: who takes which, and in how many threads, does not show in what comes out.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,12 +19,25 @@ from numpy.typing import NDArray
 from mapf_frozenlake.threads import in_turns
 from mapf_frozenlake.world.jit import kernel, part
 
-ALONE = 0  # in place of the counters' address: one thread takes everything in one turn
-_TAKEN, _DONE, _ENDED = 0, 8, 16  # bytes: envs that were taken, envs that are done, episodes that this ended
+ALONE = 0  # in place of an address: one thread takes everything in one turn
+# What threads count, as bytes from the address of the first cache line. Each thread has a line of its own behind it, by which
+# it is told apart.
+_DONE, _ENDED, _BELL_AT, _LINE = 0, 8, 16, 64  # envs that are done; episodes that this ended; where the bell is
+_TAKEN, _WHO, _THREADS, _NUMBER = (
+    0,
+    8,
+    16,
+    24,
+)  # in a thread's line: taken of its part, its number, how many threads, which work
 _TURNS_LOG2 = (
     7  # so many turns, as a power of two: the last to end keeps the others waiting for a hundredth of the work
 )
 _PATIENCE = 1 << 14  # looks, some microseconds of them, before a core is left to others
+_LINGERING = (
+    1 << 16
+)  # looks of a thread that has helped, whether there is more to do: to wake it takes longer than a short step
+_BELL = np.zeros(8, np.int64)  # the number of the latest work that any thread of this process has begun
+_numbers = itertools.count(1)
 
 
 @intrinsic
@@ -37,35 +51,61 @@ def _add(typing_context, address, amount):
     return types.int64(types.int64, types.int64), generate
 
 
+@intrinsic
+def _look(typing_context, address):
+    """What stands at an int64 address now."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), "acquire", 8)
+
+    return types.int64(types.int64), generate
+
+
 @part
 def next_turn(turns, low, high, ended, count):
     """The next [low, high) of ``count`` to work on; low = high where none are left.
 
-    The last turn was [low, high), 0 and 0 at first, and ``ended`` so many episodes.
+    The last turn was [low, high), 0 and 0 at first, and ``ended`` so many episodes. ``turns`` is the address of a thread's line.
     """
     if turns == ALONE:
         return high, np.int64(count)
+    who, threads = _look(turns + _WHO), _look(turns + _THREADS)
+    lines = turns - who * _LINE
+    bell, number = _look(lines - _LINE + _BELL_AT), _look(turns + _NUMBER)
     if high > low:
-        _add(turns + _ENDED, ended)
-        _add(turns + _DONE, high - low)
+        _add(lines - _LINE + _ENDED, ended)
+        _add(lines - _LINE + _DONE, high - low)
+    elif who == 0:
+        _add(bell, number - _look(bell))  # whoever lingers comes, now that this thread leaves the GIL to others
     size = max(1, count >> _TURNS_LOG2)
-    begin = min(count, _add(turns + _TAKEN, size))
-    return begin, min(count, begin + size)
+    for helped in range(threads):
+        whose = (who + helped) % threads
+        end = (whose + 1) * count // threads
+        begin = whose * count // threads + _add(lines + whose * _LINE + _TAKEN, size)
+        if begin < end:
+            return begin, min(end, begin + size)
+    looks = 0
+    while who > 0 and _look(bell) <= number and looks < _LINGERING:
+        looks += 1
+    return np.int64(count), np.int64(count)
 
 
 @kernel
-def _all_done(turns, count):
+def _all_done(lines, count):
     looks = 0
-    while _add(turns + _DONE, 0) != count and looks < _PATIENCE:
+    while _look(lines + _DONE) != count and looks < _PATIENCE:
         looks += 1
     return looks < _PATIENCE
 
 
 @kernel
-def _call_off(turns, count):
+def _call_off(lines, threads, count):
     """Leave no turn to whoever comes late, and wait for those that were taken."""
-    begun = min(count, _add(turns + _TAKEN, count))
-    while _add(turns + _DONE, 0) != begun:
+    begun = 0
+    for one in range(threads):
+        size = (one + 1) * count // threads - one * count // threads
+        begun += min(size, _add(lines + (one + 1) * _LINE + _TAKEN, count))
+    while _look(lines + _DONE) != begun:
         pass
 
 
@@ -81,20 +121,29 @@ def unowned(array: NDArray) -> NDArray:
     return np.asarray(_Memory(array))
 
 
-def share(work: Callable[..., int], before: tuple[Any, ...], after: tuple[Any, ...], count: int, threads: int) -> int:
-    """``work(*before, turns, *after)`` over ``count`` envs in so many threads: how many episodes that ended, or what is below 0
+def share(work: Callable[..., int], before: tuple[Any, ...], after: tuple[Any, ...], envs: int, threads: int) -> int:
+    """``work(*before, turns, *after)`` over so many envs in so many threads: how many episodes that ended, or what is below 0
     where ``work`` refuses."""
     if threads == 1:
         return work(*before, ALONE, *after)
-    counters: NDArray[np.int64] = np.zeros(3, np.int64)
-    turns = counters.ctypes.data
+    counts = _counts(threads)
+    lines = counts.ctypes.data
     returned: list[int] = []
 
-    def take_part(_kept_alive: NDArray[np.int64] = counters) -> None:
-        returned.append(work(*before, turns, *after))
+    def take_part(who: int, _kept_alive: NDArray[np.int64] = counts) -> None:
+        returned.append(work(*before, lines + (who + 1) * _LINE, *after))
 
     try:
-        in_turns(take_part, threads, lambda: min(returned) < 0 or _all_done(turns, count))
+        in_turns(take_part, threads, lambda: min(returned) < 0 or _all_done(lines, envs))
     finally:
-        _call_off(turns, count)
-    return min(returned) if min(returned) < 0 else int(counters[_ENDED // 8])
+        _call_off(lines, threads, envs)
+    return min(returned) if min(returned) < 0 else int(counts[0, _ENDED // 8])
+
+
+def _counts(threads: int) -> NDArray[np.int64]:
+    counts: NDArray[np.int64] = np.zeros((threads + 1, _LINE // 8), np.int64)
+    counts[0, _BELL_AT // 8] = _BELL.ctypes.data
+    counts[1:, _WHO // 8] = np.arange(threads)
+    counts[1:, _THREADS // 8] = threads
+    counts[1:, _NUMBER // 8] = next(_numbers)
+    return counts

@@ -125,7 +125,7 @@ def test_threads_that_all_begin_at_once_share_the_turns(monkeypatch):
 
     def all_at_once(work, num_threads, is_done):
         together = threading.Barrier(num_threads)
-        members = [threading.Thread(target=lambda: (together.wait(), work())) for _ in range(num_threads)]
+        members = [threading.Thread(target=lambda who=who: (together.wait(), work(who))) for who in range(num_threads)]
         for member in members:
             member.start()
         for member in members:
@@ -146,13 +146,13 @@ def test_threads_that_all_begin_at_once_share_the_turns(monkeypatch):
     assert sum(here > 0 for here in ended) > 6, "one thread did it all"
 
 
-def come_late(monkeypatch) -> list[Callable[[], object]]:
+def come_late(monkeypatch) -> list[Callable[[int], object]]:
     """What other threads are asked to do, which they do as late as the test likes."""
-    asked: list[Callable[[], object]] = []
+    asked: list[Callable[[int], object]] = []
 
     def only_here(work, num_threads, is_done):
         asked.append(work)
-        work()
+        work(0)
         assert is_done()
 
     monkeypatch.setattr(turns, "in_turns", only_here)
@@ -165,7 +165,7 @@ def test_a_thread_that_comes_late_finds_nothing_to_do(monkeypatch):
     assert random_steps(batch, 20) == expected
     before = flat([batch.observation, batch.positions, batch.events])
     for work in asked:
-        work()
+        work(1)
     assert flat([batch.observation, batch.positions, batch.events]) == before
 
 
@@ -177,7 +177,7 @@ def test_a_thread_that_comes_after_a_refusal_finds_nothing_to_do(monkeypatch):
         batch.step(actions)
     actions[:] = 2
     before = batch.positions.copy()
-    asked[-1]()
+    asked[-1](1)
     np.testing.assert_array_equal(batch.positions, before)
     batch.step(actions)
     assert (batch.positions != before).any()
@@ -195,7 +195,7 @@ def test_a_thread_that_comes_after_ctrl_c_finds_nothing_to_do(monkeypatch):
     before = batch.positions.copy()
     with pytest.raises(KeyboardInterrupt):
         batch.step(np.full((400, 3), 2))
-    asked[-1]()
+    asked[-1](1)
     np.testing.assert_array_equal(batch.positions, before)
 
 
