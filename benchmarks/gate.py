@@ -1,0 +1,474 @@
+"""Where does knowing what a policy lacks beat every schedule that does not look? ``python -m benchmarks.gate``.
+
+A small transformer answers questions of 24 tasks. A root has mastered some, lacks some, and some are too hard for it;
+which is which differs from root to root. Six stages follow, each with an answer to "how often is each task drawn?".
+Open-loop arms see no result; ``oracle`` sees which tasks are lacking; ``failure`` and ``give-up`` read the success of each task,
+``cases`` also how many letters the answers have right. An arm's configuration is chosen on other roots than it is
+measured on. Every run is kept in ``runs/gate.jsonl``: after a kill, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks._record import raise_unless_committed, record
+from envtuning.studies.intervals import Interval, t_mean
+
+KEPT = Path(__file__).parents[1] / "runs" / "gate"
+MASTERED, LACKING, HOPELESS = range(3)
+KINDS = ("mastered", "lacking", "hopeless")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A family of roots, and the budget that is spent on each."""
+
+    name: str
+    family: str = "codes"  # codes: each letter stands for another; pairs: each two do; algorithms: reverse, sort, …
+    lacking: int = 8
+    hopeless: int = 8
+    slices: int = 24
+    letters: tuple[int, ...] = (26,)  # of the alphabet, by level: slice i is of level i modulo their number
+    lengths: tuple[int, ...] = (4,)  # of a question, by level
+    chains: bool = False  # the levels of a generator share one code: what a lower level teaches helps above
+    rate: float = 1e-3
+    warm: int = 10  # updates over which the rate rises
+    carry: bool = False  # the optimiser goes on from stage to stage; else every stage starts it anew
+    stages: int = 6
+    updates: int = 60
+    batch: int = 16
+    pretrain: int = 600  # updates of a root, on what it masters
+
+    @property
+    def root(self) -> str:
+        """What its roots depend on, as a folder's name."""
+        parts = (
+            self.family,
+            self.slices,
+            self.lacking,
+            self.hopeless,
+            self.letters,
+            self.lengths,
+            self.chains,
+            self.pretrain,
+        )
+        return "-".join(str(part).replace(" ", "") for part in parts)
+
+
+class Tasks:
+    """The slices of a root: their codes, and which it has mastered, lacks, or cannot learn."""
+
+    def __init__(self, variant: Variant, seed: int) -> None:
+        rng, n = np.random.default_rng([seed, 7]), variant.slices
+        levels = max(len(variant.letters), len(variant.lengths))
+        self.family, self.n, self.chains = variant.family, n, variant.chains
+        self.level = np.arange(n) % levels
+        self.letters = np.resize(variant.letters, levels)[self.level]
+        self.lengths = np.resize(variant.lengths, levels)[self.level]
+        self.alphabet, self.longest = max(variant.letters), max(variant.lengths)
+        self.generator = np.arange(n) // levels if variant.chains else np.arange(n)
+        count = n // levels if variant.chains else n
+        counts = [count - variant.lacking - variant.hopeless, variant.lacking, variant.hopeless]
+        self.kind = rng.permutation(np.repeat(range(3), counts))[self.generator]
+        if variant.chains:  # of a chain that is lacking, the lower levels may be mastered
+            known = rng.integers(0, levels, count)[self.generator]
+            self.kind = np.where((self.kind == LACKING) & (self.level < known), MASTERED, self.kind)
+        self.codes = np.stack([rng.permutation(self.alphabet) for _ in range(n)])[self.generator]
+        self.pairs = rng.integers(0, self.alphabet, (n, self.alphabet, self.alphabet))[self.generator]
+        self.mixes = rng.integers(1, 97, (n, self.longest, self.longest + 1))
+        self.rule = rng.permutation(n)
+
+    def answers(self, s: int, x: np.ndarray) -> np.ndarray:
+        k, n = self.letters[s], x.shape[1]
+        if self.kind[s] == HOPELESS:  # every letter depends on all of them
+            total = x @ self.mixes[s, :n, :n] + self.mixes[s, :n, self.longest]
+            return (total * total % 97) % k
+        if self.family == "codes":
+            return self.codes[s][x]
+        if self.family == "pairs":
+            return self.pairs[s][x, np.roll(x, -1, 1)]
+        again, rule = divmod(self.rule[s], 12)
+        return algorithm(rule, 1 + 2 * again, x, k)
+
+    def make(self, which: np.ndarray, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """A row for each slice named: its tag, the question, "=", the answer; and which tokens are the answer's."""
+        n, room, equals = len(which), self.longest, self.alphabet
+        tokens, answer = np.full((n, 2 * room + 2), equals + 1), np.zeros((n, 2 * room + 2), bool)
+        for s in np.unique(which):
+            rows, length = np.flatnonzero(which == s), np.arange(self.lengths[s])
+            x = rng.integers(0, self.letters[s], (len(rows), len(length)))
+            tokens[rows, 0], tokens[rows, room + 1] = equals + 2 + s, equals
+            tokens[np.ix_(rows, 1 + length)] = x
+            tokens[np.ix_(rows, room + 2 + length)] = self.answers(s, x)
+            answer[np.ix_(rows, room + 2 + length)] = True
+        return torch.from_numpy(tokens), torch.from_numpy(answer[:, room + 2 :])
+
+
+def algorithm(rule: int, by: int, x: np.ndarray, k: int) -> np.ndarray:
+    back = x[:, ::-1]
+    return (
+        lambda: back, lambda: np.sort(x, 1), lambda: -np.sort(-x, 1), lambda: (x + by) % k, lambda: np.cumsum(x, 1) % k,
+        lambda: np.roll(x, by, 1), lambda: k - 1 - x, lambda: np.maximum.accumulate(x, 1),
+        lambda: (x + np.roll(x, -by, 1)) % k, lambda: (back + by) % k, lambda: np.minimum.accumulate(back, 1),
+        lambda: (x - np.roll(x, by, 1)) % k,
+    )[rule]()  # fmt: skip
+
+
+class Policies(nn.Module):
+    """Causal transformers of about 100,000 parameters, several side by side: small products cost most when they are alone."""
+
+    def __init__(self, tasks: list[Tasks], seeds: list[int], width: int = 64, layers: int = 2, heads: int = 4) -> None:
+        super().__init__()
+        one, self.heads, self.n = tasks[0], heads, len(tasks)
+        self.answer, self.alphabet, self.words = one.longest + 1, one.alphabet, one.alphabet + 2 + one.n
+        shapes = {"tok": (self.words, width), "pos": (2 * one.longest + 1, width), "head": (width + 1, self.alphabet)}
+        for layer in range(layers):
+            shapes |= {f"qkv{layer}": (width + 1, 3 * width), f"out{layer}": (width + 1, width)}
+            shapes |= {f"up{layer}": (width + 1, 4 * width), f"down{layer}": (4 * width + 1, width)}
+        self.layers = layers
+        draws = [torch.Generator().manual_seed(seed) for seed in seeds]
+        for name, (rows, columns) in shapes.items():  # a matrix has its bias as the last row
+            scale = 0.5 if name in ("tok", "pos") else rows**-0.5
+            drawn = torch.stack([torch.randn(rows, columns, generator=draw) for draw in draws])
+            self.register_parameter(name, nn.Parameter(scale * drawn))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits of the answers' letters, each after the right ones before it: policy, row, letter of the answer, letter."""
+        n, rows, length = tokens.shape[0], tokens.shape[1], tokens.shape[2] - 1
+        which = tokens[:, :, :-1] + self.words * torch.arange(n)[:, None, None]
+        h = F.embedding(which, self.tok.flatten(0, 1)) + self.pos[:, None]
+        h = h.view(n, rows * length, -1)
+        for layer in range(self.layers):
+            q, k, v = (
+                self.linear(f"qkv{layer}", norm(h)).view(n * rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            )
+            attended = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(h.shape)
+            h = h + self.linear(f"out{layer}", attended)
+            h = h + self.linear(f"down{layer}", F.gelu(self.linear(f"up{layer}", norm(h))))
+        h = h.view(n, rows, length, -1)[:, :, self.answer :].flatten(1, 2)
+        return self.linear("head", norm(h)).view(n, rows, -1, self.alphabet)
+
+    def linear(self, name: str, h: Tensor) -> Tensor:
+        weight = getattr(self, name)
+        return torch.baddbmm(weight[:, -1:], h, weight[:, :-1])
+
+    def clip(self) -> None:
+        """Each policy's gradient to a norm of at most 1."""
+        gradients = [p.grad for p in self.parameters() if p.grad is not None]
+        squares = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0)
+        scale = (1.0 / (squares.sqrt() + 1e-6)).clamp(max=1.0)
+        torch._foreach_mul_(gradients, [scale[:, None, None]] * len(gradients))
+
+
+def norm(h: Tensor) -> Tensor:
+    return F.layer_norm(h, h.shape[-1:])
+
+
+def train(policies: Policies, tasks: list[Tasks], which: np.ndarray, rngs: list, opt: Any, rate: Callable) -> None:
+    """Updates on rows of slices: ``which`` is policy, update, row."""
+    n, updates, batch = which.shape
+    made = [each.make(rows.reshape(-1), rng) for each, rows, rng in zip(tasks, which, rngs, strict=True)]
+    tokens, answer = (torch.stack(a).view(n, updates, batch, -1) for a in zip(*made, strict=True))
+    wanted = tokens[..., tasks[0].longest + 2 :].clamp(max=tasks[0].alphabet - 1)
+    weight = answer.float() / answer.float().sum((2, 3), keepdim=True)
+    for update in range(updates):
+        for group in opt.param_groups:
+            group["lr"] = rate(update)
+        logits = policies(tokens[:, update])
+        losses = F.cross_entropy(logits.flatten(0, 2), wanted[:, update].flatten(), reduction="none")
+        opt.zero_grad()
+        (losses * weight[:, update].flatten()).sum().backward()
+        policies.clip()
+        opt.step()
+
+
+@torch.no_grad()
+def report(policies: Policies, tasks: list[Tasks], cases: int, rngs: list) -> tuple[np.ndarray, np.ndarray]:
+    """Of each policy and slice: the share of fresh cases that are answered right, and of letters.
+
+    One pass decodes all: the greedy answer is the right one exactly where each letter is the likeliest after the right ones.
+    """
+    shape = (len(tasks), tasks[0].n, cases, -1)
+    made = [each.make(np.repeat(np.arange(each.n), cases), rng) for each, rng in zip(tasks, rngs, strict=True)]
+    tokens, answer = (torch.stack(a) for a in zip(*made, strict=True))
+    found = (policies(tokens).argmax(-1) == tokens[..., tasks[0].longest + 2 :]).view(shape)
+    answer = answer.view(shape)
+    letters = (found & answer).sum((2, 3)) / answer.sum((2, 3))
+    return (found | ~answer).all(3).double().mean(2).numpy(), letters.double().numpy()
+
+
+def roots(variant: Variant, seeds: list[int]) -> tuple[list[Tasks], dict[int, dict[str, Tensor]]]:
+    """The policies that runs start from, trained on what they have mastered."""
+    found = {}
+    folder = KEPT / "roots" / variant.root
+    folder.mkdir(parents=True, exist_ok=True)
+    new = [seed for seed in dict.fromkeys(seeds) if not (folder / f"{seed}.pt").exists()]
+    if new:
+        tasks = [Tasks(variant, seed) for seed in new]
+        policies, last = Policies(tasks, new), variant.pretrain
+        rngs = [np.random.default_rng([seed, 11]) for seed in new]
+        known = [np.flatnonzero(each.kind == MASTERED) for each in tasks]
+        which = np.stack([rng.choice(k, (last, 64)) for rng, k in zip(rngs, known, strict=True)])
+        opt = torch.optim.Adam(policies.parameters(), fused=True)
+        train(policies, tasks, which, rngs, opt, lambda u: 2e-3 * min(1, u / 50, (last - u) / (last / 4)))
+        for i, seed in enumerate(new):
+            torch.save({name: p.detach()[i].clone() for name, p in policies.named_parameters()}, folder / f"{seed}.pt")
+    found = {seed: torch.load(folder / f"{seed}.pt") for seed in set(seeds)}
+    return [Tasks(variant, seed) for seed in seeds], found
+
+
+@dataclass
+class Seen:
+    """What an arm may look at; each says how much of it it uses."""
+
+    tasks: Tasks
+    order: np.ndarray  # a permutation of the slices that knows nothing
+    stages: int
+    stage: int = 0
+    success: list[np.ndarray] = field(default_factory=list)
+    letters: list[np.ndarray] = field(default_factory=list)
+
+
+def even(config: Any, seen: Seen) -> np.ndarray:
+    return np.ones(seen.tasks.n)
+
+
+def shares(ratio: float, seen: Seen) -> np.ndarray:
+    """Fixed shares, by level (without levels: by name), the last over the first as the configuration says."""
+    at = seen.tasks.level if seen.tasks.level.max() else np.arange(seen.tasks.n)
+    return ratio ** (at / at.max())
+
+
+def warm_up(config: tuple[int, float], seen: Seen) -> np.ndarray:
+    """The lower levels first (without levels: half of the slices), then all."""
+    stages, floor = config
+    level, n = seen.tasks.level, seen.tasks.n
+    low = level <= (level.max() - 1) / 2 if level.max() else np.isin(np.arange(n), seen.order[: n // 2])
+    return np.where(low, 1.0, floor) if seen.stage < stages else np.ones(n)
+
+
+def blocks(config: tuple[int, bool, float], seen: Seen) -> np.ndarray:
+    """A part of the slices, and replay of all; the part stays, or moves on."""
+    parts, moves, replay = config
+    at = (seen.stage * parts // seen.stages) % parts if moves else 0
+    chosen = np.isin(np.arange(seen.tasks.n), np.array_split(seen.order, parts)[at])
+    return replay / seen.tasks.n + (1 - replay) * chosen / chosen.sum()
+
+
+def oracle(config: tuple[float, float], seen: Seen) -> np.ndarray:
+    """What is lacking, all at once or the nearest first; a floor for what is mastered, nothing for the hopeless."""
+    floor, part = config
+    kind, now, generator = seen.tasks.kind, seen.success[-1], seen.tasks.generator
+    lacking = kind == LACKING
+    todo, done = np.flatnonzero(lacking & (now < 0.9)), np.flatnonzero((kind == MASTERED) | (lacking & (now >= 0.9)))
+    if part < 1 and seen.tasks.chains:
+        todo = todo[np.unique(generator[todo], return_index=True)[1]]  # the lowest level of each
+    elif part < 1:
+        todo = todo[np.argsort(-now[todo], kind="stable")][: round(part * lacking.sum())]
+    weights = np.zeros(seen.tasks.n)
+    weights[done] = floor / len(done) * (1 + 2 * (now[done] < 0.8)) if len(todo) else 1.0
+    weights[todo] = (1 - floor) / max(1, len(todo))
+    return weights
+
+
+def failure(config: Any, seen: Seen) -> np.ndarray:
+    return 1.1 - seen.success[-1]
+
+
+def give_up(config: Any, seen: Seen) -> np.ndarray:
+    """By failure; what has had two stages and still succeeds nowhere is left at a floor."""
+    now = seen.success[-1]
+    return np.where((now < 0.05) & (len(seen.success) > 2), 0.05, 1.1 - now)
+
+
+def cases(config: Any, seen: Seen) -> np.ndarray:
+    """After an even stage: what has more letters right than chance, but too few; floors for the rest."""
+    now, letters = seen.success[-1], seen.letters[-1]
+    if seen.stage == 0:
+        return np.ones(seen.tasks.n)
+    above = letters > 2.0 / seen.tasks.letters
+    learnt, moves, still = now >= 0.9, above & (now < 0.9), ~above
+    if not moves.any():
+        return np.where(above, 0.3, 1.0)
+    rest = np.where(learnt, 0.15 / max(1, learnt.sum()), 0.05 / max(1, still.sum()))
+    return np.where(moves, 0.8 / moves.sum(), rest)
+
+
+OPEN: dict[str, tuple[Callable, tuple]] = {
+    "even": (even, (None,)),
+    "shares": (shares, (1 / 3, 0.6, 1.7, 3.0)),
+    "warm-up": (warm_up, ((1, 0.2), (2, 0.2), (3, 0.2), (3, 0.0))),
+    "blocks": (blocks, ((2, False, 0.2), (3, False, 0.2), (2, True, 0.2), (3, True, 0.2))),
+}
+SEARCHED = {"searched": (blocks, ((2, False, 0.4),))}  # the best of 26 open loops on four roots of codes-slow
+READERS: dict[str, tuple[Callable, tuple]] = {
+    "oracle": (oracle, ((0.1, 1), (0.3, 1), (0.1, 0.5), (0.3, 0.5))),
+    "failure": (failure, (None,)),
+    "give-up": (give_up, (None,)),
+    "cases": (cases, (None,)),
+}
+ARMS = OPEN | SEARCHED | READERS
+
+
+@dataclass(frozen=True)
+class Run:
+    root: int
+    arm: str
+    config: Any = None
+    training: int = 0
+
+
+def play(variant: Variant, runs: list[Run]) -> list[list[np.ndarray]]:
+    """All stages of several runs, side by side; the success of every slice after each stage."""
+    tasks, starts = roots(variant, [run.root for run in runs])
+    policies = Policies(tasks, [run.root for run in runs])
+    with torch.no_grad():
+        for name, parameter in policies.named_parameters():
+            parameter.copy_(torch.stack([starts[run.root][name] for run in runs]))
+    key = [(run.root, run.training) for run in runs]
+    draws, tests, orders = ([np.random.default_rng([*k, purpose]) for k in key] for purpose in (3, 4, 5))
+    seen = [Seen(t, order.permutation(t.n), variant.stages) for t, order in zip(tasks, orders, strict=True)]
+    opt = torch.optim.Adam(policies.parameters(), fused=True)
+    for stage in range(variant.stages + 1):
+        success, letters = report(policies, tasks, 200 if stage == variant.stages else 50, tests)
+        for one, right, close in zip(seen, success, letters, strict=True):
+            one.stage = stage
+            one.success.append(right)
+            one.letters.append(close)
+        if stage == variant.stages:
+            break
+        if not variant.carry:
+            opt = torch.optim.Adam(policies.parameters(), fused=True)
+        warm = variant.warm if stage == 0 or not variant.carry else 0
+        weights = [ARMS[run.arm][0](run.config, one) for run, one in zip(runs, seen, strict=True)]
+        size = (variant.updates, variant.batch)
+        which = [rng.choice(variant.slices, size, p=w / w.sum()) for rng, w in zip(draws, weights, strict=True)]
+        train(
+            policies, tasks, np.stack(which), draws, opt, lambda u, w=warm: variant.rate * min(1.0, (u + 1) / (w + 1))
+        )
+    return [one.success for one in seen]
+
+
+def rows(variant: Variant, runs: list[Run], side_by_side: int = 8) -> list[dict[str, Any]]:
+    """What each run gave; those not kept yet are made."""
+    path = KEPT / "runs.jsonl"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    kept = {}
+    if path.exists():
+        kept = {row["key"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    keys = [json.dumps([asdict(variant), asdict(run)]) for run in runs]
+    missing = [(key, run) for key, run in zip(keys, runs, strict=True) if key not in kept]
+    for at in range(0, len(missing), side_by_side):
+        part = missing[at : at + side_by_side]
+        for (key, run), success in zip(part, play(variant, [run for _, run in part]), strict=True):
+            kind = Tasks(variant, run.root).kind
+            by_kind = [[float(s[kind == k].mean()) if (kind == k).any() else None for k in range(3)] for s in success]
+            kept[key] = {"key": key, "end": float(success[-1].mean()), "by_kind": by_kind}
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(kept[key]) + "\n")
+    return [kept[key] for key in keys]
+
+
+TUNE, DEVELOP, FRESH = (100, 101), (0, 1, 2, 3, 4), tuple(range(1000, 1016))
+CODES = Variant("codes")
+SLOW = replace(CODES, name="codes-slow", rate=3e-4, warm=30, carry=True)
+ALGORITHMS = Variant("algorithms", family="algorithms", letters=(12,), lengths=(4, 6), hopeless=0, pretrain=1200)
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        CODES,
+        SLOW,
+        replace(SLOW, name="codes-few", lacking=4, hopeless=12),
+        replace(SLOW, name="codes-48", slices=48, lacking=16, hopeless=16),
+        replace(SLOW, name="codes-levels", letters=(14, 20, 26, 32)),
+        replace(SLOW, name="codes-chains", letters=(10, 18, 26), chains=True, lacking=3, hopeless=2),
+        replace(SLOW, name="codes-long", updates=120),
+        replace(SLOW, name="codes-all-learnable", hopeless=0),
+        replace(SLOW, name="codes-all-learnable-slower", hopeless=0, rate=1.5e-4),
+        replace(SLOW, name="pairs-slow", family="pairs", letters=(12,), batch=48, pretrain=1500, rate=5e-4),
+        ALGORITHMS,
+        replace(ALGORITHMS, name="algorithms-hopeless", hopeless=8),
+    )
+}
+
+
+def study(variant: Variant, on: tuple[int, ...], trainings: int = 1) -> dict[str, Any]:
+    """Each arm's best configuration on the roots for tuning, and how the arms end on the given ones."""
+    opened = OPEN | (SEARCHED if on == FRESH else {})
+    played = opened | READERS
+    tried = [
+        Run(root, arm, c) for arm, (_, configs) in played.items() if len(configs) > 1 for c in configs for root in TUNE
+    ]
+    ends = dict(zip(tried, (row["end"] for row in rows(variant, tried)), strict=True))
+    chosen = {
+        arm: max(configs, key=lambda c, arm=arm: sum(ends.get(Run(root, arm, c), 0) for root in TUNE))
+        for arm, (_, configs) in played.items()
+    }
+    runs = [Run(root, arm, chosen[arm], t) for arm in played for root in on for t in range(trainings)]
+    found = rows(variant, runs)
+    success = np.array([row["end"] for row in found]).reshape(len(played), len(on), trainings).mean(2)
+    by_kind = np.array([row["by_kind"][-1] for row in found], float).reshape(len(played), -1, 3).mean(1)
+    arms = {}
+    for i, arm in enumerate(played):
+        over = {base: t_mean(success[i] - success[j]) for j, base in enumerate(opened)}
+        arms[arm] = {
+            "config": chosen[arm], "success": float(success[i].mean()), "per_root": success[i].round(4).tolist(),
+            "by_kind": {k: None if np.isnan(x) else round(float(x), 4) for k, x in zip(KINDS, by_kind[i], strict=True)},
+        }  # fmt: skip
+        if arm in READERS:
+            worst = min(over, key=lambda base: over[base].mean)
+            low = min(gap.low for gap in over.values())
+            arms[arm] |= {"over_best_open_loop": asdict(over[worst]), "which": worst, "lower_bound": low}
+    return {"variant": asdict(variant), "tuned_on": TUNE, "roots": on, "training_seeds": trainings, "arms": arms}
+
+
+def table(figures: dict[str, Any]) -> str:
+    """The arms' ends in percent, and the readers' differences to the best open loop in points."""
+    lines = []
+    for arm, row in figures["arms"].items():
+        gap = Interval(**row["over_best_open_loop"]) if "which" in row else None
+        over = (
+            f"{100 * gap.mean:+.1f} ({100 * gap.low:+.1f}, {100 * gap.high:+.1f}) over {row['which']}, bound {100 * row['lower_bound']:+.1f}"
+            if gap
+            else ""
+        )
+        kinds = " ".join("–" if x is None else f"{100 * x:.0f}" for x in row["by_kind"].values())
+        lines.append(
+            f"{figures['variant']['name']:22} {arm:8} {100 * row['success']:5.1f}  [{kinds}] {row['config']} {over}"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--variants", nargs="*", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--fresh", choices=VARIANTS, help="the variant to measure again on sixteen fresh roots")
+    parser.add_argument("--trainings", type=int, default=1, help="training seeds on each fresh root (1)")
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    if arguments.record:
+        raise_unless_committed()
+    figures = []
+    for name in arguments.variants:
+        figures.append(study(VARIANTS[name], DEVELOP))
+        print(table(figures[-1]), flush=True)
+    if arguments.fresh:
+        figures.append(study(VARIANTS[arguments.fresh], FRESH, arguments.trainings))
+        print(table(figures[-1]), flush=True)
+    if arguments.record:
+        print(f"written to {record('gate', {'studies': figures})}")
+
+
+if __name__ == "__main__":
+    main()
