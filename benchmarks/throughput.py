@@ -44,6 +44,7 @@ from mapf_frozenlake.types import Action
 
 HOLES, HORIZON, TAPE = 0.2, 64, 64
 ROLLOUT = 16  # observations that a trainer holds at a time: more than the vector env keeps arrays for
+ENV_STEPS = ("single env", "FrozenLake")  # what is measured in env-steps begins so
 PEERS = Path(__file__).parent / "throughput_peers.py"
 
 
@@ -61,7 +62,7 @@ class Goal:
 GOALS = (
     Goal("4 agents, 8×8, 11×11 windows, over POGEMA", "4 agents 8×8 11×11", "POGEMA 4 agents 8×8 11×11", 25, 60),
     Goal(
-        "64 agents, 32×32, 11×11 windows, over POGEMA", "64 agents 32×32 11×11", "POGEMA 64 agents 32×32 11×11", 20, 40
+        "64 agents, 32×32, 11×11 windows, over POGEMA", "64 agents 32×32 11×11", "POGEMA 64 agents 32×32 11×11", 45, 60
     ),
     Goal("4 agents, 8×8, 5×5 windows, over POGEMA", "4 agents 8×8 5×5", "POGEMA 4 agents 8×8 5×5", 80, 200),
     Goal(
@@ -235,15 +236,27 @@ def _walk_of_an_episode(config: LakeConfig, seed: int) -> list[NDArray[np.int64]
     return actions
 
 
-def vector_env(envs: int = 1024, *, random: bool = False, held: int = 0, **kwargs: Any) -> Callable[[], float]:
+def make_vector(config: LakeConfig, envs: int, **kwargs: Any) -> Any:
+    """By ``gym.make_vec``; its boards are drawn already."""
+    made = {"config": config, "certify": "reachable", "pool_size": 256}
+    vector = gym.make_vec("MAPFFrozenLake-v0", num_envs=envs, **made, **kwargs)
+    vector.unwrapped.batch.pool.ensure(np.arange(256))
+    return vector
+
+
+def tape_of(config: LakeConfig, envs: int, random: bool) -> NDArray[np.int64]:
+    if random:
+        return np.random.default_rng(0).integers(0, 5, (TAPE, envs, config.max_agents))
+    return random_walk(config, envs)[0]
+
+
+def vector_env(
+    envs: int = 1024, config: LakeConfig | None = None, *, random: bool = False, held: int = 0, **kwargs: Any
+) -> Callable[[], float]:
     """Measures a native Gymnasium vector env's agent-steps per CPU second; its user holds the last ``held`` observations."""
-    config = lake(8, 4)
-    tape = np.random.default_rng(0).integers(0, 5, (TAPE, envs, 4)) if random else random_walk(config, envs)[0]
-    vector = gym.make_vec(
-        "MAPFFrozenLake-v0", num_envs=envs, config=config, certify="reachable", pool_size=256, **kwargs
-    )
+    config = lake(8, 4) if config is None else config
+    tape, vector = tape_of(config, envs, random), make_vector(config, envs, **kwargs)
     batch = vector.unwrapped.batch
-    batch.pool.ensure(np.arange(256))
     last: deque[Any] = deque(maxlen=held)
 
     def play() -> int:
@@ -255,7 +268,42 @@ def vector_env(envs: int = 1024, *, random: bool = False, held: int = 0, **kwarg
         return tape[..., 0].size - finished
 
     real = play()
-    return lambda: real * 4 / cpu_seconds(play)
+    return lambda: real * config.max_agents / cpu_seconds(play)
+
+
+def threads(count: int, rounds: int, envs: int = 1024) -> dict[str, Any]:
+    """How many times the steps per second of the clock ``count`` threads make, of ``gym.make_vec`` with 4 agents on 8×8.
+
+    One thread and several take turns; the ratio is the median over the turns, and beside it that of the fastest of each.
+    Steps that only reset an env count here.
+    """
+    config = lake(8, 4)
+    kinds: dict[str, dict[str, Any]] = {
+        "11×11": {"window": 11}, "5×5": {"window": 5}, "compact": {"observation": "compact"},
+        "11×11, random": {"window": 11, "random": True},
+    }  # fmt: skip
+    table = {}
+    for name, kwargs in kinds.items():
+        tape = tape_of(config, envs, kwargs.pop("random", False))
+        vectors = [make_vector(config, envs, num_threads=number, **kwargs) for number in (1, count)]
+        for vector in vectors:  # everything is compiled
+            _seconds_by_the_clock(vector, tape)
+        seconds = np.array([[_seconds_by_the_clock(vector, tape) for vector in vectors] for _ in range(rounds)])
+        alone, together = (envs * config.max_agents * len(tape) / seconds.min(axis=0) / 1e6).tolist()
+        table[name] = {
+            "ratio": round(float(np.median(seconds[:, 0] / seconds[:, 1])), 2),
+            "ratio_of_the_fastest": round(together / alone, 2),
+            "million_agent_steps_per_second": {"1": round(alone, 2), str(count): round(together, 2)},
+        }
+    return {"threads": count, "envs": envs, "rounds": rounds, "kinds": table}
+
+
+def _seconds_by_the_clock(vector: Any, tape: NDArray[np.int64]) -> float:
+    vector.reset(seed=0)
+    begin = time.perf_counter()
+    for actions in tape:
+        vector.step(actions)
+    return time.perf_counter() - begin
 
 
 # -- peers --------------------------------------------------------------------------------------------------------------
@@ -316,7 +364,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
         "4 agents 8×8 11×11 int8": stepper(lake(8, 4), 1024, window=11, dtype="int8"),
         "4 agents 8×8 5×5": stepper(lake(8, 4), 1024, window=5),
         "4 agents 8×8 compact": stepper(lake(8, 4), 1024, observation="compact"),
-        "64 agents 32×32 11×11": stepper(lake(32, 64), big, window=11),
+        "64 agents 32×32 11×11": vector_env(big, lake(32, 64), window=11),
         "2 agents 8×8 11×11, 256 envs": stepper(lake(8, 2), 256, window=11),
         "single env": single_env(),
         "FrozenLake": frozen_lake(),
@@ -348,6 +396,9 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
         print(f"round {turn + 1} of {args.rounds}", file=sys.stderr)
     return {
         "steps_per_cpu_second": {name: {"best": max(each), "all": each} for name, each in speeds.items()},
+        "million_agent_steps_per_cpu_second": {
+            name: round(max(each) / 1e6, 2) for name, each in speeds.items() if not name.startswith(ENV_STEPS)
+        },
         "goals": [_judged(goal, speeds) for goal in GOALS if goal.peer in speeds],
     }
 
@@ -523,6 +574,12 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--jax-python", metavar="PATH", help="an interpreter that has jumanji")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of the comparison (default 5)")
     parser.add_argument("--ratios", action="store_true", help="the comparisons alone, to throughput_ratios.json")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="N threads against one, by the clock, alone, to throughput_threads.json",
+    )
     parser.add_argument("--quick", action="store_true", help="smaller tables, two rounds, nothing written")
     return parser.parse_args(argv)
 
@@ -531,6 +588,13 @@ def main(argv: list[str] | None = None) -> None:
     args = parse(argv)
     if args.quick:
         args.rounds = 2
+    if args.threads:
+        figures = threads(args.threads, 10 * args.rounds) | {"load_average": os.getloadavg()[0]}
+        for name, row in figures["kinds"].items():
+            print(f"{name}: {row}")
+        if not args.quick:
+            print(record("throughput_threads", figures))
+        return
     if args.ratios:
         figures = {
             "compared": compare(args),
