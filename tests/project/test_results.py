@@ -14,7 +14,7 @@ from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE
 from envtuning.runs.spec import preset_names
 from envtuning.studies.closed_loop import gain
-from envtuning.studies.intervals import seeds_for
+from envtuning.studies.intervals import seeds_for, t_mean
 from envtuning.studies.preregistered import load_study
 
 README = Path(__file__).parents[2] / "README.md"
@@ -112,3 +112,17 @@ def test_the_claim_about_somebodys_own_world_is_the_stored_study():
     assert success["uniform"] == success["fixed"] == 0.0
     for arm in ("rules", "target-only"):
         assert f"{100 * success[arm]:.1f} %" in text
+
+
+def test_the_claim_about_the_family_where_reading_can_pay_is_the_stored_gate():
+    studies = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
+    fresh = max(studies, key=lambda study: len(study["roots"]))
+    assert (fresh["variant"]["name"], len(fresh["roots"])) == ("codes-slow", 16)
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    best = max(
+        ("even", "shares", "warm-up", "blocks", "searched"), key=lambda arm: fmean(fresh["arms"][arm]["per_root"])
+    )
+    for arm in ("oracle", "cases", "give-up"):
+        pairs = zip(fresh["arms"][arm]["per_root"], fresh["arms"][best]["per_root"], strict=True)
+        found = t_mean([ours - theirs for ours, theirs in pairs])
+        assert f"{100 * found.mean:+.1f} ({100 * found.low:+.1f}, {100 * found.high:+.1f})" in text, arm
