@@ -3,7 +3,7 @@
 # [tool.client]
 # title = "OpenEnv"
 # quick = true
-# how = "`envtuning openenv export FOLDER`, `python -m server.app`; `reset(seed=…, num_agents=3, slices=…)`"
+# how = "`envtuning openenv export FOLDER` and the server in it; `reset(seed=…, num_agents=3, slices=…)`"
 # ///
 """An exported folder: validated as it lies there and while it serves, and 64 sessions at once."""
 
