@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import mapf_frozenlake as mfl
 from envtuning.cli import app
 from envtuning.loop import run as loop
-from envtuning.runs import checked
+from envtuning.runs.checked import Files
 from envtuning.runs.spec import SuiteSpec, load_spec
 from envtuning.trainees import make_trainee
 
@@ -91,7 +91,7 @@ def test_a_run_names_the_checkpoint(tmp_path, whole, written):
     shutil.copytree(whole, run)
     checkpoint = run / "stages" / "00" / "checkpoint"
     (checkpoint / "skill.json").write_text(written)
-    checked.note(checkpoint)  # as somebody can who hands a folder on
+    Files(run).note(checkpoint)  # as somebody can who hands a folder on
     (run / "test.json").unlink()
     result = CliRunner().invoke(app, ["resume", str(run)])
     assert result.exit_code == 1

@@ -66,6 +66,7 @@ def test_a_language_model_has_the_papers_settings_and_what_the_loop_relies_on():
         "lr_scheduler_type": "constant", "warmup_steps": 0, "shuffle_dataset": False, "logging_steps": 1,
         "logging_nan_inf_filter": False, "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
         "remove_unused_columns": False, "dataloader_num_workers": 0,
+        "use_bias_correction_kl": False, "num_iterations": 1, "importance_sampling_level": "token", "delta": None, "entropy_coef": 0.0, "top_entropy_quantile": 1.0, "mask_truncated_completions": False, "off_policy_mask_threshold": None, "multi_objective_aggregation": "sum_then_normalize", "reward_weights": None, "router_aux_loss_coef": None,
     }  # fmt: skip
     assert language(grpo={"beta": 0.0, "vllm_mode": "server"}).settings()["beta"] == 0.0
     assert language().model_dump() == {
