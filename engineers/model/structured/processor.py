@@ -26,6 +26,7 @@ class TokenView:
 
     tokens: llguidance.LLTokenizer
     closers: tuple[int, ...]  # what ends a part of a text, the end of the whole first
+    zeros: tuple[int, ...]  # digits after which a number below 0 may not have ended yet: -0.000
 
     @classmethod
     def of(cls, tokenizer: Any, vocabulary: int) -> TokenView:
@@ -33,12 +34,12 @@ class TokenView:
         if not getattr(tokenizer, "is_fast", False):
             raise ValueError(f"{type(tokenizer).__name__} is not a fast tokenizer: load it with use_fast=True")
         tokens = llguidance.hf.from_tokenizer(tokenizer, n_vocab=max(vocabulary, len(tokenizer)))
-        found = {
-            written: index for index in range(len(tokenizer)) if (written := tokens.decode_bytes([index])) in CLOSERS
-        }
+        written = [tokens.decode_bytes([index]) for index in range(len(tokenizer))]
+        found = {text: index for index, text in enumerate(written) if text in CLOSERS}
+        zeros = tuple(index for index, text in enumerate(written) if text and not text.strip(b"0"))
         if len(found) < len(CLOSERS):
             raise ValueError(f"{type(tokenizer).__name__} has no token of its own for one of {CLOSERS}: decode it free")
-        return cls(tokens, (tokens.eos_token, *(found[mark] for mark in CLOSERS)))
+        return cls(tokens, (tokens.eos_token, *(found[mark] for mark in CLOSERS)), zeros)
 
 
 class SchemaLogits(LogitsProcessor):
@@ -57,7 +58,7 @@ class SchemaLogits(LogitsProcessor):
         self.mask = llguidance.torch.allocate_token_bitmask(1, view.tokens.vocab_size)
         self.seen = prompt_length  # tokens that the matcher knows of, or that are none of its business
         self.wind_up_at = prompt_length + max_tokens - needed
-        self.closers = view.closers
+        self.closers, self.zeros = view.closers, list(view.zeros)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         for token in input_ids[0, self.seen :].tolist():
@@ -76,8 +77,14 @@ class SchemaLogits(LogitsProcessor):
         allowed = _unpack(self.mask[0], vocabulary)
         if self.seen >= self.wind_up_at:
             closer = next((token for token in self.closers if allowed[token]), None)
-            return allowed if closer is None else _only(closer, vocabulary)
+            return self._towards_an_end(allowed) if closer is None else _only(closer, vocabulary)
         return allowed
+
+    def _towards_an_end(self, allowed: torch.Tensor) -> torch.Tensor:
+        """Without zeros, unless nothing else may follow: a bounded number may take zeros for ever and never be whole."""
+        others = allowed.clone()
+        others[self.zeros] = False
+        return others if others.any() else allowed
 
     def _raise_on_error(self) -> None:
         if self.matcher.is_error():

@@ -122,6 +122,16 @@ def test_any_logits_end_in_a_text_of_the_schema(
     assert fault(json.loads(text), schema) is None, text
 
 
+def test_zeros_for_ever_are_ended(byte_tokens: Any) -> None:
+    """-0.000 is not yet a number of this schema by the grammar: it needs another digit before it may end."""
+    schema = {"type": "array", "items": {"type": "number", "minimum": -2.5}, "minItems": 1, "maxItems": 1}
+    zeros = torch.zeros(len(byte_tokens))
+    for wish, mark in enumerate(("0", ".", "-")):
+        zeros[byte_tokens.convert_tokens_to_ids(mark)] = 9.0 + wish
+    text = write(byte_tokens, schema, structured.room(schema) + 9, lambda step: zeros)
+    assert fault(json.loads(text), schema) is None, text
+
+
 @settings(max_examples=60, deadline=None)
 @given(schema=SCHEMAS, seed=st.integers(0, 2**32 - 1))
 def test_a_finite_schema_allows_nothing_that_the_schema_forbids(
