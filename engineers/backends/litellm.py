@@ -20,6 +20,20 @@ from engineers.model.chat import AuthFailed, ChatError, Completion, Message, Tim
 from engineers.proposal import Engineer
 
 PLAIN_NAME = re.compile(r"(?!http)\w[\w.+@-]*(:[\w.-]+)?(/(?!http)\w[\w.+@-]*(:[\w.-]+)?)*", re.ASCII | re.IGNORECASE)
+# Providers that a file may name, each with the one key that goes to it; None: credentials of a cloud, which its SDK keeps to its own
+# hosts. For many other providers litellm falls back to OPENAI_API_KEY.
+OWN_KEYS: dict[str, str | None] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "bedrock": None,
+    "deepseek": "DEEPSEEK_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "vertex_ai": None,
+    "xai": "XAI_API_KEY",
+}
 _most_bytes: ContextVar[int | None] = ContextVar(
     "bytes of a reply to one of our questions; None: somebody else's", default=None
 )
@@ -40,11 +54,22 @@ class LiteLLMChat(NetworkChat):
     def raise_unless_key_may_go(self) -> None:
         """Some providers of litellm take an address, or a part of one, for a model: ``huggingface/https://…``."""
         super().raise_unless_key_may_go()
-        if not own.is_trusted_option("engineer.name") and not PLAIN_NAME.fullmatch(self.model_id):
+        if own.is_trusted_option("engineer.name"):
+            return
+        if not PLAIN_NAME.fullmatch(self.model_id):
             raise AuthFailed(
                 f"{self.model!r:.200} may hold an address that a key would go to, on a file's word: write PROVIDER/MODEL, or name it "
                 "on the command line"
             )
+        if self._named_provider not in OWN_KEYS:
+            raise AuthFailed(
+                f"{self.model!r:.200} may get another provider's key, on a file's word: name {', '.join(OWN_KEYS)} in a file, and others "
+                "on the command line"
+            )
+
+    @property
+    def _named_provider(self) -> str:
+        return self.model_id.partition("/")[0]
 
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
         litellm = _litellm()
@@ -73,6 +98,10 @@ class LiteLLMChat(NetworkChat):
         """The key given here; None where litellm finds the way in by itself. ``AuthFailed`` where it would need a key and has none."""
         if self.key is not None:
             return super().required_key()
+        if not own.is_trusted_option("engineer.name") and (name := OWN_KEYS.get(self._named_provider)):
+            if found := os.environ.get(name, "").strip():
+                return found
+            raise AuthFailed(f"no key for {self.model}: set {name}, or pass api_key=")
         missing = [] if self.base_url else _litellm().validate_environment(self.model_id)["missing_keys"]
         if missing and all(name.endswith("_API_KEY") for name in missing):
             raise AuthFailed(f"no key for {self.model}: set {' and '.join(missing)}, or pass api_key=")

@@ -183,3 +183,24 @@ def test_litellm_is_loaded_quietly_with_its_own_prices(monkeypatch: pytest.Monke
     assert module.suppress_debug_info is True
     assert bounded == ["of httpx"]
     assert ours.os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"  # else it asks the network for prices
+
+
+@pytest.mark.parametrize("provider", ["zai", "nano-gpt", "chutes", "github_copilot", "sagemaker", "gpt-4o"])
+def test_a_file_names_no_provider_that_another_ones_key_would_go_to(
+    monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    """litellm falls back to OPENAI_API_KEY for dozens of providers."""
+    from engineers import own
+    from engineers.backends.litellm import LiteLLMChat
+    from engineers.model.chat import AuthFailed
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    own.trust_only([])
+    try:
+        with pytest.raises(AuthFailed, match="on a file's word"):
+            LiteLLMChat(f"{provider}/abc").raise_unless_askable()
+        with pytest.raises(AuthFailed, match="GROQ_API_KEY"):
+            LiteLLMChat("groq/abc").raise_unless_askable()
+        assert LiteLLMChat("openai/abc").required_key() == "sk-canary"
+    finally:
+        own.trust_only(None)
