@@ -34,5 +34,9 @@ def _code_in(path: Path) -> str:
         said = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
     except untrusted.NotReadable as error:
         return str(error)
-    named = [name for name in NAMES_CODE if isinstance(said, dict) and said.get(name)]
+    if not isinstance(said, dict):
+        return ""
+    if other := said.get("base_model_name_or_path"):
+        return f"names another model to load ({str(other)!r:.100})"
+    named = [name for name in NAMES_CODE if said.get(name)]
     return f"names code to run ({named[0]})" if named else ""

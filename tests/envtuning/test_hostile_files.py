@@ -573,3 +573,12 @@ def test_a_console_prints_hostile_text_as_text(capsys):
     for steering in ("\x1b]", "\x1b[2J", "\x00", "\x07", "\x9b", "\u202e", "\u2066", "\r"):
         assert steering not in said
     assert "\x1b[1m" in said  # its own colours pass
+
+
+def test_a_models_folder_names_no_other_model(tmp_path, monkeypatch):
+    """An adapter's config would have a model of the stranger's choice looked up at the hub, with the user's token."""
+    needed("torch", "transformers", "llguidance", extra="local")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
+    assert "stranger/repo" in refused(tmp_path, BASE + "engineer: {name: local/./folder}")
