@@ -21,9 +21,9 @@ from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import cells_of, counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.open_loop import target_only
 from envtuning.studies.outcomes import fallbacks
 from envtuning.studies.pace import Pace
-from envtuning.studies.preregistered import on_target
 from envtuning.studies.study import Arms, Job, execute, folder_name, raise_unless_comparable
 from envtuning.worlds.episodes import pooled
 
@@ -125,8 +125,7 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
 def written_by(spec: RunSpec, engineer: str) -> RunSpec:
     """The spec with another engineer, or with the target in every stage."""
     if engineer == TARGET_ONLY:
-        stages = tuple(on_target(stage, spec.target) for stage in spec.stages)
-        return spec.model_copy(update={"engineer": spec.engineer.replaced_by("fixed"), "stages": stages})
+        return target_only(spec)
     return spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})
 
 

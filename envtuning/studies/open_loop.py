@@ -15,6 +15,7 @@ from engineers.roles import SliceKnobs, find_slices, share_of, shares_of
 from engineers.tiers import Tier
 from envtuning.runs.sections import EngineerSpec, Stage
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.studies.preregistered import on_target
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,7 @@ def half_easy(spec: RunSpec) -> Any:
 
 def _with_configs(spec: RunSpec, configs: Sequence[Any], first: Stage | None = None) -> RunSpec:
     """The run with these configs in its stages; the first stage stays as it is where it is given."""
-    stages = [
-        stage.model_copy(update={"config": config, "redraw": False, "fade": None})
-        for stage, config in zip(spec.stages, configs, strict=True)
-    ]
+    stages = [on_target(stage, config) for stage, config in zip(spec.stages, configs, strict=True)]
     if first is not None:
         stages[0] = first
     return spec.model_copy(update={"engineer": spec.engineer.replaced_by("fixed"), "stages": tuple(stages)})
