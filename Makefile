@@ -42,7 +42,7 @@ mutants: setup-dev ## Faults of one line that the tests should find, drawn at ra
 	$(BIN)/python tests/tools/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),0) --only "$(ONLY)" --jobs $(or $(JOBS),1)
 
 worlds: $(WORLDS)/.ready ## MiniGrid as a world, in an environment of its own: it brings another pygame
-	$(WORLDS)/bin/python -m pytest tests/envtuning/test_example_worlds.py $(PYTEST_ARGS)
+	$(WORLDS)/bin/python -m pytest tests/envtuning/worlds/test_example_worlds.py $(PYTEST_ARGS)
 
 newest: $(NEWEST)/.ready ## The world and the texts on the newest Gymnasium, in an environment of its own: Ray asks for an older one
 	$(NEWEST)/bin/python -m pytest tests/world tests/text $(SPREAD) $(PYTEST_ARGS)

@@ -9,7 +9,7 @@ import pytest
 
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
-from tests.envtuning.test_damaged_folders import attacks, outcome, told
+from tests.envtuning.runs.test_damaged_folders import attacks, outcome, told
 from tests.language.test_run import make_spec
 from tests.lazily import needed
 

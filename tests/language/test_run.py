@@ -16,7 +16,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.tasks import next_task
 from envtuning.trainees import UnknownTrainee
-from tests.envtuning.test_runs_kill import KILLED, KillableRuns
+from tests.envtuning.loop.test_runs_kill import KILLED, KillableRuns
 from tests.language.conftest import QUICK
 from tests.lazily import needed
 

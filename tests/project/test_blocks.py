@@ -34,10 +34,10 @@ PYTHON_RUNS_IN = {
     "docs/doors.md": "tests/doors/test_docs.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
-    "docs/worlds.md": "tests/envtuning/test_example_worlds.py",
+    "docs/worlds.md": "tests/envtuning/worlds/test_example_worlds.py",
     "docs/engineers.md": "tests/engineers/test_docs.py",
     "docs/tools.md": "tests/bfcl/test_docs.py",
-    "docs/training.md": "tests/envtuning/test_examples.py",
+    "docs/training.md": "tests/envtuning/cli/test_examples.py",
 }
 PYTHON_DOES_NOT_RUN = {
     "docs/design.md": "a list of names, with … for what the reader gives; each name runs on another page",

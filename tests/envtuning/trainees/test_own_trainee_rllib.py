@@ -16,7 +16,7 @@ needed("ray", "torch", extra="rllib")
 
 pytestmark = pytest.mark.ray
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 KIND = "examples.own_trainee_rllib:StockPPO"
 SMALL = {"num_envs": 4, "train_batch_size_per_learner": 400, "minibatch_size": 100, "num_epochs": 1}
 DOWNHILL = HillsConfig.model_validate({"hills": {40: {"power": 4.0}, 45: {"power": 4.0}}})

@@ -28,7 +28,7 @@ class KillableRuns:
     """A process with everything imported that forks a real process for every run."""
 
     def __init__(self, *imports: str) -> None:
-        script = Path(__file__).with_name("killable.py")
+        script = Path(__file__).parents[1] / "killable.py"
         self.process = subprocess.Popen(
             [sys.executable, str(script), *imports],  # which finds the worlds beside it
             stdin=subprocess.PIPE,

@@ -12,11 +12,11 @@ import pytest
 
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
-from tests.envtuning.test_runs_kill import KILLED, KillableRuns, killed_at_a_time, outcome
+from tests.envtuning.loop.test_runs_kill import KILLED, KillableRuns, killed_at_a_time, outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_000)]
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 SUITES = {"validation_per_slice": 6, "test_per_slice": 6, "probe_per_slice": 3, "failure_cases": 2}
 
 

@@ -127,7 +127,7 @@ def test_stages_cost_the_same_however_many_there_are(tmp_path):
 
 
 def test_the_functions_from_a_command_to_the_first_training_step_are_those_of_the_page():
-    page = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text(encoding="utf-8")
     named = re.findall(r"^\d+\. `([\w.]+):([\w.]+)`", page, flags=re.MULTILINE)
     assert 0 < len(named) <= 12
     for module, name in named:

@@ -26,7 +26,7 @@ def ended(at: Path, command: list[str], before: str = "", after: str = "", **env
         text=True,
         timeout=120,
         cwd=at,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | environment,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])} | environment,
     )
 
 
@@ -55,7 +55,7 @@ def test_comparisons_of_one_folder_wait_for_each_other(tmp_path):
         "--stages",
         "2",
     ]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
     def begun(out: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -16,7 +16,7 @@ from envtuning.loop.observer import Observer, Observers, UnknownObserver, observ
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from tests.envtuning.counting_runs import spec_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

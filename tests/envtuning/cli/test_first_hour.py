@@ -137,7 +137,7 @@ def test_a_whole_study_can_be_printed_copied_and_run(tmp_path):
 )
 def test_what_a_first_hour_needs_is_in_the_wheel(file):
     """It takes whole packages, but for what git ignores; tests/project/wheel_smoke.sh builds one and tries it."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     built = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
     assert built["wheel"] == {"packages": ["mapf_frozenlake", "mapf_lake", "engineers", "envtuning"]}
     assert (root / file).is_file()

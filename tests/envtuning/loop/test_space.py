@@ -66,7 +66,7 @@ def test_uniform_in_a_world_of_ones_own_draws_what_is_legal_unless_the_page_s_sp
 
     hills = HillsConfig.model_validate({"hills": {height: {} for height in range(10, 110, 10)}})
     report = StageReport(stage=0, config=hills.model_dump(mode="json"))
-    page = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "worlds.md").read_text(encoding="utf-8")
     (said,) = re.findall(r"^```yaml\n(engineer: .*space.*)\n```", page, re.MULTILINE)
 
     def powers(options):

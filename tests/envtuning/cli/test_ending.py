@@ -38,7 +38,7 @@ def ended(script: str, *words: object, at: Path) -> subprocess.CompletedProcess[
         text=True,
         timeout=120,
         cwd=at,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         preexec_fn=lambda: signal.signal(
             signal.SIGINT, signal.default_int_handler
         ),  # a background shell's ignore Ctrl-C
@@ -90,7 +90,7 @@ def test_a_command_has_no_traceback_before_it_can_answer_either(tmp_path, number
     (tmp_path / "sitecustomize.py").write_text(EARLY)
     script = tmp_path / "envtuning"
     script.write_text("import sys\nfrom envtuning.__main__ import main\nsys.exit(main())")
-    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[3])])
     done = subprocess.run(
         [sys.executable, *(command if "-m" in command else [script]), "presets"],
         capture_output=True,

@@ -129,7 +129,7 @@ class OwnRecurrent(RecurrentPPO):
     ],
 )
 def test_an_algorithm_that_would_fail_or_be_judged_as_another_is_refused_before_anything_is_made(algorithm, said):
-    named = f"tests.envtuning.test_sb3_parts:{algorithm}"
+    named = f"tests.envtuning.trainees.test_sb3_parts:{algorithm}"
     with pytest.raises(ValueError, match=said):
         SB3Trainee.check_options(algorithm=named)
     with pytest.raises(ValueError, match=said):
@@ -148,7 +148,9 @@ class Noted(OnPolicyAlgorithm):
 def test_an_algorithm_is_given_the_environments_the_seed_and_its_own_hyperparameters():
     world, config = CorridorWorld(), CorridorConfig()
     trainees = [
-        SB3Trainee(world=world, room={"config": config}, algorithm="tests.envtuning.test_sb3_parts:Noted", **options)
+        SB3Trainee(
+            world=world, room={"config": config}, algorithm="tests.envtuning.trainees.test_sb3_parts:Noted", **options
+        )
         for options in ({}, {"seed": 3, "policy": "Own", "num_envs": 2, "device": "meta", "gamma": 0.5})
     ]
     policy, env, *rest = trainees[0].model.given

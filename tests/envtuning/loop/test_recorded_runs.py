@@ -19,7 +19,7 @@ from envtuning.runs.spec import EngineerSpec, Fade, RunSpec, load_spec
 from envtuning.worlds.episodes import Episode
 from mapf_frozenlake import LakeConfig
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "fixtures" / "scripted.json.gz").read_bytes()))
+RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "scripted.json.gz").read_bytes()))
 CALLED_NOW = {"learnability": "half-success", "bandit": "progress-share"}
 SAME = ("config", "results", "training_results", "failure_cases", "behaviour", "environment_stats", "incidents")
 

@@ -20,9 +20,9 @@ from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.tasks import next_task
-from tests.envtuning.test_damaged_folders import attacks, outcome, told
-from tests.envtuning.test_runs_kill import KILLED, KillableRuns
-from tests.envtuning.test_runs_storage import fill, small_disk  # noqa: F401  # a fixture
+from tests.envtuning.loop.test_runs_kill import KILLED, KillableRuns
+from tests.envtuning.runs.test_damaged_folders import attacks, outcome, told
+from tests.envtuning.runs.test_runs_storage import fill, small_disk  # noqa: F401  # a fixture
 from tests.lazily import needed
 
 needed("ray", "torch", extra="rllib")
@@ -122,7 +122,7 @@ def test_sigterm_while_it_trains_ends_it_soon_and_it_goes_on(spec, whole, tmp_pa
         words = ["run", str(tmp_path / "spec.yaml"), "--out", str(run)]
         with subprocess.Popen(
             [sys.executable, "-m", "envtuning", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         ) as process:  # fmt: skip
             while not (run / "stages" / "00" / "config.json").exists():

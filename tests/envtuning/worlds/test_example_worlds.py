@@ -16,7 +16,7 @@ from envtuning.testing import check_world
 
 pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install 'mapf-frozenlake[sb3]'")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 WORLDS_PAGE = EXAMPLES.parent / "docs" / "worlds.md"
 SHORT = {f"suites.{name}_per_slice": 4 for name in ("validation", "test", "probe")} | {"trainee.options.num_envs": 4}
 

@@ -9,8 +9,8 @@ import pytest
 
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec
-from tests.envtuning.test_runs_kill import KillableRuns
-from tests.envtuning.test_worlds_kill import gym_run
+from tests.envtuning.loop.test_runs_kill import KillableRuns
+from tests.envtuning.loop.test_worlds_kill import gym_run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -23,7 +23,7 @@ def spec_with(kill_once: str) -> RunSpec:
 
 @pytest.mark.timeout(120)
 def test_a_killed_worker_of_an_async_vector_env_costs_an_attempt_and_changes_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # the world by the name that the runs' files have
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))  # the world by the name that the runs' files have
     runs = KillableRuns("gym_worlds")  # processes without this one's threads
     for name, kill_once in (("whole", ""), ("killed", str(tmp_path / "it was"))):
         (tmp_path / name).mkdir()

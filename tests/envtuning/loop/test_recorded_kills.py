@@ -11,7 +11,7 @@ import pytest
 
 from envtuning import loop
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "fixtures" / "killed.json.gz").read_bytes()))
+RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "killed.json.gz").read_bytes()))
 NOT_THE_RUNS = ("run.json", "checksums.json")  # which say when it was made, and what a file's bytes are
 
 
