@@ -17,6 +17,7 @@ from rich.table import Table
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import cells_of, counted, in_words, plain_table
@@ -97,12 +98,13 @@ def compare(
 def tabulated(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Comparison:
     """The figures of finished runs, of arms of any kind; the spec's name and budget head the table."""
     figures = [figures_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
-    about = spec.world.made.about
+    plan = Plan.of(spec)
+    about = plan.world.about
     return Comparison(
         preset=spec.name,
         world=about.name,
         budget=spec.budget,
-        unit=spec.unit,
+        unit=plan.unit,
         headings=about.headings,
         runs=figures,
         rows=rows(figures, list(arms)),

@@ -17,7 +17,6 @@ from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
 from envtuning.runs.state import RunState
 from envtuning.studies.study import Arms, Job, begun
-from envtuning.trainees import make_trainee
 from envtuning.worlds.episodes import pooled
 
 IGNITED = 0.1  # success on the target from which a run counts as ignited
@@ -47,8 +46,8 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
         seed=spec.seed,
         success=pooled(test.last, objective),
         first=pooled(test.first, objective),
-        spent=run.state.spent.get(spec.unit, 0),
-        ignited_after=ignition(run.state, spec.unit, objective),
+        spent=run.state.spent.get(run.plan.unit, 0),
+        ignited_after=ignition(run.state, run.plan.unit, objective),
         incidents=len(run.state.incidents()),
         fallbacks=fallbacks(run.state),
     )
@@ -86,7 +85,7 @@ def test_outcomes(run: RunLog) -> NDArray[np.float64]:
     path = run.path / OUTCOMES_FILE
     found = checked.figures(path, list[Literal[0, 1]])
     if found is None:
-        found = [int(value) for value in played_on(run, run.plan.spec.target, run.cases("test"))]
+        found = [int(value) for value in played_on(run, run.plan.target, run.cases("test"))]
         atomic.write_json(path, found)
     return np.asarray(found, float)
 
@@ -97,8 +96,7 @@ test_outcomes.__test__ = False  # type: ignore[attr-defined]  # not a pytest fun
 def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
     """Success of the last stage's trainee on these cases, as the run's own test would play them."""
     spec, world = run.plan.spec, run.plan.world
-    room = world.room([*spec.written_configs, target])
-    trainee = make_trainee(spec.trainee.kind, world=world, room=room, seed=0, **spec.trainee.options)
+    trainee = run.plan.make_trainee(configs=[target])
     try:
         load_checkpoint(trainee, run.files, run.state.done[-1].checkpoint)
         seed = derive(spec.suites.seed, "play the test")

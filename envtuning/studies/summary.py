@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.studies import beyond, statistics
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import IGNITED, Outcome, finished, matrix, outcome_of
@@ -93,7 +94,7 @@ def summarise(study: StudySpec, out: Path) -> Summary:
         preset=study.preset,
         metric=study.metric,
         budget=base.budget,
-        unit=base.unit,
+        unit=Plan.of(base).unit,
         preregistered_seeds=study.seeds,
         test_seed=study.test_seed,
         pilot=study.pilot,
