@@ -85,7 +85,7 @@ def out_of_reach(spec: RunSpec) -> str | None:
 
     A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
     """
-    written = [dump(stage.config) for stage in spec.stages if not stage.asks]
+    written = [dump(config) for config in spec.written_configs[1:]]
     if not spec.asks_an_engineer:
         return None
     engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})

@@ -76,7 +76,7 @@ def raise_unless_asked(spec: RunSpec, place: str, rule: Rule | None) -> None:
 
 def raise_unless_editable(spec: RunSpec) -> None:
     """Raises ``SpecError`` where a path of ``editable`` is no knob of a config that engineers may be given."""
-    given = [stage.config for stage in spec.stages if not stage.asks]  # never the target itself
+    given = spec.written_configs[1:]  # never the target itself
     for config in given if spec.editable is not None else ():
         try:
             find_knobs(config, spec.editable)
