@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
 
 
 SIZES = Sizes()
-MASTERED = 3.0  # practice beyond the plateau of what a learner can do from the start: .95 of the ceiling
+MASTERED = 1.75  # practice beyond the plateau of what a learner can do from the start: .95 of the ceiling
 
 
 class Draw:
@@ -89,7 +89,7 @@ def rates(draw: Draw) -> None:
 
 def plateaus(draw: Draw) -> None:
     """Nothing succeeds before a dose that even draws may just miss; then it goes fast."""
-    draw.wait, draw.time = draw.between(0.4, 1.6), draw.between(0.15, 0.8)
+    draw.wait, draw.time = draw.between(0.2, 1.5), draw.between(0.3, 1.2)
 
 
 def prerequisites(draw: Draw) -> None:
@@ -99,7 +99,7 @@ def prerequisites(draw: Draw) -> None:
     needs = draw.present & (draw.rng.random((runs, slices)) < 0.75) & (np.arange(slices) > 0)
     run, later = np.nonzero(needs)
     draw.needs[run, earlier[run, later], later] = 1.0
-    draw.time = draw.between(0.15, 0.8)
+    draw.time = draw.between(0.3, 1.5)
 
 
 def transfer(draw: Draw) -> None:

@@ -1,7 +1,7 @@
 """``Learners``: many learners of several skills each, as arrays, and what a stage of training does to them.
 
 A slice has a *practice*, which grows with the data that it gets and starts at ``start``. Success on it stays at 0 up to the
-practice ``plateau`` and then comes near ``ceiling`` exponentially. Data is counted in *doses*: a stage of even draws gives
+practice ``plateau`` and then rises to ``ceiling`` in an S, as it does in a small transformer. Data is counted in *doses*: a stage of even draws gives
 every slice a dose of 1. Runs are the leading dimension; where they differ in their number of slices, those that a run lacks have
 weight 0 and stand last. A further dimension between run and slice, such as several plans for each run, is written ``learners[:, None]``.
 """
@@ -57,7 +57,7 @@ class Learners:
 
 def mastery(learners: Learners, practice: Array) -> Array:
     """How much of its ceiling each slice has reached."""
-    return -np.expm1(-np.maximum(practice - learners.plateau, 0.0))
+    return -np.expm1(-np.square(np.maximum(practice - learners.plateau, 0.0)))
 
 
 def success(learners: Learners, practice: Array) -> Array:

@@ -26,7 +26,7 @@ EVEN = np.array([[1.0, 1.0]])
 FIRST = np.array([[1.0, 0.0]])
 
 
-def test_an_even_stage_is_a_dose_of_one_and_success_comes_near_its_ceiling_exponentially():
+def test_an_even_stage_is_a_dose_of_one_and_success_is_then_63_percent_of_its_ceiling():
     one = two(ceiling=[[1.0, 0.3]])
     practice = step(one, one.start, EVEN)
     assert practice.tolist() == [[1.0, 1.0]]
@@ -42,7 +42,7 @@ def test_only_proportions_of_shares_count():
 def test_nothing_succeeds_before_the_plateau_is_behind():
     one = two(plateau=[[1.5, 0.5]])
     practice = step(one, one.start, EVEN)
-    assert success(one, practice)[0] == pytest.approx([0.0, 1 - np.exp(-0.5)])
+    assert success(one, practice)[0] == pytest.approx([0.0, 1 - np.exp(-0.25)])
 
 
 def test_what_gets_no_data_is_forgotten_and_what_gets_some_is_forgotten_less():
