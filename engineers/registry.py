@@ -25,6 +25,7 @@ BACKENDS: dict[str, str] = {
     "rules": "engineers.plain.rules:make",
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
+    "failure-share": "engineers.plain.failure_share:make",
     "schedule": "engineers.plain.schedule:make",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
@@ -44,7 +45,7 @@ NEEDS_MODEL = {
     "replay": "replay/transcript.jsonl",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
