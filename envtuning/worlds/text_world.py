@@ -33,7 +33,8 @@ from envtuning.worlds.world import About, Cases, Lesson
 
 K = TypeVar("K", bound="TaskKnobs")
 
-MOST_CHARACTERS = 1_000_000  # of a question and of a reply
+MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read all the same
+MAX_REPLY = 1_000_000  # characters of a reply that are read
 LONGER = 1_000  # characters that a reply's answer may have beyond twice the right one's
 DEEPEST = 20  # brackets in brackets of an answer
 OPENING, CLOSING = "([{", ")]}"
@@ -77,7 +78,7 @@ def ask(task: Task[K], knobs: K, seed: int) -> Asked:
 
 def answer_in(reply: str) -> str:
     """The reply without its thoughts; of several ``<answer>…</answer>`` the last one alone."""
-    said = without_thoughts(reply[:MOST_CHARACTERS])
+    said = without_thoughts(reply[:MAX_REPLY])
     return said.rpartition("<answer>")[2].partition("</answer>")[0].strip()
 
 
@@ -98,7 +99,8 @@ def unreadable(answer: str, right: str) -> str | None:
 class QuestionEnv(gym.Env[str, str]):
     """One question, one reply. ``asked`` is the question of the last reset."""
 
-    observation_space = action_space = AnyText(MOST_CHARACTERS, min_length=0, charset=CHARACTERS)
+    observation_space = AnyText(MAX_QUESTION, min_length=0, charset=CHARACTERS)
+    action_space = AnyText(MAX_SAMPLED, min_length=0, charset=CHARACTERS)
 
     def __init__(self, task: Task[Any], knobs: TaskKnobs) -> None:
         self.task, self.knobs = task, knobs
