@@ -35,11 +35,14 @@ def main() -> None:
     parser.add_argument(
         "--out", help="ablations, stages, held-out: where the runs are kept; finished ones are not run again"
     )
+    parser.add_argument("--seeds", type=int, help="held-out: only the first so many seeds")
     parser.add_argument("--jobs", type=int, help="stages, held-out: so many runs at once")
     arguments = parser.parse_args()
     name = arguments.table.replace("-", "_")
     module = importlib.import_module(f"benchmarks.bfcl.{name}")
-    options = {option: given for option in ("fork", "traces", "out", "jobs") if (given := getattr(arguments, option))}
+    options = {
+        option: given for option in ("fork", "traces", "out", "jobs", "seeds") if (given := getattr(arguments, option))
+    }
     figures = module.run(arguments.version, **options)
     as_table = hasattr(module, "table") and not arguments.json
     print(module.table(figures) if as_table else json.dumps(figures, indent=1))

@@ -14,12 +14,12 @@ import numpy as np
 from benchmarks.bfcl.ablations import SWITCHES
 from benchmarks.bfcl.text_table import aligned
 from benchmarks.bfcl.trained import SCORES, Arm, Trained, by_scenario, played, raw, tasks_tested
-from envtuning.studies.intervals import Interval, t_mean_over_cases
+from envtuning.studies.intervals import FEWEST, Interval, t_mean, t_mean_over_cases
 from envtuning.trainees.menu import SIZE, MenuPolicy
 from envtuning.worlds.bfcl.package import Version
 
 SEEDS = (5100, 5101, 5102, 5103, 5104)
-ARMS = ("four stages", "single stage", "no feedback")
+ARMS = ("four stages", "single stage")
 OUT = "runs/bfcl-trained"
 
 
@@ -56,8 +56,9 @@ def minus(ours: list[list[float]], theirs: list[list[float]]) -> list[list[float
 
 
 def figures(rows: list[list[float]]) -> dict[str, Any]:
-    """Mean and 95 % interval over seeds and scenarios, and the mean of each seed."""
-    interval = t_mean_over_cases(rows)
+    """Mean and 95 % interval, and the mean of each seed. Over seeds and scenarios; of too few seeds over scenarios alone."""
+    enough = len(rows) >= FEWEST
+    interval = t_mean_over_cases(rows) if enough else t_mean(np.mean(rows, axis=0).tolist())
     return {"mean": shown(interval), "by seed": [round(float(np.mean(row)), 4) for row in rows]}
 
 
@@ -78,7 +79,7 @@ def table(figures: dict[str, Any]) -> str:
 
 
 def ranged(of: dict[str, Any], *, signed: bool = False) -> str:
-    """Percent with the interval over seeds and scenarios."""
+    """Percent with the interval."""
     sign = "+" if signed else ""
     mean, low, high = (100 * value for value in of["mean"])
     return f"{mean:{sign}.1f} ({low:{sign}.1f}, {high:{sign}.1f})"
