@@ -26,6 +26,8 @@ BACKENDS: dict[str, str] = {
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
     "schedule": "engineers.plain.schedule:make",
+    "average": "engineers.controls:make_average",
+    "permuted": "engineers.controls:make_permuted",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -42,6 +44,8 @@ NEEDS_MODEL = {
     "server": "server/http://localhost:8000/v1#model",
     "local": "local/Qwen/Qwen3-4B",
     "replay": "replay/transcript.jsonl",
+    "average": "average/rules",
+    "permuted": "permuted/rules",
 }
 
 TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
