@@ -27,6 +27,8 @@ BACKENDS: dict[str, str] = {
     "progress-share": "engineers.plain.progress_share:make",
     "failure-share": "engineers.plain.failure_share:make",
     "schedule": "engineers.plain.schedule:make",
+    "average": "engineers.controls:make_average",
+    "permuted": "engineers.controls:make_permuted",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -43,6 +45,8 @@ NEEDS_MODEL = {
     "server": "server/http://localhost:8000/v1#model",
     "local": "local/Qwen/Qwen3-4B",
     "replay": "replay/transcript.jsonl",
+    "average": "average/rules",
+    "permuted": "permuted/rules",
 }
 
 TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
