@@ -161,7 +161,7 @@ def serve(
 def main() -> None:
     """The command line, with errors as one line each."""
     try:
-        app(prog_name="python -m engineers", standalone_mode=True)
+        app(standalone_mode=True)
     except (ChatError, ImportError, OSError, TypeError, ValueError) as error:
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
