@@ -6,12 +6,14 @@ import json
 import os
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
 
+from engineers import registry
 from engineers.extras import _is_installed
 from engineers.from_file import raise_unless_allowed
 from engineers.own import declares, object_at, trust_only
@@ -145,6 +147,23 @@ def test_no_module_is_imported_on_a_files_word(tmp_path, monkeypatch, text):
     assert not (tmp_path / "it_ran").exists()
     refused(tmp_path, BASE + text, "--trust", "planted_code")  # imported now, and found to be nothing of the kind
     assert (tmp_path / "it_ran").exists()
+
+
+def test_an_installed_backend_is_not_imported_on_a_files_word_either(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "planted_backend.py").write_text(PROOF + "from engineers.plain.fixed import FixedEngineer as Own\n")
+    point = EntryPoint("acme", "planted_backend:Own", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    text = BASE + "engineer: {name: acme}"
+    assert "--trust planted_backend" in refused(tmp_path, text)
+    assert not (tmp_path / "it_ran").exists()
+    for word in (("--trust", "planted_backend"), ("--engineer", "acme")):
+        sys.modules.pop("planted_backend", None)
+        (tmp_path / "it_ran").unlink(missing_ok=True)
+        code, output = envtuning("run", tmp_path / "it.yaml", *word, "--stages", 2, "--out", f"by{word[0]}")
+        assert code == 0, output
+        assert (tmp_path / "it_ran").exists()
 
 
 GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of its options, and }
