@@ -554,10 +554,40 @@ def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
     assert RunLog.open(tmp_path / "latest").name == "latest"
 
 
-def test_a_draft_that_is_a_link_is_written_anew(tmp_path):
+@pytest.mark.parametrize("place", ["rules", "rules/seed0", ".turn", "comparison.json"])
+def test_no_arm_is_entered_through_a_link_that_leads_out_of_the_comparison(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    link = tmp_path / "runs" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(home / "bashrc" if place == ".turn" else home)
+    (home / "bashrc").write_text("mine\n")
+    words = ("scripted", "--engineers", "rules", "--seeds", 1, "--stages", 2)
+    for command in (("compare", *words, "--out", "runs"), ("show", "runs"), ("report", "runs")):
+        code, output = envtuning(*command)
+        assert code == 1
+        assert f"runs/{place} is a link to" in output
+    assert [path.name for path in home.iterdir()] == ["bashrc"]
+    assert (home / "bashrc").read_text() == "mine\n"
+
+
+def test_a_further_test_set_is_stored_in_the_studys_folder(tmp_path, monkeypatch):
+    """``beyond-`` is the folder of an arm, so the path of the cases led out of it."""
+    monkeypatch.chdir(tmp_path)
+    arms = {"beyond-": {"engineer": {"name": "fixed"}}}
+    study = {"name": "s", "question": "", "preset": "scripted", "seeds": [0], "arms": arms}
+    (tmp_path / "s.yaml").write_text(json.dumps(study | {"beyond": {"/../../../outside": {"num_agents": 3}}}))
+    code, output = envtuning("study", "s.yaml", "--out", "runs")
+    assert (code, "beyond./../../../outside" in output) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_draft_that_is_a_link_is_written_anew(tmp_path, link):
     """Pages and tables are written into folders that are no runs, too."""
     (tmp_path / "bashrc").write_text("mine\n")
-    (tmp_path / ".report.html.draft").symlink_to("bashrc")
+    link(tmp_path / "bashrc", tmp_path / ".report.html.draft")
     atomic.write_text(tmp_path / "report.html", "ours")
     assert (tmp_path / "bashrc").read_text() == "mine\n"
     assert (tmp_path / "report.html").read_text() == "ours"
