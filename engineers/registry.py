@@ -12,7 +12,7 @@ from typing import Any
 
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
-from engineers.own import declares, is_trusted_option, object_at
+from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.proposal import Engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -158,9 +158,10 @@ def available() -> dict[str, str]:
 def _factory(backend: str) -> Callable[..., Engineer]:
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
-    third_parties = _third_parties()
-    if backend in third_parties:
-        return third_parties[backend].load()
+    if point := _third_parties().get(backend):
+        if not is_trusted_option("engineer.name"):
+            raise_unless_importable(point.module)
+        return point.load()
     if ":" in backend:
         return _imported(backend)
     raise UnknownEngineer(
