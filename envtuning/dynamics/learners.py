@@ -8,7 +8,7 @@ weight 0 and stand last. A further dimension between run and slice, such as seve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,14 @@ class Learners:
     def __getitem__(self, which: Any) -> Learners:
         """Some of the runs, or all with further dimensions."""
         return Learners(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def alone(self, run: int) -> Learners:
+        """One of the runs, without the slices that it lacks."""
+        count = int(self.present[run].sum())
+        one = self[run : run + 1]
+        square = {name: getattr(one, name)[:, :count, :count] for name in ("needs", "transfer")}
+        flat = ("weight", "start", "rate", "plateau", "ceiling", "forgetting", "cause")
+        return replace(one, **square, **{name: getattr(one, name)[:, :count] for name in flat})
 
     @property
     def present(self) -> NDArray[np.bool_]:
