@@ -44,11 +44,10 @@ class Learners:
 
     def alone(self, run: int) -> Learners:
         """One of the runs, without the slices that it lacks."""
-        count = int(self.present[run].sum())
-        one = self[run : run + 1]
-        square = {name: getattr(one, name)[:, :count, :count] for name in ("needs", "transfer")}
+        one, count = self[run : run + 1], int(self.present[run].sum())
         flat = ("weight", "start", "rate", "plateau", "ceiling", "forgetting", "cause")
-        return replace(one, **square, **{name: getattr(one, name)[:, :count] for name in flat})
+        cut = {name: getattr(one, name)[:, :count] for name in flat}
+        return replace(one, **cut, **{name: getattr(one, name)[:, :count, :count] for name in ("needs", "transfer")})
 
     @property
     def present(self) -> NDArray[np.bool_]:

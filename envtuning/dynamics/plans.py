@@ -1,4 +1,4 @@
-"""How far shares can take a learner that is known, and one that is known as far as its reports tell.
+"""How far shares can take a learner that is known, and one that is known as far as its validations tell.
 
 ``informed`` is told the learner; ``attainable`` is told its family and reads the counts of every validation. Both search for the best
 shares of all stages that are left: theirs is the best found, not proven. ``best_on_menu`` is exact.
@@ -6,6 +6,7 @@ shares of all stages that are left: theirs is the best found, not proven. ``best
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -15,15 +16,45 @@ from numpy.typing import NDArray
 from envtuning.dynamics.families import Sizes, draw
 from envtuning.dynamics.learners import KINDS, Array, Counts, Learners, mastery, step, success, validate, value
 
-PARTICLES = 800  # learners that a reader of reports draws from the family
-SCENARIOS = 12  # of those that fit, for which it plans
+PARTICLES = 600  # learners that a reader of validations draws from the family
+SCENARIOS = 8  # of those that fit, for which it plans
 CANDIDATES = 24  # plans that are tried at once
+Seed = int | Sequence[int]
+
+
+def informed(learner: Learners, seed: Seed, rounds: int = 300) -> float:
+    """The best end that is found for a learner that is known; its first stage has even draws, as everybody's."""
+    practice, focus = step(learner, learner.start, learner.even()), focus_on_causes(learner.cause)
+    left = int(learner.stages[0]) - 1
+    plan = best_plan(learner, practice, focus, left, rounds, np.random.default_rng(seed))
+    return float(ends(learner, practice, plan[None], focus)[0])
+
+
+def attainable(family: str, learner: Learners, seed: Seed, rounds: int = 20, *, outside: bool = False) -> float:
+    """The end of a run under whoever knows the family and reads the counts of every validation."""
+    rng = np.random.default_rng(seed)
+    belief = Belief(family, learner, rng, outside)
+    practice, shares, focus = learner.start, learner.even(), learner.unfocused()
+    for left in range(int(learner.stages[0]) - 1, -1, -1):
+        practice = step(learner, practice, shares, focus)
+        if left:
+            belief.seen.append((shares, focus, validate(learner, practice, rng)))
+            likely, theirs = belief.scenarios()
+            focus = focus_on_causes(likely.cause.mean(0, keepdims=True))
+            shares = best_plan(likely, theirs, focus, left, rounds, rng)[:1]
+    return float(value(learner, practice)[0])
+
+
+def best_on_menu(learner: Learners, menu: Array) -> float:
+    """The best end over all ways through a menu of shares, [entries, slices], after a first stage of even draws."""
+    ways = np.array(list(product(range(len(menu)), repeat=int(learner.stages[0]) - 1)))
+    practice = step(learner, learner.start, learner.even())
+    return float(ends(learner, practice, menu[ways], learner.unfocused()).max())
 
 
 def ends(learners: Learners, practice: Array, plans: Array, focus: Array) -> Array:
     """Mean success on the target over these learners after each of several plans, [plans, stages, slices]."""
-    several = learners[:, None]
-    reached = np.repeat(practice[:, None], len(plans), axis=1)
+    several, reached = learners[:, None], np.repeat(practice[:, None], len(plans), axis=1)
     for stage in range(plans.shape[1]):
         reached = step(several, reached, plans[None, :, stage], focus)
     return value(several, reached).mean(0)
@@ -34,44 +65,37 @@ def best_plan(
 ) -> Array:
     """Shares for each stage that is left, [stages, slices]: the best found for learners that are equally likely."""
     plans = np.repeat(_first_guesses(learners, practice, left)[:, None], left, axis=1)
-    found = ends(learners, practice, plans, focus)
-    best, most = plans[found.argmax()], found.max()
-    for _ in range(rounds):
-        plans = _changed(best, rng)
+    best, most = plans[0], -1.0
+    for _ in range(rounds + 1):
         found = ends(learners, practice, plans, focus)
         if found.max() > most:
             best, most = plans[found.argmax()], found.max()
+        plans = _changed(best, rng)
     return best
 
 
 def _first_guesses(learners: Learners, practice: Array, left: int) -> Array:
     """Even shares, the target's, and what gains most for its dose, as much of it as the stages left can teach."""
-    present = learners.present[0]
-    todo = learners.plateau + 1.5 - practice
-    dose = np.maximum(todo, 0.2) / np.maximum(learners.rate, 1e-9)
+    dose = (np.maximum(learners.plateau + 1.5 - practice, 0.2) / learners.rate).mean(0)
     gained = (learners.weight * learners.ceiling * (1 - mastery(learners, practice))).mean(0)
-    dose = dose.mean(0)
-    order = np.argsort(-np.where(present, gained / dose, -1.0))
+    order = np.argsort(-gained / dose)
     guesses = [learners.even()[0], learners.weight[0]]
     for part in (0.4, 0.7, 1.0, 1.4):
-        taken = np.zeros(len(order))
-        enough = np.cumsum(dose[order]) <= part * left * present.sum()
-        enough[0] = True
-        taken[order[enough]] = dose[order[enough]]
+        enough = order[: 1 + np.searchsorted(np.cumsum(dose[order]), part * left * len(dose))]
+        taken = np.where(np.isin(np.arange(len(dose)), enough), dose, 0.0)
         guesses += [taken / taken.sum(), 0.8 * taken / taken.sum() + 0.2 * guesses[0]]
     return np.stack(guesses)
 
 
 def _changed(plan: Array, rng: np.random.Generator) -> Array:
-    """Plans that differ from this one in a few slices, over some stages in a row."""
+    """Plans that differ from this one in a few slices, over some stages in a row: by a factor, or altogether."""
     left, slices = plan.shape
-    some = rng.random((CANDIDATES, 1, slices)) < 2.0 / slices
-    first, last = np.sort(rng.integers(0, left + 1, (2, CANDIDATES, 1, 1)), axis=0)
-    stages = np.arange(left)[:, None]
-    where = some & (stages >= first) & (stages <= last)
-    by = np.exp(rng.normal(0.0, 1.0, (CANDIDATES, 1, slices)))
-    anew = rng.random((CANDIDATES, 1, slices)) * rng.choice([0.0, 2.0 / slices, 0.5], (CANDIDATES, 1, slices))
-    changed = np.where(where, np.where(rng.random((CANDIDATES, 1, slices)) < 0.5, plan * by, anew), plan)
+    some, stages = (CANDIDATES, 1, slices), np.arange(left)[:, None]
+    first, last = np.sort(rng.integers(0, left, (2, CANDIDATES, 1, 1)), axis=0)
+    where = (rng.random(some) < 2.0 / slices) & (stages >= first) & (stages <= last)
+    scaled = plan * np.exp(rng.normal(0.0, 1.0, some))
+    anew = rng.random(some) * rng.choice([0.0, 2.0 / slices, 0.5], some)
+    changed = np.where(where, np.where(rng.random(some) < 0.5, scaled, anew), plan)
     total = changed.sum(-1, keepdims=True)
     return np.where(total > 0, changed / np.maximum(total, 1e-12), plan)
 
@@ -82,42 +106,6 @@ def focus_on_causes(cause: Array) -> Array:
     return np.where(cause.max(-1, keepdims=True) > 1.1 / len(KINDS), likeliest, 1.0 / len(KINDS))
 
 
-def informed(learner: Learners, seed: int, rounds: int = 300) -> float:
-    """The best end that is found for a learner that is known from the first stage on, which has even draws."""
-    rng = np.random.default_rng(seed)
-    practice, focus = step(learner, learner.start, learner.even()), focus_on_causes(learner.cause)
-    left = int(learner.stages[0]) - 1
-    plan = best_plan(learner, practice, focus, left, rounds, rng)
-    return float(ends(learner, practice, plan[None], focus)[0])
-
-
-def attainable(family: str, learner: Learners, seed: int, rounds: int = 25, *, outside: bool = False) -> float:
-    """The end of a run under whoever knows the family and reads the counts of every validation."""
-    rng = np.random.default_rng(seed)
-    stages = int(learner.stages[0])
-    belief = Belief(family, learner, rng, outside)
-    practice, shares, focus = learner.start, learner.even(), learner.unfocused()
-    for left in range(stages - 1, -1, -1):
-        practice = step(learner, practice, shares, focus)
-        if left:
-            belief.see(shares, focus, validate(learner, practice, rng))
-            likely, theirs = belief.scenarios()
-            focus = focus_on_causes(likely.cause.mean(0, keepdims=True))
-            shares = best_plan(likely, theirs, focus, left, rounds, rng)[:1]
-    return float(value(learner, practice)[0])
-
-
-def best_on_menu(learner: Learners, menu: Array) -> float:
-    """The best end over all ways through a menu of shares, [entries, slices], after a first stage of even draws."""
-    practice = step(learner, learner.start, learner.even())
-    ways = np.array(list(product(range(len(menu)), repeat=int(learner.stages[0]) - 1)))
-    several = learner[:, None]
-    reached = np.repeat(practice[:, None], len(ways), axis=1)
-    for stage in range(ways.shape[1]):
-        reached = step(several, reached, menu[None, ways[:, stage]])
-    return float(value(several, reached).max())
-
-
 class Belief:
     """Learners of a family, weighted by how well they explain what was seen.
 
@@ -126,16 +114,11 @@ class Belief:
     """
 
     def __init__(self, family: str, learner: Learners, rng: np.random.Generator, outside: bool) -> None:
-        count, stages, cases = learner.weight.shape[1], int(learner.stages[0]), int(learner.cases[0])
-        sizes = Sizes((count, count), (stages, stages), (cases, cases))
+        known = (learner.weight.shape[1], int(learner.stages[0]), int(learner.cases[0]))
+        sizes = Sizes(*((size, size) for size in known))
         drawn = draw(family, PARTICLES, int(rng.integers(2**31)), sizes=sizes, outside=outside)
         self.prior = replace(drawn, weight=np.repeat(learner.weight, PARTICLES, axis=0))  # the target is told
-        self.rng = rng
-        self.seen: list[tuple[Array, Array, Counts]] = []
-
-    def see(self, shares: Array, focus: Array, counts: Counts) -> None:
-        """A stage's config and its validation."""
-        self.seen.append((shares, focus, counts))
+        self.rng, self.seen = rng, list[tuple[Array, Array, Counts]]()  # shares, focus and what they led to
 
     def scenarios(self) -> tuple[Learners, Array]:
         """Some learners that explain what was seen, each as likely as the others, and their practice now."""
@@ -144,8 +127,7 @@ class Belief:
         fitting = _composed(self.prior, rows)
         again, practice = self._explained(fitting)
         if self.prior.needs.any() or self.prior.transfer.any():
-            rows = self._sampled(again - np.take_along_axis(likelihood, rows, axis=0))
-            fitting = _composed(fitting, rows)
+            fitting = _composed(fitting, self._sampled(again - np.take_along_axis(likelihood, rows, axis=0)))
             practice = self._explained(fitting)[1]
         return fitting[:SCENARIOS], practice[:SCENARIOS]
 
@@ -155,8 +137,7 @@ class Belief:
         for shares, focus, counts in self.seen:
             practice = step(learners, practice, shares, focus)
             right = np.clip(success(learners, practice), 1e-6, 1 - 1e-6)
-            failed = counts.failed.sum(-1)
-            total += counts.succeeded * np.log(right) + failed * np.log1p(-right)
+            total += counts.succeeded * np.log(right) + counts.failed.sum(-1) * np.log1p(-right)
             total += (counts.failed * np.log(learners.cause)).sum(-1)
         return total, practice
 
@@ -170,10 +151,7 @@ class Belief:
 
 def _composed(learners: Learners, rows: NDArray[np.int64]) -> Learners:
     """Learners whose slice i is slice i of learner ``rows[:, i]``, with what it needs and what helps it."""
-    flat = ("start", "rate", "plateau", "ceiling", "forgetting")
-    picked = {name: np.take_along_axis(getattr(learners, name), rows, axis=0) for name in flat}
-    squares = {
-        name: np.take_along_axis(getattr(learners, name), rows[:, None], axis=0) for name in ("needs", "transfer")
-    }
-    cause = np.take_along_axis(learners.cause, rows[..., None], axis=0)
-    return replace(learners, **picked, **squares, cause=cause)
+    places = {"needs": rows[:, None], "transfer": rows[:, None], "cause": rows[..., None]}
+    traits = ("start", "rate", "plateau", "ceiling", "forgetting", *places)
+    taken = {name: np.take_along_axis(getattr(learners, name), places.get(name, rows), axis=0) for name in traits}
+    return replace(learners, **taken)
