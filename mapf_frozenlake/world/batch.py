@@ -172,12 +172,12 @@ class LakeBatch(LakeView):
         rules = Rules(
             ahead=config.success_rate if config.is_slippery else 1.0,
             horizon=config.horizon or 0,
-            reward=rewards.NAMES.index(config.reward),
+            reward=list(rewards.REWARDS).index(config.reward),
             ends_on_conflict=config.collisions == "end",
             hint=config.hint_strength,
         )
         self._rules = np.array(rules, np.float64)
-        if config.reward in rewards.NEEDS_DISTANCE and self._state.distance.shape[2] == 0:
+        if rewards.REWARDS[config.reward].needs_distance and self._state.distance.shape[2] == 0:
             self._carry_distances()
 
     def _carry_distances(self) -> None:
