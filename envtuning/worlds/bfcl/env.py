@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from gymnasium import spaces
-from gymnasium.error import CustomSpaceError
-from gymnasium.vector.utils import create_shared_memory
 
+from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.bfcl.calls import MAX_CHARACTERS
 from envtuning.worlds.bfcl.episode import Conversation, HintPlace, Unlisted
 from envtuning.worlds.bfcl.events import CallAugmenter
@@ -23,20 +21,6 @@ from envtuning.worlds.bfcl.tasks import Task, find_task, load_tasks
 from envtuning.worlds.bfcl.transcript import failure_of
 
 MAX_OBSERVATION = 1_000_000  # characters
-CHARACTERS = " \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:,.[](){}=\"'-_/"
-
-
-class AnyText(spaces.Text):
-    """Every string up to ``max_length``; what it samples is made of a few usual characters."""
-
-    def contains(self, x: Any) -> bool:
-        return isinstance(x, str) and len(x) <= self.max_length
-
-
-@create_shared_memory.register
-def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
-    """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
-    raise CustomSpaceError("words do not go through shared memory: give shared_memory=False")
 
 
 class BFCLMultiTurnEnv(gym.Env[str, str]):
