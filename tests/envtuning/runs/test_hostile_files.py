@@ -624,6 +624,30 @@ def test_a_console_prints_hostile_text_as_text(capsys):
     assert "\x1b[1m" in said  # its own colours pass
 
 
+@pytest.mark.parametrize("hostile", [True, False])
+def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, files_are_strangers, hostile):
+    needed("torch", "transformers", "llguidance", extra="local")
+    from engineers.backends.local import LocalChat
+    from engineers.model.chat import Rejected
+
+    asked = []
+
+    def fetched(model, name, revision):
+        asked.append((model, name, revision))
+        if not hostile or name != "adapter_config.json":
+            raise OSError(f"{model} has no {name}")
+        (tmp_path / name).write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
+        return str(tmp_path / name)
+
+    monkeypatch.setattr("transformers.utils.cached_file", fetched)
+    monkeypatch.setattr(
+        "transformers.AutoTokenizer.from_pretrained", lambda *_, **__: pytest.fail("loaded") if hostile else 1 / 0
+    )
+    with pytest.raises(Rejected, match="stranger/repo" if hostile else "ZeroDivisionError"):
+        LocalChat("some/model", arguments={"revision": "abc"}).load_now()
+    assert ("some/model", "adapter_config.json", "abc") in asked
+
+
 def test_a_models_folder_names_no_other_model(tmp_path, monkeypatch):
     """An adapter's config would have a model of the stranger's choice looked up at the hub, with the user's token."""
     needed("torch", "transformers", "llguidance", extra="local")
