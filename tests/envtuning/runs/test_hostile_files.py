@@ -26,6 +26,7 @@ from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
+from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
 from envtuning.trainees import UnknownTrainee, factory_of, make_trainee
 from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
@@ -291,6 +292,18 @@ def test_what_cannot_be_read_from_a_spec_is_a_spec_error(tmp_path):
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError):
         load_spec(tmp_path / "x.yaml")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes as POSIX has them")
+def test_a_studys_file_that_is_a_pipe_or_endless_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(1 << 40)
+    for name in ("pipe", "large"):
+        with pytest.raises(SpecError, match=name):
+            load_study(tmp_path / name)
+    with pytest.raises(SpecError, match="large"):
+        load_spec(tmp_path / "large")
 
 
 # Options
