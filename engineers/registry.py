@@ -25,7 +25,10 @@ BACKENDS: dict[str, str] = {
     "rules": "engineers.plain.rules:make",
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
+    "failure-share": "engineers.plain.failure_share:make",
     "schedule": "engineers.plain.schedule:make",
+    "average": "engineers.controls:make_average",
+    "permuted": "engineers.controls:make_permuted",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -42,9 +45,11 @@ NEEDS_MODEL = {
     "server": "server/http://localhost:8000/v1#model",
     "local": "local/Qwen/Qwen3-4B",
     "replay": "replay/transcript.jsonl",
+    "average": "average/rules",
+    "permuted": "permuted/rules",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (

@@ -105,6 +105,11 @@ def execute(
             raise
 
 
+def comparable(spec: RunSpec) -> RunSpec:
+    """The run whose guard lets an engineer drop working slices: baselines that draw everything anew would be refused."""
+    return spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
+
+
 def raise_unless_comparable(arms: Arms) -> None:
     """Find out before the first run what would stop the last one, or leave it without a test."""
     for spec in arms.values():
