@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engineers.backends.weights import raise_unless_data
 from engineers.from_file import reads
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
 from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
@@ -28,14 +28,13 @@ LATELY = 10  # iterations over which a call's rates are averaged
 
 
 @reads(FROM_FILE)
-class GRPOTrainee:
+class GRPOTrainee(Trainee):
     """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
 
     form: Form = "replies"
     units = UNITS
+    late_rates = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
     checkpoints_inside = True
-    collapse = staticmethod(collapsed)  # the loop asks both after each iteration of a stage
-    unrewarded = staticmethod(unrewarded)
     reports = frozenset(
         {
             "samples", "tokens", "success_rate", "parse_error_rate", "truncated_rate", "equal_groups", "reward", "entropy",
@@ -87,6 +86,12 @@ class GRPOTrainee:
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
+
+    def collapse(self, iterations: Sequence[Metrics]) -> str | None:
+        return collapsed(iterations)
+
+    def unrewarded(self, iterations: Sequence[Metrics]) -> str | None:
+        return unrewarded(iterations)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for about ``budget`` of the run's unit, in whole batches of prompts. Raises ``TrainingDiverged``."""
