@@ -29,6 +29,9 @@ KINDS: dict[str, str] = {
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }
+LIVE = {  # engineers on the trainee's own model
+    name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base", "introspection")
+}
 EXTRAS = {
     "sb3": "sb3",
     "menu": "bfcl",

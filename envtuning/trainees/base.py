@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engineers.own import completed
 from envtuning.worlds.world import Form
 
 Metrics = dict[str, float]
@@ -110,7 +111,4 @@ def as_kind(found: Any) -> type[Trainee]:
     """The class itself; of another one, of a function that makes trainees, or of an object: what it declares, and the defaults."""
     if isinstance(found, type) and issubclass(found, Trainee):
         return found
-    said = {name: getattr(found, name) for name in vars(Trainee) if not name.startswith("_") and hasattr(found, name)}
-    own = {name: staticmethod(value) if callable(value) else value for name, value in said.items()}
-    name = getattr(found, "__name__", type(found).__name__)
-    return type(name, (Trainee,), own | {"__getattr__": lambda self, name: getattr(found, name)})
+    return completed(found, Trainee)

@@ -15,7 +15,7 @@ from engineers.from_file import reads
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
-from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
 from envtuning.worlds.world import Form
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class GRPOTrainee(Trainee):
         **options: Any,
     ) -> None:
         self.options = LanguageOptions(**options)
-        self.excluded = tuple(exclude) if world.about.name == "lakes" else ()
+        self.excluded = boards_in(exclude)
         for cases in self.excluded:
             raise_unless_unseen(Path(self.options.model), cases)
         self.group: WorkerGroup | None = None
@@ -86,6 +86,14 @@ class GRPOTrainee(Trainee):
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
+
+    @classmethod
+    def check_asked_by(cls, engineer: str) -> None:
+        from engineers.extras import require
+
+        require("torch", "transformers", extra="grpo")
+        if engineer != "introspection":
+            require("llguidance", "jinja2", extra="local")
 
     def collapse(self, iterations: Sequence[Metrics]) -> str | None:
         return collapsed(iterations)
