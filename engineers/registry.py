@@ -12,7 +12,7 @@ from typing import Any
 
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
-from engineers.own import declares, is_trusted_option, object_at
+from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.proposal import Engineer, as_engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
@@ -25,7 +25,10 @@ BACKENDS: dict[str, str] = {
     "rules": "engineers.plain.rules:make",
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
+    "failure-share": "engineers.plain.failure_share:make",
     "schedule": "engineers.plain.schedule:make",
+    "average": "engineers.controls:make_average",
+    "permuted": "engineers.controls:make_permuted",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -42,9 +45,11 @@ NEEDS_MODEL = {
     "server": "server/http://localhost:8000/v1#model",
     "local": "local/Qwen/Qwen3-4B",
     "replay": "replay/transcript.jsonl",
+    "average": "average/rules",
+    "permuted": "permuted/rules",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
@@ -157,9 +162,10 @@ def available() -> dict[str, str]:
 def _factory(backend: str) -> Callable[..., Engineer]:
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
-    third_parties = _third_parties()
-    if backend in third_parties:
-        return third_parties[backend].load()
+    if point := _third_parties().get(backend):
+        if not is_trusted_option("engineer.name"):
+            raise_unless_importable(point.module)
+        return point.load()
     if ":" in backend:
         return _imported(backend)
     raise UnknownEngineer(
