@@ -28,8 +28,7 @@ from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
-from envtuning.trainees import UnknownTrainee, factory_of, make_trainee
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
+from envtuning.trainees import LIVE, UnknownTrainee, factory_of, make_trainee
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
 from tests.lazily import needed
@@ -233,10 +232,12 @@ def made_a_text(rest: str) -> str: ...
 
 
 def test_a_factory_declares_by_its_return_annotation_what_it_makes():
-    said = {found: declares(found, Engineer) for found in (Own, made, made_as_protocol, made_for_the_checker)}
+    said = {
+        found: declares(found, Engineer, ["propose"]) for found in (Own, made, made_as_protocol, made_for_the_checker)
+    }
     assert all(said.values()), said
     for found in (made_unsaid, made_a_text, os.system, str, World, 3, None):
-        assert not declares(found, Engineer), found
+        assert not declares(found, Engineer, ["propose"]), found
 
 
 def test_in_a_script_every_name_is_its_writers_own_word():
@@ -494,8 +495,7 @@ def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
     spec = load_spec(name)
-    if spec.engineer.name not in NEED_THE_TRAINEE:
-        raise_unless_from_file(spec.engineer.name, spec.engineer.options)
+    raise_unless_from_file(LIVE.get(spec.engineer.name, spec.engineer.name), spec.engineer.options)
     raise_unless_allowed("trainee.options", spec.trainee.options, factory_of(spec.trainee.kind).from_file)
 
 
