@@ -18,6 +18,7 @@ from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.roles import role_of
 from engineers.space import Space, checked_space, raise_unless_knobs, range_of
+from engineers.tiers import UNKNOWN
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -45,6 +46,7 @@ class PlainEngineer(ABC):
     """
 
     name: str
+    tier = UNKNOWN  # what it knows at most
     turns = "the shares of two slices or more, and numbers with two bounds"  # said where there are none
 
     def __init__(

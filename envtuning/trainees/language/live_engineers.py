@@ -26,8 +26,10 @@ from engineers.proposal import Engineer, Proposal, Usage
 from engineers.registry import COMMON_FROM_FILE
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from engineers.tiers import Tier
 
 NEED_THE_TRAINEE = ("checkpoint", "base", "introspection")
+KNOW_THE_WEIGHTS = ("checkpoint", "introspection")
 _CHAT: Allowed = {
     **COMMON_FROM_FILE,
     **ENGINEER,
@@ -89,6 +91,7 @@ class IntrospectionEngineer(PlainEngineer):
     """
 
     name = "introspection"
+    tier = Tier.WEIGHTS
     turns = "the shares of two slices or more"
 
     def __init__(self, *, trainee: Any, boards: int = BOARDS, **options: Any) -> None:
