@@ -72,6 +72,16 @@ def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
     return _trusted is None or any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
 
 
+def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None:
+    """Raises ``NotTrusted`` for a module that a file names and the user does not, unless it is of a known package."""
+    if is_trusted(module) or module.partition(".")[0] in known:
+        return
+    raise NotTrusted(
+        f"{module!r} cannot be imported on a file's word, because that runs its code: if you trust it, add --trust {module}",
+        name=module,
+    )
+
+
 def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     """The object at ``package.module:object``. Raises ``ImportError``, in a sentence that a caller's own can end with.
 
@@ -79,15 +89,9 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     alone would not do. The error's ``name`` is the module that is missing, as Python's own.
     """
     module_name, _, attribute = place.partition(":")
-    own = is_trusted(module_name)
-    if not own and module_name.partition(".")[0] not in known:
-        raise NotTrusted(
-            f"{module_name!r} cannot be imported on a file's word, because that runs its code: if you trust it, add "
-            f"--trust {module_name}",
-            name=module_name,
-        )
+    raise_unless_importable(module_name, known)
     here = str(Path.cwd())
-    if own and here not in sys.path and "" not in sys.path:
+    if is_trusted(module_name) and here not in sys.path and "" not in sys.path:
         sys.path.append(here)
     try:
         module = import_module(module_name)

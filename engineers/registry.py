@@ -13,7 +13,7 @@ from typing import Any
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
-from engineers.own import declares, is_trusted_option, object_at
+from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.proposal import Engineer
 from engineers.tiers import Tier, tier_of
 
@@ -27,6 +27,7 @@ BACKENDS: dict[str, str] = {
     "rules": "engineers.plain.rules:make",
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
+    "failure-share": "engineers.plain.failure_share:make",
     "schedule": "engineers.plain.schedule:make",
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
@@ -50,7 +51,7 @@ NEEDS_MODEL = {
     "permuted": "permuted/rules",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
 
 CONTEXT_UNLESS_GIVEN = {"human": "full", "replay": "full"}  # a replay has what was recorded, which may be all
 
@@ -174,9 +175,10 @@ def available() -> dict[str, str]:
 def _factory(backend: str) -> Callable[..., Engineer]:
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
-    third_parties = _third_parties()
-    if backend in third_parties:
-        return third_parties[backend].load()
+    if point := _third_parties().get(backend):
+        if not is_trusted_option("engineer.name"):
+            raise_unless_importable(point.module)
+        return point.load()
     if ":" in backend:
         return _imported(backend)
     raise UnknownEngineer(

@@ -73,7 +73,7 @@ def raise_unless_able(spec: RunSpec, engineer: engineers.Engineer) -> None:
     """Raise ``EngineerUnavailable`` where a written config that the engineer will be shown has nothing for it to turn."""
     able = getattr(engineer, "raise_unless_able", lambda current, editable: None)
     for stage, following in pairwise(spec.stages):
-        if following.config == "engineer" and stage.config != "engineer":
+        if following.asks and not stage.asks:
             try:
                 able(stage.config, spec.editable)
             except KnobError as error:
@@ -85,7 +85,7 @@ def out_of_reach(spec: RunSpec) -> str | None:
 
     A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
     """
-    written = [dump(stage.config) for stage in spec.stages if stage.config != "engineer"]
+    written = [dump(config) for config in spec.written_configs[1:]]
     if not spec.asks_an_engineer:
         return None
     engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})

@@ -113,7 +113,7 @@ class RunSpec(Frozen):
 
     @model_validator(mode="after")
     def _can_be_run(self) -> RunSpec:
-        if self.stages[0].config == "engineer":
+        if self.stages[0].asks:
             raise ValueError(
                 "stages[0].config is 'engineer', but there is no report yet: write the first stage's config"
             )
@@ -126,11 +126,11 @@ class RunSpec(Frozen):
     @property
     def written_configs(self) -> list[Any]:
         """The target and every config that stands in the file."""
-        return [self.target, *(stage.config for stage in self.stages if stage.config != "engineer")]
+        return [self.target, *(stage.config for stage in self.stages if not stage.asks)]
 
     @property
     def asks_an_engineer(self) -> bool:
-        return any(stage.config == "engineer" for stage in self.stages)
+        return any(stage.asks for stage in self.stages)
 
     @property
     def stage_budget(self) -> int:

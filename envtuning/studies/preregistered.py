@@ -83,6 +83,11 @@ class StudySpec(BaseModel):
         for name in self.arms:
             if name.startswith(FIRST_STAGE):
                 raise ValueError(f"arms.{name}: folders named {FIRST_STAGE}… hold what arms share, choose another name")
+        for name in self.beyond:
+            if "/" in name or "\\" in name:
+                raise ValueError(
+                    f"beyond.{name}: a file in the study's folder is named after it, so write it without slashes"
+                )
         for name in self.trivial:
             if name not in self.arms:
                 raise ValueError(f"{name!r} is not an arm: the arms are {', '.join(self.arms)}")

@@ -18,7 +18,7 @@ from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
-PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share"]
+PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share"]
 
 
 @pytest.fixture(params=["kitchen", "lake"])
@@ -238,6 +238,27 @@ def test_half_success_goes_to_where_half_succeed(results, report, kitchen):
     menu = engineers.make("half-success").propose(told, kitchen).config.menu
     assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 0.8, abs=0.02)
     assert menu["stew"].heat == pytest.approx(150 + 100 * 0.4, abs=3)
+
+
+def test_failure_share_gives_data_by_how_often_a_slice_fails_and_a_floor_to_all(results, report, kitchen):
+    """Soup fails always, stew half of the time: what a floor of .3 leaves is shared 2 to 1. Heat and salt stay."""
+    told = report.model_copy(update={"results": results(soup=0.0, stew=0.5, episodes=10_000)})
+    proposal = engineers.make("failure-share", floor=0.3).propose(told, kitchen)
+    assert proposal.config.menu["soup"].share == pytest.approx(0.15 + 0.7 * 2 / 3, abs=1e-3)
+    assert proposal.config.menu["stew"].share == pytest.approx(0.15 + 0.7 * 1 / 3, abs=1e-3)
+    assert {change.path for change in proposal.reasons} == {"menu.soup.share", "menu.stew.share"}
+
+
+def test_failure_share_gives_nothing_to_what_the_target_lacks(results, report, kitchen):
+    target = dump(kitchen) | {"menu": {"soup": dump(kitchen.menu["soup"])}}
+    told = report.model_copy(update={"results": results(soup=0.9, stew=0.0), "target": target})
+    menu = engineers.make("failure-share").propose(told, kitchen).config.menu
+    assert (menu["soup"].share, menu["stew"].share) == (1.0, 0.0)
+
+
+def test_a_floor_is_a_part():
+    with pytest.raises(ValueError, match="floor"):
+        engineers.make("failure-share", floor=1.2)
 
 
 @pytest.mark.parametrize("name", ["rules", "half-success"])

@@ -6,12 +6,14 @@ import json
 import os
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
 
+from engineers import registry
 from engineers.extras import _is_installed
 from engineers.from_file import raise_unless_allowed
 from engineers.own import declares, object_at, trust_only
@@ -145,6 +147,23 @@ def test_no_module_is_imported_on_a_files_word(tmp_path, monkeypatch, text):
     assert not (tmp_path / "it_ran").exists()
     refused(tmp_path, BASE + text, "--trust", "planted_code")  # imported now, and found to be nothing of the kind
     assert (tmp_path / "it_ran").exists()
+
+
+def test_an_installed_backend_is_not_imported_on_a_files_word_either(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "planted_backend.py").write_text(PROOF + "from engineers.plain.fixed import FixedEngineer as Own\n")
+    point = EntryPoint("acme", "planted_backend:Own", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    text = BASE + "engineer: {name: acme}"
+    assert "--trust planted_backend" in refused(tmp_path, text)
+    assert not (tmp_path / "it_ran").exists()
+    for word in (("--trust", "planted_backend"), ("--engineer", "acme")):
+        sys.modules.pop("planted_backend", None)
+        (tmp_path / "it_ran").unlink(missing_ok=True)
+        code, output = envtuning("run", tmp_path / "it.yaml", *word, "--stages", 2, "--out", f"by{word[0]}")
+        assert code == 0, output
+        assert (tmp_path / "it_ran").exists()
 
 
 GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of its options, and }
@@ -535,10 +554,40 @@ def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
     assert RunLog.open(tmp_path / "latest").name == "latest"
 
 
-def test_a_draft_that_is_a_link_is_written_anew(tmp_path):
+@pytest.mark.parametrize("place", ["rules", "rules/seed0", ".turn", "comparison.json"])
+def test_no_arm_is_entered_through_a_link_that_leads_out_of_the_comparison(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    link = tmp_path / "runs" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(home / "bashrc" if place == ".turn" else home)
+    (home / "bashrc").write_text("mine\n")
+    words = ("scripted", "--engineers", "rules", "--seeds", 1, "--stages", 2)
+    for command in (("compare", *words, "--out", "runs"), ("show", "runs"), ("report", "runs")):
+        code, output = envtuning(*command)
+        assert code == 1
+        assert f"runs/{place} is a link to" in output
+    assert [path.name for path in home.iterdir()] == ["bashrc"]
+    assert (home / "bashrc").read_text() == "mine\n"
+
+
+def test_a_further_test_set_is_stored_in_the_studys_folder(tmp_path, monkeypatch):
+    """``beyond-`` is the folder of an arm, so the path of the cases led out of it."""
+    monkeypatch.chdir(tmp_path)
+    arms = {"beyond-": {"engineer": {"name": "fixed"}}}
+    study = {"name": "s", "question": "", "preset": "scripted", "seeds": [0], "arms": arms}
+    (tmp_path / "s.yaml").write_text(json.dumps(study | {"beyond": {"/../../../outside": {"num_agents": 3}}}))
+    code, output = envtuning("study", "s.yaml", "--out", "runs")
+    assert (code, "beyond./../../../outside" in output) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_draft_that_is_a_link_is_written_anew(tmp_path, link):
     """Pages and tables are written into folders that are no runs, too."""
     (tmp_path / "bashrc").write_text("mine\n")
-    (tmp_path / ".report.html.draft").symlink_to("bashrc")
+    link(tmp_path / "bashrc", tmp_path / ".report.html.draft")
     atomic.write_text(tmp_path / "report.html", "ours")
     assert (tmp_path / "bashrc").read_text() == "mine\n"
     assert (tmp_path / "report.html").read_text() == "ours"
