@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.state import Answer, StageState
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
 
 REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
@@ -60,7 +58,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         return answer(proposal=proposal, config=current, incidents=[incident])
 
     name = spec.engineer.name
-    inline = name in NEED_THE_TRAINEE  # bounds its own time: a thread that keeps generating would disturb the training
+    inline = log.plan.asks_the_trainee  # bounds its own time: a thread that keeps generating would disturb the training
     engineer = make_engineer(log, trainee if inline else None)
     try:
         proposal = within(
@@ -75,7 +73,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         why = "; ".join(proposal.refusals) or "it gave no config"
         return kept("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept", proposal)
     guard, refusals = log.plan.guard, []
-    if getattr(engineer, "guard", None) != guard:  # who was given the guard has asked it
+    if engineer.guard != guard:  # who was given the guard has asked it
         refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
         said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
@@ -97,8 +95,7 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
     for cap in [cap for cap in CAPS if options.get(cap) is not None]:
         options[cap] = max(type(options[cap])(0), options[cap] - spent_before(log)[cap])
     engineer = log.plan.make_engineer(trainee, **options)
-    if replies and hasattr(engineer, "chat"):
-        engineer.chat = RecordedFirst(engineer.chat, replies)
+    engineer.recall(replies)
     return engineer
 
 
@@ -140,31 +137,6 @@ def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off
     return [line for line in kept if line.get("reply") is not None]
-
-
-class RecordedFirst:
-    """A chat that gives the recorded reply to a question it has seen, and asks the real one otherwise."""
-
-    def __init__(self, chat: Any, exchanges: list[dict[str, Any]]) -> None:
-        self.chat, self.exchanges = chat, deque(exchanges)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.chat, name)
-
-    def recalled(self, messages: list[Any]) -> Any | None:
-        """The recorded reply to this question, which is paid for; None where it was never answered."""
-        from engineers.model.chat import Completion
-
-        for exchange in self.exchanges:
-            if exchange["messages"] == messages:
-                return Completion(
-                    exchange["reply"], exchange["prompt_tokens"], exchange["completion_tokens"], exchange["cost"]
-                )
-        return None
-
-    def complete(self, messages: list[Any], schema: Any, *, max_tokens: int) -> Any:
-        recalled = self.recalled(messages)
-        return recalled if recalled is not None else self.chat.complete(messages, schema, max_tokens=max_tokens)
 
 
 def within(seconds: float | None, question: Callable[[], Proposal[Any]]) -> Proposal[Any]:

@@ -11,18 +11,16 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 import engineers
-from engineers.from_file import raise_unless_allowed
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
-from engineers.registry import raise_unless_from_file
+from engineers.registry import needs_trainee, raise_unless_from_file
 from engineers.sentences import in_sentences
 from envtuning.runs.sections import as_data
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.trainees import make_trainee, unit_for
+from envtuning.trainees import LIVE, make_trainee, unit_for
 from envtuning.trainees.base import Trainee
-from envtuning.trainees.language.live_engineers import FROM_FILE, NEED_THE_TRAINEE, live_engineer
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
 
@@ -46,7 +44,7 @@ class Plan:
         world = make_world(spec.world.name, **spec.world.options)
         target = _config("target", spec.target, world)
         configs = tuple(
-            None if stage.config == "engineer" else _config(f"stages.{number}.config", stage.config, world)
+            None if stage.asks else _config(f"stages.{number}.config", stage.config, world)
             for number, stage in enumerate(spec.stages)
         )
         stages = tuple(
@@ -74,6 +72,16 @@ class Plan:
         """What budgets count."""
         return self.spec.unit or self.world.about.unit
 
+    @property
+    def asks_the_trainee(self) -> bool:
+        """Whether the engineer asks the model under training."""
+        return needs_trainee(self._engineer)
+
+    @property
+    def _engineer(self) -> str:
+        """What ``engineers.make`` knows the engineer by."""
+        return LIVE.get(self.spec.engineer.name, self.spec.engineer.name)
+
     @cached_property
     def guard(self) -> Guard:
         """What every config of this run must pass."""
@@ -93,20 +101,16 @@ class Plan:
         )
 
     def make_engineer(self, trainee: Callable[[], Any] | None = None, **options: Any) -> engineers.Engineer:
-        """The run's engineer, with the run's guard. Raises ``EngineerUnavailable``."""
+        """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``EngineerUnavailable``."""
         asked = self.spec.engineer
         given = asked.options | options | {"guard": self.guard}
-        live = asked.name in NEED_THE_TRAINEE
         try:
-            if live:
-                raise_unless_allowed("engineer.options", asked.options, FROM_FILE[asked.name])
-            else:
-                raise_unless_from_file(asked.name, asked.options)
+            raise_unless_from_file(self._engineer, asked.options)
             if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
                 given["context"] = engineers.Context(**given["context"])
-            if live and trainee is not None:
-                return live_engineer(asked.name, trainee(), timeout=asked.timeout, **given)
-            return engineers.make(asked.name, **given)
+            if self.asks_the_trainee:
+                given |= {"trainee": trainee and trainee(), "timeout": asked.timeout}
+            return engineers.make(self._engineer, **given)
         except ValidationError as error:
             raise EngineerUnavailable(in_sentences(error)) from error
         except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ from envtuning.loop.fading import raise_unless_fades
 from envtuning.runs.plan import EngineerUnavailable, Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.trainees import factory_of, raise_unless_makeable, reported_by
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE, raise_unless_possible
+from envtuning.trainees.base import as_kind
 
 
 def resolve(spec: RunSpec) -> Plan:
@@ -24,7 +24,7 @@ def resolve(spec: RunSpec) -> Plan:
     for number, stage in enumerate(spec.stages):
         _raise_unless_decided(plan, number)
         try:
-            raise_unless_fades(stage.fade, plan.target if stage.config == "engineer" else plan.configs[number])
+            raise_unless_fades(stage.fade, plan.target if stage.asks else plan.configs[number])
         except KnobError as error:
             raise SpecError(f"stages.{number}.{error}") from error
     return plan
@@ -45,25 +45,18 @@ def raise_unless_askable(plan: Plan) -> None:
 
     Also of a run that goes on: its key, extra or model may have gone since.
     """
-    spec, name = plan.spec, plan.spec.engineer.name
+    spec = plan.spec
     if not spec.asks_an_engineer:
         return
-    if name in NEED_THE_TRAINEE:
-        try:
-            raise_unless_possible(name, spec.trainee.kind, factory_of(spec.trainee.kind))
-        except (ValueError, ImportError) as error:
-            raise EngineerUnavailable(str(error)) from error
-        if name != "introspection":
-            return
-    engineer = plan.make_engineer(lambda: None)
-    askable = getattr(getattr(engineer, "chat", None), "raise_unless_askable", lambda: None)
-    able = getattr(engineer, "raise_unless_able", lambda current, editable: None)
-    shown = [config for config, after in pairwise(plan.configs) if config is not None and after is None]
     try:
-        askable()
-        for config in shown:
-            able(config, spec.editable)
-    except (engineers.ChatError, KnobError) as error:
+        if plan.asks_the_trainee:
+            as_kind(factory_of(spec.trainee.kind)).check_asked_by(spec.engineer.name)
+        engineer = plan.make_engineer()
+        engineer.check_askable()
+        for config, after in pairwise(plan.configs):
+            if config is not None and after is None:
+                engineer.check_able(config, spec.editable)
+    except (engineers.ChatError, ValueError, ImportError) as error:
         raise EngineerUnavailable(str(error)) from error
 
 
@@ -98,11 +91,10 @@ def out_of_reach(plan: Plan) -> str | None:
     spec, first = plan.spec, plan.configs[0]
     if not spec.asks_an_engineer:
         return None
-    engineer = None if spec.engineer.name in NEED_THE_TRAINEE else plan.make_engineer()
-    can_turn = getattr(engineer, "can_turn", lambda knobs: True)
+    engineer = plan.make_engineer()
     target, written = dump(plan.target), [dump(config) for config in plan.configs if config is not None]
     shares, others = split_by_role(find_knobs(first, spec.editable))
-    turned = {knob.path for knob in (*shares, *(knob for knob in others if can_turn([knob])))}
+    turned = {knob.path for knob in (*shares, *(knob for knob in others if engineer.can_turn([knob])))}
     stuck: dict[str, str] = {}
     for knob in find_knobs(first, ("*",)):
         goal: Any = get_or_none(target, knob.path)

@@ -212,6 +212,11 @@ class Stage(Frozen):
             raise ValueError(f"{given!r:.60} is no config: write a mapping, or engineer")
         return as_data(given)
 
+    @property
+    def asks(self) -> bool:
+        """Whether the engineer writes the config."""
+        return self.config == "engineer"
+
     @model_validator(mode="before")
     @classmethod
     def _hints_by_their_old_name(cls, given: Any) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engineers import Proposal
+from engineers.proposal import as_engineer
 from envtuning import loop
 from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.log import RunLog
@@ -92,5 +93,5 @@ class AsThen:
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_a_run_ends_as_it_did(name, tmp_path, monkeypatch):
     stages = RECORDED[name]["stages"]
-    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: AsThen(stages))
+    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: as_engineer(AsThen(stages)))
     compare(loop.start(spec_of(name), tmp_path / "run"), RECORDED[name])
