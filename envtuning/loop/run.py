@@ -18,7 +18,6 @@ from envtuning.loop.contract import TraineeFailed, held_to, load_checkpoint, sav
 from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
-from envtuning.loop.transitions import Rule
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
@@ -27,6 +26,7 @@ from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import StageConfig, TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
+from envtuning.runs.transitions import Rule
 from envtuning.trainees import arguments_of, make_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import Trainee, WorkerLost
 from envtuning.worlds.episodes import slice_results

@@ -15,7 +15,7 @@ from engineers.sentences import in_sentences
 from envtuning.extras import needs
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
-from envtuning.worlds.registry import make_world
+from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def make_trainee(
     factory = factory_of(kind)
     with _explained(kind):
         _raise_unless_from_file(kind, factory, options)
-        given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
+        given = {"world": world or make_world(DEFAULT_WORLD), "room": room, "exclude": tuple(exclude), "seed": seed}
         return as_trainee(factory(**given, **options))
 
 

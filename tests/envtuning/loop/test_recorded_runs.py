@@ -13,9 +13,9 @@ import pytest
 
 from engineers import Proposal
 from envtuning import loop
-from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, Fade, RunSpec, load_spec
+from envtuning.runs.transitions import Reached, Spent
 from envtuning.worlds.episodes import Episode
 from mapf_frozenlake import LakeConfig
 
