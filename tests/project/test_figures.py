@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks._record import RESULTS
+from benchmarks.atlas import HERE, spec_named
+from envtuning.atlas.score import headroom
+from envtuning.atlas.store import read_trees
+from envtuning.studies.closed_loop import Gain, in_words
 
 ROOT = Path(__file__).parents[2]
 README, RUNS, TRAINING, INSTANCES, TOOLS, PAPERS, LANGUAGE = (
@@ -470,11 +475,22 @@ def test_a_figure_on_a_page_is_the_stored_one(claim):
     assert re.search(".{0,120}?".join(parts), page(claim.page))
 
 
-@pytest.mark.parametrize("tree", ["small-corridors", "corridors", "long-corridors"])
+TREES = ["small-corridors", "corridors", "long-corridors"]
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_the_headroom_of_a_tree_is_what_its_stored_stages_give(tree):
+    found = headroom(read_trees(HERE / tree, spec_named(tree)))
+    assert asdict(found) == pytest.approx(figures_of(f"atlas_{tree}")["headroom"])
+    assert found.found == "none found", "the page says that these trees say nothing about reading"
+
+
+@pytest.mark.parametrize("tree", TREES)
 def test_the_atlas_page_has_the_stored_table_and_how_reliable_it_is(tree):
     said, found = page("docs/atlas.md"), figures_of(f"atlas_{tree}")["reliability"]
     table = (RESULTS / f"atlas_{tree}.md").read_text(encoding="utf-8").split("\n\n")[0]
     assert " ".join(table.split()) in said
+    assert in_words(Gain(**figures_of(f"atlas_{tree}")["headroom"])) in said
     figures = f"{found['of_the_mean']:.2f} in `{tree}` (one seed alone: {found['of_one_seed']:.2f})"
     assert figures.replace("0.", ".") in said
 
