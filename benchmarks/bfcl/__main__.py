@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument(
         "--out", help="ablations, stages, held-out: where the runs are kept; finished ones are not run again"
     )
-    parser.add_argument("--seeds", type=int, help="held-out: only the first so many seeds")
+    parser.add_argument("--seeds", type=int, help="stages, held-out: only the first so many seeds")
     parser.add_argument("--jobs", type=int, help="stages, held-out: so many runs at once")
     arguments = parser.parse_args()
     name = arguments.table.replace("-", "_")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks._record import conditions
 from benchmarks.bfcl.ablations import last_policy, spec_of, stage_row
 from envtuning.loop.run import start
 from envtuning.runs import atomic
@@ -71,7 +72,8 @@ class Trained:
         """A run to its end, and its last policy on every task that it may be tested on."""
         done = start(arm.spec(seed), self.folder(arm, seed))
         rows = [stage_row(done, number) for number in range(len(done.state.done))]
-        found = {"stages": rows, "scores": played(last_policy(done), arm.world, tasks_tested(arm))}
+        scores = played(last_policy(done), arm.world, tasks_tested(arm))
+        found = {"commit": conditions()["commit"], "stages": rows, "scores": scores}
         atomic.write_text(self.file(arm, seed), json.dumps(found))
         print(f"{arm.name}, seed {seed}: {means(found['scores'])}", flush=True)
 
@@ -119,10 +121,10 @@ def means(scores: Scores) -> dict[str, float]:
 
 
 def raw(trained: Trained, arm: Arm) -> dict[str, Any]:
-    """Each seed's stages and its score on every task, in the order of ``tasks``, short enough to be read in a file."""
+    """Each seed's commit, stages and score on every task, in the order of ``tasks``, short enough to be read in a file."""
     runs = {}
     for seed in trained.seeds:
         found = trained.found(arm, seed)
         scores = {name: " ".join(f"{value:g}" for value in values) for name, values in found["scores"].items()}
-        runs[str(seed)] = {"stages": found["stages"]} | scores
+        runs[str(seed)] = {"commit": found["commit"], "stages": found["stages"]} | scores
     return {"tasks": " ".join(task.id.removeprefix("multi_turn_") for task in tasks_tested(arm)), "seeds": runs}

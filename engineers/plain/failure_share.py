@@ -7,6 +7,7 @@ never be learnt. Difficulties stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -30,7 +31,7 @@ class FailureShareEngineer(PlainEngineer):
     tier = Tier.SLICE_SUCCESS
     turns = "the shares of two slices or more"
 
-    def __init__(self, *, floor: float = 0.2, **options: object) -> None:
+    def __init__(self, *, floor: float = 0.2, **options: Any) -> None:
         super().__init__(**options)
         if not 0 <= floor <= 1:
             raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
