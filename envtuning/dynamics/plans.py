@@ -22,7 +22,7 @@ CANDIDATES = 24  # plans that are tried at once
 Seed = int | Sequence[int]
 
 
-def informed(learner: Learners, seed: Seed, rounds: int = 300) -> float:
+def informed(learner: Learners, seed: Seed, rounds: int = 200) -> float:
     """The best end that is found for a learner that is known; its first stage has even draws, as everybody's."""
     practice, focus = step(learner, learner.start, learner.even()), focus_on_causes(learner.cause)
     left = int(learner.stages[0]) - 1
