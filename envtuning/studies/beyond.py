@@ -19,11 +19,11 @@ from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
-from envtuning.studies.intervals import Interval
+from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
-from envtuning.studies.statistics import interval, mean
 from envtuning.trainees import factory_of
+from envtuning.trainees.base import as_kind
 from envtuning.worlds.episodes import Rate
 
 BEYOND_FILE = "beyond.json"  # success by the set's key
@@ -50,10 +50,10 @@ def keys(study: StudySpec) -> dict[str, str]:
 def raise_unless_playable(study: StudySpec) -> None:
     """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
     for arm, spec in study.specs().items():
-        factory: Any = factory_of(spec.trainee.kind)
-        for name, target in targets(study).items() if hasattr(factory, "window_in") else ():
+        kind = as_kind(factory_of(spec.trainee.kind))
+        for name, target in targets(study).items():
             rooms = (spec.world.made.room([*spec.written_configs, *more]) for more in ((), (target,)))
-            trained, played = (factory.window_in(room, **spec.trainee.options) for room in rooms)
+            trained, played = (kind.window_in(room, **spec.trainee.options) for room in rooms)
             if trained != played:
                 raise SpecError(
                     f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "
@@ -97,4 +97,4 @@ def table(study: StudySpec, runs: Mapping[tuple[str, int], RunLog], out: Path) -
     for (arm, _), run in runs.items():
         for name, success in reached(run, wanted, named, cases).items():
             found.setdefault(arm, {}).setdefault(name, []).append(success)
-    return {arm: {name: interval(mean, values) for name, values in row.items()} for arm, row in found.items()}
+    return {arm: {name: t_mean(values) for name, values in row.items()} for arm, row in found.items()}

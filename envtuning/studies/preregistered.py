@@ -5,24 +5,28 @@ The file is committed before the final runs begin, so that what is claimed was c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from envtuning.runs.sections import FOLDER, HIGHEST_SEED, Stage
+from engineers.tiers import Tier
+from envtuning.runs.sections import FOLDER, HIGHEST_SEED
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
-from envtuning.studies.study import FIRST_STAGE, Arms
+from envtuning.studies import open_loop
+from envtuning.studies.study import FIRST_STAGE, Arms, comparable
+from envtuning.studies.table import Known
 
 EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a whole one, to copy
 
 
 class ArmSpec(BaseModel):
-    """One arm: an engineer, the trainee's own options, and what the run starts on."""
+    """One arm: an engineer or an open-loop schedule, the trainee's own options, and what the run starts on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    engineer: EngineerSpec
+    engineer: EngineerSpec = Field(description="As engineers.make takes it, or a name of `open_loop.ARMS`.")
     trainee: dict[str, Any] = Field(
         default_factory=dict, description="Options of the preset's trainee that this arm changes."
     )
@@ -30,6 +34,17 @@ class ArmSpec(BaseModel):
         "preset",
         description="The first stage's config: the preset's, the target itself, or the preset's redrawn from each seed.",
     )
+    tier: Tier | None = Field(
+        None,
+        description="What the arm knows; null: what its engineer and its start do. Say it where its trainee reads more.",
+    )
+    tuning_runs: int = Field(0, ge=0, description="Runs on other seeds that went into the arm.")
+
+    @property
+    def known(self) -> Known:
+        found = open_loop.known(self.engineer, self.tuning_runs)
+        start = Tier.TARGET if self.start == "target" else Tier.NOTHING
+        return replace(found, tier=max(start, found.tier) if self.tier is None else self.tier)
 
 
 class StudySpec(BaseModel):
@@ -52,10 +67,7 @@ class StudySpec(BaseModel):
         "", description="The pilot's spread and the n that it asks for; empty: n was chosen without one."
     )
     arms: dict[str, ArmSpec] = Field(min_length=1)
-    trivial: tuple[str, ...] = Field(
-        (), description="Arms that need no engineering; headroom is counted from the best."
-    )
-    searched: tuple[str, ...] = Field((), description="Arms that stand for the best schedule a search can find.")
+    trivial: tuple[str, ...] = Field((), description="Arms that need no engineering; every other is set against them.")
     beyond: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
         description="Further test sets by name: what each changes in the target, as dotted keys with new values.",
@@ -65,14 +77,18 @@ class StudySpec(BaseModel):
         default_factory=dict,
         description="Arms, or `beyond`, that were written down after the test was opened, and what was known of them by then.",
     )
-    margin: float = Field(0.10, description="The least headroom that is expected.")
 
     @model_validator(mode="after")
     def _names_its_arms(self) -> StudySpec:
         for name in self.arms:
             if name.startswith(FIRST_STAGE):
                 raise ValueError(f"arms.{name}: folders named {FIRST_STAGE}… hold what arms share, choose another name")
-        for name in (*self.trivial, *self.searched):
+        for name in self.beyond:
+            if "/" in name or "\\" in name:
+                raise ValueError(
+                    f"beyond.{name}: a file in the study's folder is named after it, so write it without slashes"
+                )
+        for name in self.trivial:
             if name not in self.arms:
                 raise ValueError(f"{name!r} is not an arm: the arms are {', '.join(self.arms)}")
         for name in self.added_later:
@@ -85,7 +101,7 @@ class StudySpec(BaseModel):
     @property
     def base(self) -> RunSpec:
         """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
-        spec = load_spec(self.preset).with_test_seed(self.test_seed)
+        spec = comparable(load_spec(self.preset).with_test_seed(self.test_seed))
         objective = spec.world.made.about.objective
         if self.metric != objective:
             raise SpecError(
@@ -98,23 +114,22 @@ class StudySpec(BaseModel):
         """The run of every arm, without its seed."""
         return {name: arm_of(self.base, arm) for name, arm in self.arms.items()}
 
+    def known(self) -> dict[str, Known]:
+        """What went into every arm before its runs."""
+        return {name: arm.known for name, arm in self.arms.items()}
+
 
 def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
     """The preset's run with the arm's engineer and start; options that concern every engineer reach every engineer."""
-    engineer = arm.engineer.model_copy(update={"options": base.engineer.common_options | arm.engineer.options})
     first = base.stages[0]
     if arm.start == "target":
-        first = on_target(first, base.target)
+        first = open_loop.on_target(first, base.target)
     elif arm.start == "random":
         first = first.model_copy(update={"redraw": True})
     trainee = base.trainee.model_copy(update={"options": base.trainee.options | arm.trainee})
-    changes = {"engineer": engineer, "trainee": trainee, "stages": (first, *base.stages[1:])}
-    return base.model_copy(update=changes)
-
-
-def on_target(stage: Stage, target: Any) -> Stage:
-    """The stage with nothing but the target to train on."""
-    return stage.model_copy(update={"config": target, "redraw": False, "fade": None})
+    begun = base.model_copy(update={"trainee": trainee, "stages": (first, *base.stages[1:])})
+    options = base.engineer.common_options | arm.engineer.options
+    return open_loop.arm_of(begun, arm.engineer.model_copy(update={"options": options}))
 
 
 def load_study(path: str | Path) -> StudySpec:

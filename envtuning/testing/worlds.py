@@ -221,7 +221,7 @@ class _AtRandom:
 
 
 def _any_policy(world: World[Any], config: Any) -> Any:
-    if isinstance(world, GymWorld):
+    if isinstance(world, GymWorld) and "acts" in world.forms:
         with world.envs(config) as envs:
             return _AtRandom(next(iter(envs.values())).action_space)
     if "replies" in world.forms:

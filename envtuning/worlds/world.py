@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -78,10 +78,17 @@ class Cases(Protocol):
         ...
 
 
+class Lesson(NamedTuple):
+    """A question that a policy of words is asked, and an answer that is known to succeed."""
+
+    question: str
+    answer: str
+
+
 class World(ABC, Generic[C]):
     """One kind of environment, with configs of one pydantic model. Keeps no state: a run may make it again at any time."""
 
-    config_type: ClassVar[type[BaseModel]]
+    config_type: type[BaseModel]
     about: About
     forms: frozenset[Form] = frozenset({"acts"})  # the policies that it can play
     reports: frozenset[str] | None = None  # its episodes' metrics, as rules may name them; None: unknown
@@ -148,6 +155,10 @@ class World(ABC, Generic[C]):
     def make_text_env(self, config: C, *, seed: int) -> Any:
         """A Gymnasium environment whose observations and actions are strings, for who trains language models elsewhere."""
         return self.make_env(config, exclude=(), room=self.room([config]), seed=seed)
+
+    def lessons(self, config: C, count: int, *, seed: int, exclude: Sequence[Cases]) -> Sequence[Lesson]:
+        """``count`` training cases, drawn by the shares, to be learnt from; a function of the arguments. None is in ``exclude``."""
+        raise NotImplementedError(f"the world {self.about.name!r} has no certified answers to learn from")
 
     def prepare(self) -> None:
         """What the first episode would otherwise wait for, such as compiling."""

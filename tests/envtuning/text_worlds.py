@@ -11,11 +11,9 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, Field
 
-from engineers.knobs import dump
-from envtuning.worlds.episodes import Episode
-from envtuning.worlds.gym_cases import HELD_OUT_SEEDS, TRAINING_SEEDS, GymCases, apportioned, draw_cases
-from envtuning.worlds.text_player import Conversation, converse
-from envtuning.worlds.world import About, World
+from envtuning.worlds.any_text import CHARACTERS, AnyText
+from envtuning.worlds.talk_world import TalkWorld
+from envtuning.worlds.world import About
 
 
 class Piece(BaseModel):
@@ -30,7 +28,7 @@ class GuessConfig(BaseModel):
 class Guess(gym.Env):
     """One number from 1 to the greatest; the last reply that is no number is a turn lost."""
 
-    observation_space = action_space = gym.spaces.Text(1000)
+    observation_space = action_space = AnyText(1000, min_length=0, charset=CHARACTERS)
 
     def __init__(self, greatest: int, turns: int) -> None:
         self.greatest, self.turns = greatest, turns
@@ -49,53 +47,20 @@ class Guess(gym.Env):
         return ("Higher." if said < self.number else "Lower."), 0.0, False, self.left == 0, {}
 
 
-class GuessWorld(World[GuessConfig]):
+class GuessWorld(TalkWorld[GuessConfig]):
     config_type = GuessConfig
     about = About(
         name="guess",
         environment="A number is guessed in a few turns.",
-        failures={"missed": "the number was not found in time", "policy_error": "the policy raised an error"},
+        failures={"out_of_time": "the number was not found in time"},
         unit="samples",
     )
-    forms = frozenset({"replies"})
 
-    def draw(self, config: GuessConfig, per_slice: int, *, seed: int, purpose: Any, exclude: Any) -> GymCases:
-        shares, probing = self.slices(config), purpose == "probe"
-        wanted = apportioned(shares, per_slice * len(shares)) if probing else dict.fromkeys(shares, per_slice)
-        taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
-        seeds = TRAINING_SEEDS if probing else HELD_OUT_SEEDS
-        cases = draw_cases(wanted, number_of, seed=seed, seeds=seeds, taken=taken, distinct=not probing)
-        return GymCases(dump(config), tuple(cases))
+    def make(self, config: GuessConfig, slice: str) -> Guess:
+        return Guess(int(slice), config.pieces[int(slice)].turns)
 
-    def load(self, path: Path) -> GymCases:
-        return GymCases.load(path)
-
-    def play(self, policy: Any, cases: GymCases, config: GuessConfig, *, seed: int) -> list[Episode]:
-        envs = [Guess(int(case.slice), config.pieces[int(case.slice)].turns) for case in cases]
-        talks = converse(envs, policy, seeds=[case.seed for case in cases], seed=seed)
-        return [episode_of(number, cases[number].slice, talk) for number, talk in enumerate(talks)]
-
-    def room(self, configs: Any) -> dict[str, Any]:
-        return {"config": configs[0]}
-
-
-def number_of(piece: str, seed: int) -> str:
-    env = Guess(int(piece), 1)
-    env.reset(seed=seed)
-    return f"{env.number} of {piece}"
-
-
-def episode_of(number: int, piece: str, talk: Conversation) -> Episode:
-    failure = "policy_error" if talk.error is not None else None if talk.terminated else "missed"
-    return Episode(
-        case=number,
-        slice=piece,
-        failure=failure,
-        metrics={"success_rate": float(failure is None), "turns": float(talk.turns)},
-        cost={"samples": max(1, talk.turns), "episodes": 1},
-        trace={"replies": [reply.text for reply in talk.replies]},
-        note=talk.error,
-    )
+    def fingerprint(self, env: Guess, seed: int) -> str:
+        return f"{env.number} of {env.greatest}"
 
 
 class Bisecting:

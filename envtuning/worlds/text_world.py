@@ -1,0 +1,197 @@
+"""``TextWorld``: questions of one's own as a world. A task draws a question with its answer, and scores what is replied. ::
+
+    class Digits(TaskKnobs):
+        digits: int = Field(2, ge=1, le=6, description="Digits of each number.")
+
+    def add(rng, knobs):
+        a, b = rng.integers(10**knobs.digits, size=2)
+        return f"{a}+{b}=", str(a + b)
+
+    world = TextWorld("sums", {"add": Task(Digits, add)}, "Write the sum of two numbers.")
+
+A run's config names tasks as its slices: ``{tasks: {add: {share: 1.0, digits: 3}}}``. What is replied comes from a model, so only a
+plain answer of about the length of the right one reaches a scorer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import gymnasium as gym
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, create_model, with_config
+from typing_extensions import TypedDict
+
+from engineers.model.replies import encodable, without_thoughts
+from envtuning.worlds.any_text import CHARACTERS, AnyText
+from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, apportioned, digest, draw_cases
+from envtuning.worlds.gym_world import FAILURES
+from envtuning.worlds.talk_world import TalkWorld
+from envtuning.worlds.world import About, Cases, Lesson
+
+K = TypeVar("K", bound="TaskKnobs")
+
+MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read all the same
+MAX_REPLY = 1_000_000  # characters of a reply that are read
+LONGER = 1_000  # characters that a reply's answer may have beyond twice the right one's
+DEEPEST = 20  # brackets in brackets of an answer
+OPENING, CLOSING = "([{", ")]}"
+
+
+class TaskKnobs(BaseModel):
+    """What every task has: its part of the data. Derive from it, and add numbers with bounds and a description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    share: float = Field(1.0, ge=0.0, le=1.0, description="Part of the data.")
+
+
+class Asked(NamedTuple):
+    """A question with its right answer."""
+
+    question: str
+    answer: str
+    data: Any = None  # what the scorer needs besides; in memory only
+
+
+def same(answer: str, asked: Asked) -> float:
+    """1 for the right answer to the letter, blanks around it aside."""
+    return float(answer.strip() == asked.answer.strip())
+
+
+@dataclass(frozen=True)
+class Task(Generic[K]):
+    """One kind of question: its knobs, how one is drawn, and what an answer is worth."""
+
+    knobs: type[K]
+    make: Callable[[np.random.Generator, K], tuple[str, str] | Asked]  # a function of its arguments alone
+    score: Callable[[str, Asked], float] = same  # 0 to 1, where 1 is success
+
+
+def ask(task: Task[K], knobs: K, seed: int) -> Asked:
+    """The question that a task draws by this seed."""
+    made = Asked(*task.make(np.random.default_rng(seed), knobs))
+    return made._replace(question=encodable(made.question), answer=encodable(made.answer))
+
+
+def answer_in(reply: str) -> str:
+    """The reply without its thoughts; of several ``<answer>…</answer>`` the last one alone."""
+    said = without_thoughts(reply[:MAX_REPLY])
+    return said.rpartition("<answer>")[2].partition("</answer>")[0].strip()
+
+
+def unreadable(answer: str, right: str) -> str | None:
+    """Why this is no answer that a scorer is to see; None where it may."""
+    if len(answer) > 2 * len(right) + LONGER:
+        return "too_long"
+    if any(not (sign.isprintable() or sign in "\n\r\t") for sign in answer):
+        return "unreadable"
+    depth = 0
+    for sign in answer:
+        depth += (sign in OPENING) - (sign in CLOSING)
+        if depth > DEEPEST:
+            return "unreadable"
+    return None
+
+
+class QuestionEnv(gym.Env[str, str]):
+    """One question, one reply. ``asked`` is the question of the last reset."""
+
+    observation_space = AnyText(MAX_QUESTION, min_length=0, charset=CHARACTERS)
+    action_space = AnyText(MAX_SAMPLED, min_length=0, charset=CHARACTERS)
+
+    def __init__(self, task: Task[Any], knobs: TaskKnobs) -> None:
+        self.task, self.knobs = task, knobs
+        self.asked = Asked("", "")
+        self.reply = ""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        number = int(self.np_random.integers(END_OF_SEEDS)) if seed is None else seed
+        self.asked, self.reply = ask(self.task, self.knobs, number), ""
+        return self.asked.question, {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.reply = answer_in(action)
+        failure = unreadable(self.reply, self.asked.answer)
+        score = 0.0 if failure else self._score()
+        success = score == 1.0
+        info = {"success": success, "failure": None if success else failure or "wrong"}
+        return "", score, True, False, info
+
+    def _score(self) -> float:
+        """What the task's scorer says, within 0 to 1; a scorer that an answer confuses pays nothing."""
+        try:
+            score = float(self.task.score(self.reply, self.asked))
+        except Exception:  # of a scorer that was not written for hostile answers
+            return 0.0
+        return min(max(score, 0.0), 1.0) if score == score else 0.0
+
+
+class TextWorld(TalkWorld[Any]):
+    """Tasks by their names. A config is a map of those in use, each with its share and its own knobs."""
+
+    def __init__(self, name: str, tasks: Mapping[str, Task[Any]], environment: str, **about: Any) -> None:
+        if not tasks:
+            raise ValueError(f"the world {name!r} has no task: give at least one")
+        self.tasks = dict(tasks)
+        self.config_type = config_of(self.tasks)
+        general = About(
+            name=name,
+            environment=environment,
+            legend="Success: the answer scores 1.",
+            failures=FAILURES
+            | {
+                "wrong": "the answer scores less than 1",
+                "too_long": "the answer is more than twice as long as the right one and 1,000 characters",
+                "unreadable": "the answer holds control characters, or too many brackets in brackets",
+                "truncated": "the reply was cut off at its length limit",
+            },
+            case="question",
+            unit="samples",
+        )
+        self.about = replace(general, **about)
+
+    def make(self, config: Any, slice: str) -> QuestionEnv:
+        env = QuestionEnv(self.tasks[slice], config.tasks[slice])
+        env.reset(seed=0)  # knobs that nothing can be drawn from are refused before a stage
+        return env
+
+    def fingerprint(self, env: gym.Env, seed: int) -> bytes:
+        """The question itself: what is asked in one task is not asked in another, either."""
+        assert isinstance(env, QuestionEnv)
+        return env.asked.question.encode()
+
+    def picture(self, env: gym.Env) -> str:
+        """The question, the right answer and what was replied."""
+        assert isinstance(env, QuestionEnv)
+        return f"{env.asked.question}\n\nright: {env.asked.answer}\nreplied: {env.reply[:LONGER]}"
+
+    def lessons(self, config: Any, count: int, *, seed: int, exclude: Sequence[Cases]) -> list[Lesson]:
+        made: dict[tuple[str, int], Asked] = {}
+
+        def fingerprint_of(name: str, number: int) -> str:
+            made[name, number] = asked = ask(self.tasks[name], config.tasks[name], number)
+            return digest(asked.question.encode())
+
+        taken = frozenset().union(*(cases.fingerprints() for cases in exclude))
+        wanted = apportioned(self.slices(config), count)
+        drawn = draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=taken, distinct=False)
+        order = np.random.default_rng(seed).permutation(count)
+        return [Lesson(*made[drawn[at].slice, drawn[at].seed][:2]) for at in order]
+
+
+def config_of(tasks: Mapping[str, Task[Any]]) -> type[BaseModel]:
+    """The config of these tasks: each with knobs of its own, those that are not named out of use."""
+    named: Any = TypedDict("Tasks", {name: task.knobs for name, task in tasks.items()}, total=False)  # type: ignore[misc]
+    by_default = Field(
+        default_factory=lambda: {name: task.knobs() for name, task in tasks.items()},
+        description="The tasks in use, by name.",
+    )
+    return create_model(
+        "TasksConfig",
+        __config__=ConfigDict(extra="forbid"),
+        tasks=(with_config(ConfigDict(extra="forbid"))(named), by_default),
+    )
