@@ -32,8 +32,9 @@ from envtuning.studies.intervals import t_mean
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.pretrain import Pretraining, padded, pretrain, taught_loss, teach
+from envtuning.trainees.language.pretrain import Pretraining, pretrain, teach
 from envtuning.trainees.language.rows import rows_of
+from envtuning.trainees.language.supervised import padded, taught_loss
 from envtuning.trainees.language.tokenizer import prompt_ids
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.text.trl import judged_reply, prompt_row

@@ -37,7 +37,7 @@ DOSE = ("round", "rounds", "iterations", "why_it_ended")
 DOSE_PREFIXES = ("trained_", "validated_")
 
 
-class ControlledEngineer:
+class ControlledEngineer(Engineer):
     """An engineer that is told something else than what happened."""
 
     def __init__(self, engineer: Engineer, told: Told, control: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
 from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
-from engineers.proposal import Engineer
+from engineers.proposal import Engineer, as_engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
 
@@ -119,11 +119,15 @@ def make(name: str, **options: Any) -> Engineer:
                 f"{name!r} has no option {', '.join(strangers)}; it has {', '.join(sorted(taken)) or 'none'}"
             )
     made = factory(**options) if is_class else factory(model, **options)
-    if not isinstance(made, Engineer):
-        raise TypeError(
-            f"{name!r} made a {type(made).__name__}, which is not an engineer: it needs a name and propose()"
-        )
-    return made
+    try:
+        return as_engineer(made)
+    except TypeError as error:
+        raise TypeError(f"{name!r} made {error}") from error
+
+
+def needs_trainee(name: str) -> bool:
+    """Whether it asks the model under training: who makes it gives it the ``trainee``, and a ``timeout`` for a reply."""
+    return getattr(_factory(name.partition("/")[0]), "needs_trainee", False)
 
 
 def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
@@ -178,7 +182,7 @@ def _imported(place: str) -> Callable[..., Engineer]:
             f"engineer {place!r}: {error}: "
             "write 'package.module:factory' of an installed package or of a file in the current directory"
         ) from error
-    if not declares(found, Engineer):
+    if not declares(found, Engineer, methods=["propose"]):
         raise UnknownEngineer(
             f"engineer {place!r} does not say that it is one: name a class with propose(), or a function whose return annotation "
             "is such a class: def make(rest: str) -> Engineer"

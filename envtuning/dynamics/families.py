@@ -123,9 +123,9 @@ def ceilings(draw: Draw) -> None:
 
 def causes(draw: Draw) -> None:
     """All succeed equally often at first; each slice fails mostly in one way, and a focus against that one teaches it."""
-    draw.cause = 0.1 + 0.7 * np.eye(len(KINDS))[draw.rng.integers(0, len(KINDS), draw.shape)]
+    draw.cause = 0.2 + 0.4 * np.eye(len(KINDS))[draw.rng.integers(0, len(KINDS), draw.shape)]
     draw.known = np.zeros(draw.shape, bool)
-    draw.time = draw.between(0.6, 1.8, (draw.shape[0], 1)) * np.ones(draw.shape)
+    draw.time = draw.between(0.8, 2.2, (draw.shape[0], 1)) * np.ones(draw.shape)
     draw.begun = draw.wait / draw.time + draw.between(0.1, 0.5, (draw.shape[0], 1))
 
 

@@ -8,7 +8,7 @@ weight 0 and stand last. A further dimension between run and slice, such as seve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,13 @@ class Learners:
     def __getitem__(self, which: Any) -> Learners:
         """Some of the runs, or all with further dimensions."""
         return Learners(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def alone(self, run: int) -> Learners:
+        """One of the runs, without the slices that it lacks."""
+        one, count = self[run : run + 1], int(self.present[run].sum())
+        flat = ("weight", "start", "rate", "plateau", "ceiling", "forgetting", "cause")
+        cut = {name: getattr(one, name)[:, :count] for name in flat}
+        return replace(one, **cut, **{name: getattr(one, name)[:, :count, :count] for name in ("needs", "transfer")})
 
     @property
     def present(self) -> NDArray[np.bool_]:

@@ -47,16 +47,16 @@ class SkillsConfig(BaseModel):
 class Run:
     """One learner between two stages."""
 
-    learner: Learners  # of a single run
+    learner: Learners  # a single one, without slices that it lacks
     rng: np.random.Generator
     config: SkillsConfig = field(init=False)
     practice: Array = field(init=False)
     reports: list[StageReport] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.names = [f"skill-{number}" for number in range(int(self.learner.present.sum()))]
+        self.names = [f"skill-{number}" for number in range(self.learner.weight.shape[1])]
         self.practice, self.stages = self.learner.start, int(self.learner.stages[0])
-        weights = self.learner.weight[0, : len(self.names)]
+        weights = self.learner.weight[0]
         shares = np.round(weights / weights.max(), 4)
         target = {name: Skill(share=share) for name, share in zip(self.names, shares.tolist(), strict=True)}
         self.target = dump(SkillsConfig(slices=target))
@@ -76,7 +76,7 @@ class Run:
     def _report(self, parts: Array) -> StageReport:
         stage, last = len(self.reports), self.reports[-1] if self.reports else None
         validated, probed = (validate(self.learner, self.practice, self.rng) for _ in range(2))
-        in_use = np.flatnonzero(parts[: len(self.names)])
+        in_use = np.flatnonzero(parts)
         spent = float(DOSE * len(self.names))
         return StageReport(
             stage=stage,
@@ -121,7 +121,7 @@ def as_arrays(config: SkillsConfig, names: list[str], learner: Learners) -> tupl
 
 def play(engineer: Engineer, learners: Learners, seed: int) -> list[Run]:
     """All runs to their ends, each under this engineer. Run i's cases depend on seed and i alone."""
-    return [_played(engineer, Run(learners[i : i + 1], np.random.default_rng([seed, i]))) for i in range(len(learners))]
+    return [_played(engineer, Run(learners.alone(i), np.random.default_rng([seed, i]))) for i in range(len(learners))]
 
 
 def _played(engineer: Engineer, run: Run) -> Run:

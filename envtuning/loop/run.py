@@ -187,14 +187,13 @@ class Loop:
 
     def slim(self, kept: int) -> None:
         """Let the trainee take out of older checkpoints what only training on from them needs: moments of gigabytes, say."""
-        slim = getattr(self.trainee, "slim", None)
-        if slim is None:
+        if self.trainee is None or not self.trainee.slims():
             return
         for earlier in self.log.state.done[: max(0, kept)]:
             if earlier.checkpoint.is_dir():
                 try:
                     with self.log.files.changing(earlier.checkpoint), held_to("slim"):
-                        slim(earlier.checkpoint)
+                        self.trainee.slim(earlier.checkpoint)
                 except TraineeFailed as error:  # it takes more room, and nothing else is lost
                     self.record("trainee_failed", str(error))
                     return

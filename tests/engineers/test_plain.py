@@ -167,7 +167,7 @@ def test_a_whole_number_does_not_leave_a_space_that_ends_between_two(name, repor
         assert all(4 <= dish.steps <= 6 for dish in engineer.propose(report, kitchen).config.menu.values())
     engineer = engineers.make(name, space={"menu.*.steps": (3.2, 3.8)})
     with pytest.raises(KnobError, match=r"menu\.soup\.steps holds no whole number"):
-        engineer.raise_unless_able(kitchen)
+        engineer.check_able(kitchen)
 
 
 @pytest.mark.parametrize("name", ["random", "uniform", "rules", "server/http://localhost:1/v1#m", "human"])
@@ -479,9 +479,9 @@ def test_numbers_below_and_beside_slices_are_taken_back_too(results):
 
 @pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "schedule"])
 def test_a_number_beside_slices_is_something_to_turn(name):
-    engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share", "draught"])
+    engineers.make(name).check_able(Stoves(), ["pots.a.share", "draught"])
     with pytest.raises(KnobError):
-        engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share"])
+        engineers.make(name).check_able(Stoves(), ["pots.a.share"])
 
 
 class Grill(BaseModel):

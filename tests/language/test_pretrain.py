@@ -10,6 +10,7 @@ import pytest
 
 import mapf_frozenlake as mfl
 from envtuning.trainees.language import pretrain as pretraining
+from envtuning.trainees.language import supervised
 from envtuning.trainees.language.pretrain import Pretraining, pretrain, raise_unless_unseen
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from tests.language.conftest import CONFIG
@@ -63,7 +64,7 @@ def test_only_the_plan_is_taught_and_it_is_optimal(tiny):
     tokenizer = AutoTokenizer.from_pretrained(tiny)
     boards = mfl.generate(CONFIG, 5)
     for (ids, labels), board in zip(pretraining.lessons(tokenizer, boards, "short"), boards, strict=True):
-        answer = [token for token in labels if token != pretraining.IGNORED]
+        answer = [token for token in labels if token != supervised.IGNORED]
         assert ids[-len(answer) :] == answer
         assert mfl.judge(board, mfl.parse_plan(tokenizer.decode(answer, skip_special_tokens=True), 2)).optimal
         assert mfl.from_text(tokenizer.decode(ids[: -len(answer)], skip_special_tokens=True)) == board
@@ -136,10 +137,10 @@ def test_boards_come_in_stretches_of_one_sequence_and_each_is_taught_once(monkey
 
 
 def test_rows_are_padded_on_the_right_and_padding_is_not_taught():
-    ids, labels = pretraining.padded([([5, 6, 7], [-100, 6, 7]), ([8], [8])], pad=3)
+    ids, labels = supervised.padded([([5, 6, 7], [-100, 6, 7]), ([8], [8])], pad=3)
     assert ids.tolist() == [[5, 6, 7], [8, 3, 3]]
     assert labels.tolist() == [[-100, 6, 7], [8, -100, -100]]
-    assert torch.nn.CrossEntropyLoss().ignore_index == pretraining.IGNORED  # so that any trainer reads our labels
+    assert torch.nn.CrossEntropyLoss().ignore_index == supervised.IGNORED  # so that any trainer reads our labels
 
 
 class Table:

@@ -19,20 +19,19 @@ from numpy.typing import NDArray
 
 from envtuning.runs import atomic
 from envtuning.trainees.language.quiet import quiet
-from envtuning.trainees.language.tokenizer import prompt_ids
-from mapf_frozenlake import LakeConfig, LakeError, format_plan, generate, plan_prompt, solve_batch
+from envtuning.trainees.language.supervised import Taught, padded, step, tokens_of
+from envtuning.worlds.lakes.lessons import lessons_of
+from mapf_frozenlake import LakeConfig, LakeError, generate
 from mapf_frozenlake.generator.generate import excluded_keys
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.text import TextStyle
-from mapf_frozenlake.types import Solution
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 HELD_OUT = "held_out.npy"  # uint64[n], sorted: symmetry keys that training here never saw
 RECORD = "pretraining.json"
-IGNORED = -100  # label of a token that is not taught
 CHUNK = 4_096  # boards drawn at a time
 
 Progress = Callable[[int, float], None]
@@ -107,28 +106,12 @@ def teach(
     losses: list[float] = []
     model.train()
     for number, (ids, labels) in enumerate(batches_of(tokenizer, config, held_out, options)):
-        for group in optimiser.param_groups:
-            group["lr"] = options.learning_rate * warmed_cosine(number / batches)
-        loss = taught_loss(model, ids, labels)
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        losses.append(float(loss.detach()))
+        loss, _ = step(model, optimiser, ids, labels, options.learning_rate * warmed_cosine(number / batches))
+        losses.append(loss)
         if progress is not None:
             progress(min((number + 1) * options.batch, options.samples), losses[-1])
     model.eval()
     return losses
-
-
-def taught_loss(model: Any, ids: Any, labels: Any) -> Any:
-    """Cross-entropy of the taught tokens; the others never reach the output layer. Padding lies behind: no mask is needed."""
-    import torch
-
-    hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
-    following = labels[:, 1:]
-    taught = following != IGNORED
-    return torch.nn.functional.cross_entropy(model.lm_head(hidden[taught]), following[taught])
 
 
 def warmed_cosine(done: float, warm: float = 0.05) -> float:
@@ -152,28 +135,9 @@ def batches_of(
             yield padded([taught[row] for row in order[begin : begin + options.batch]], tokenizer.pad_token_id)
 
 
-def lessons(
-    tokenizer: PreTrainedTokenizerBase, boards: InstanceSet, style: TextStyle
-) -> list[tuple[list[int], list[int]]]:
+def lessons(tokenizer: PreTrainedTokenizerBase, boards: InstanceSet, style: TextStyle) -> list[Taught]:
     """(ids, labels) of each board: prompt and optimal plan, of which the plan is taught."""
-    taught = []
-    instances = list(boards)
-    for instance, solution in zip(instances, solve_batch(instances, num_threads=1), strict=True):
-        assert isinstance(solution, Solution)
-        assert solution.plan is not None
-        question = prompt_ids(tokenizer, [{"role": "user", "content": plan_prompt(instance, style)}])
-        answer = [*tokenizer(format_plan(solution.plan), add_special_tokens=False).input_ids, tokenizer.eos_token_id]
-        taught.append((question + answer, [IGNORED] * len(question) + answer))
-    return taught
-
-
-def padded(taught: Sequence[tuple[list[int], list[int]]], pad: int) -> tuple[Any, Any]:
-    import torch
-
-    longest = max(len(ids) for ids, _ in taught)
-    ids = torch.tensor([row + [pad] * (longest - len(row)) for row, _ in taught])
-    labels = torch.tensor([row + [IGNORED] * (longest - len(row)) for _, row in taught])
-    return ids, labels
+    return tokens_of(tokenizer, lessons_of(boards, style))
 
 
 def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet]) -> None:
@@ -187,6 +151,11 @@ def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet
     elif not excluded:
         return
     np.save(checkpoint / HELD_OUT, unseen)
+
+
+def boards_in(held_out: Sequence[Any]) -> list[InstanceSet]:
+    """Those of the held-out cases that a model can have been taught here."""
+    return [cases for cases in held_out if isinstance(cases, InstanceSet)]
 
 
 def raise_unless_unseen(folder: Path, boards: InstanceSet) -> None:

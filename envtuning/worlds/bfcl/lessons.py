@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from envtuning.runs import atomic
+from envtuning.trainees.language.supervised import IGNORED
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.prompts import ToolStyle
 from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer
 from envtuning.worlds.bfcl.scripted import DONE, ground_truth_in
 from envtuning.worlds.bfcl.tasks import Task
-
-IGNORED = -100  # label of a token that is not taught
 
 Messages = list[dict[str, str]]
 
@@ -92,9 +91,10 @@ def teach(
     """
     import torch
 
-    from envtuning.trainees.language.pretrain import taught_loss, warmed_cosine
+    from envtuning.trainees.language.pretrain import warmed_cosine
     from envtuning.trainees.language.quiet import quiet
     from envtuning.trainees.language.small import small_model
+    from envtuning.trainees.language.supervised import step
     from envtuning.trainees.language.tokenizer import small_tokenizer
 
     out = Path(out)
@@ -107,17 +107,11 @@ def teach(
     order = random.Random(seed)
     model.train()
     for number in range(passes):
-        for group in optimiser.param_groups:
-            group["lr"] = learning_rate * warmed_cosine(number / passes)
+        rate = learning_rate * warmed_cosine(number / passes)
         total = 0.0
         broken = [encoded(tokenizer, stumble(package, task, tool_style, order, reply_format)) for task in tasks]
         for ids, labels in order.sample(right + broken, 2 * len(tasks)):
-            loss = taught_loss(model, torch.tensor([ids]), torch.tensor([labels]))
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            total += float(loss.detach())
+            total += step(model, optimiser, torch.tensor([ids]), torch.tensor([labels]), rate)[0]
         if progress is not None:
             progress(number + 1, total / (2 * len(tasks)))
     model.eval()

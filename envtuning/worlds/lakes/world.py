@@ -14,9 +14,10 @@ from engineers.from_file import PLAIN, reads
 from engineers.report import FailureCase
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_kind, plan_of, success_by_kind
+from envtuning.worlds.lakes.lessons import lessons_of
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.lakes.supply import raise_unless_enough
-from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Purpose, World
+from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Lesson, Purpose, World
 from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite, warmup
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
@@ -174,6 +175,18 @@ class LakeWorld(World[LakeConfig]):
         env = gym.make("MAPFFrozenLakeText-v0", mode=self.mode, style=self.style, config=config)
         env.reset(seed=seed)
         return env
+
+    def lessons(self, config: LakeConfig, count: int, *, seed: int, exclude: Sequence[Any]) -> list[Lesson]:
+        """Boards with an optimal plan of each, for models that write whole plans."""
+        if self.mode != "plan":
+            raise InfeasibleConfig(
+                f"mode {self.mode!r} has no certified answers: they are whole plans, so set the world's mode to plan"
+            )
+        try:
+            boards = generate(config, n=count, seed=seed, exclude=exclude, num_threads=1)
+        except GenerationError as error:
+            raise InfeasibleConfig(str(error)) from error
+        return lessons_of(boards, self.style)
 
     def prepare(self) -> None:
         for _, compile_it in warmup.steps():

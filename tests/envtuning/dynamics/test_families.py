@@ -61,7 +61,7 @@ def test_at_first_causes_are_all_that_tells_slices_apart():
     for trait in (success(learners, learners.start), learners.rate, learners.ceiling):
         present = np.where(learners.present, trait, np.nan)
         assert np.nanmax(present, 1) == pytest.approx(np.nanmin(present, 1))
-    assert learners.cause.max(-1)[learners.present] == pytest.approx(0.8)
+    assert learners.cause.max(-1)[learners.present] == pytest.approx(0.6)
 
 
 def test_ceilings_are_of_three_kinds_and_decoys_are_quick():

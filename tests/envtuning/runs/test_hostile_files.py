@@ -26,9 +26,9 @@ from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
+from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
-from envtuning.trainees import UnknownTrainee, factory_of, make_trainee
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
+from envtuning.trainees import LIVE, UnknownTrainee, factory_of, make_trainee
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
 from tests.lazily import needed
@@ -232,10 +232,12 @@ def made_a_text(rest: str) -> str: ...
 
 
 def test_a_factory_declares_by_its_return_annotation_what_it_makes():
-    said = {found: declares(found, Engineer) for found in (Own, made, made_as_protocol, made_for_the_checker)}
+    said = {
+        found: declares(found, Engineer, ["propose"]) for found in (Own, made, made_as_protocol, made_for_the_checker)
+    }
     assert all(said.values()), said
     for found in (made_unsaid, made_a_text, os.system, str, World, 3, None):
-        assert not declares(found, Engineer), found
+        assert not declares(found, Engineer, ["propose"]), found
 
 
 def test_in_a_script_every_name_is_its_writers_own_word():
@@ -291,6 +293,18 @@ def test_what_cannot_be_read_from_a_spec_is_a_spec_error(tmp_path):
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError):
         load_spec(tmp_path / "x.yaml")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes as POSIX has them")
+def test_a_studys_file_that_is_a_pipe_or_endless_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(1 << 40)
+    for name in ("pipe", "large"):
+        with pytest.raises(SpecError, match=name):
+            load_study(tmp_path / name)
+    with pytest.raises(SpecError, match="large"):
+        load_spec(tmp_path / "large")
 
 
 # Options
@@ -481,8 +495,7 @@ def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
     spec = load_spec(name)
-    if spec.engineer.name not in NEED_THE_TRAINEE:
-        raise_unless_from_file(spec.engineer.name, spec.engineer.options)
+    raise_unless_from_file(LIVE.get(spec.engineer.name, spec.engineer.name), spec.engineer.options)
     raise_unless_allowed("trainee.options", spec.trainee.options, factory_of(spec.trainee.kind).from_file)
 
 
@@ -622,6 +635,30 @@ def test_a_console_prints_hostile_text_as_text(capsys):
     for steering in ("\x1b]", "\x1b[2J", "\x00", "\x07", "\x9b", "\u202e", "\u2066", "\r"):
         assert steering not in said
     assert "\x1b[1m" in said  # its own colours pass
+
+
+@pytest.mark.parametrize("hostile", [True, False])
+def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, files_are_strangers, hostile):
+    needed("torch", "transformers", "llguidance", extra="local")
+    from engineers.backends.local import LocalChat
+    from engineers.model.chat import Rejected
+
+    asked = []
+
+    def fetched(model, name, revision):
+        asked.append((model, name, revision))
+        if not hostile or name != "adapter_config.json":
+            raise OSError(f"{model} has no {name}")
+        (tmp_path / name).write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
+        return str(tmp_path / name)
+
+    monkeypatch.setattr("transformers.utils.cached_file", fetched)
+    monkeypatch.setattr(
+        "transformers.AutoTokenizer.from_pretrained", lambda *_, **__: pytest.fail("loaded") if hostile else 1 / 0
+    )
+    with pytest.raises(Rejected, match="stranger/repo" if hostile else "ZeroDivisionError"):
+        LocalChat("some/model", arguments={"revision": "abc"}).load_now()
+    assert ("some/model", "adapter_config.json", "abc") in asked
 
 
 def test_a_models_folder_names_no_other_model(tmp_path, monkeypatch):
