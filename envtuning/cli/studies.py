@@ -14,6 +14,7 @@ from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
+from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
 from envtuning.studies.study import execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
@@ -25,7 +26,7 @@ def compare(
         str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
     ] = None,
     engineers: Annotated[
-        str, typer.Option(help="Names, separated by commas; 'target-only' trains on the target alone.")
+        str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
     ] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
     preset: Annotated[

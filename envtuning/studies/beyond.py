@@ -19,10 +19,9 @@ from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
-from envtuning.studies.intervals import Interval
+from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
-from envtuning.studies.statistics import interval, mean
 from envtuning.trainees import factory_of
 from envtuning.trainees.base import as_kind
 from envtuning.worlds.episodes import Rate
@@ -98,4 +97,4 @@ def table(study: StudySpec, runs: Mapping[tuple[str, int], RunLog], out: Path) -
     for (arm, _), run in runs.items():
         for name, success in reached(run, wanted, named, cases).items():
             found.setdefault(arm, {}).setdefault(name, []).append(success)
-    return {arm: {name: interval(mean, values) for name, values in row.items()} for arm, row in found.items()}
+    return {arm: {name: t_mean(values) for name, values in row.items()} for arm, row in found.items()}

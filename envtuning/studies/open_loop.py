@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from engineers.knobs import KnobError, dump, find_knobs, leaves, with_values
+from engineers.registry import tier_named
 from engineers.roles import SliceKnobs, find_slices, share_of, shares_of
 from engineers.tiers import Tier
 from envtuning.runs.sections import EngineerSpec, Stage
 from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.studies.table import Known
+from envtuning.trainees.language.live_engineers import KNOW_THE_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,15 @@ def arm_of(spec: RunSpec, engineer: EngineerSpec) -> RunSpec:
     if engineer.name in ARMS:
         return ARMS[engineer.name].arm(spec)
     return spec.model_copy(update={"engineer": engineer})
+
+
+def known(engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
+    """What goes into an arm with this engineer, or into the open-loop schedule of that name."""
+    name = engineer.name
+    if name in ARMS:
+        return Known(ARMS[name].tier, tuning_runs, warms_up=name in WARM)
+    tier = Tier.WEIGHTS if name in KNOW_THE_WEIGHTS else tier_named(name, **engineer.options)
+    return Known(tier, tuning_runs, warms_up=tier == Tier.FAMILY)
 
 
 def on_target(stage: Stage, target: Any) -> Stage:
@@ -75,6 +87,9 @@ ARMS: dict[str, OpenLoop] = {
     ),
     "near-uniform": OpenLoop("uniform draws over the slices up to the target's hardest", Tier.TARGET, near_uniform),
 }
+
+
+WARM = ("warm-target", "mixture")
 
 
 def half_easy(spec: RunSpec) -> Any:

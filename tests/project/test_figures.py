@@ -231,7 +231,7 @@ def four_stages_cost(figures: Figures) -> str:
 
 def above_uniform(figures: Figures) -> str:
     """One sentence for all three: on this preset they end alike."""
-    engineers = {row["engineer"]: row["against"]["uniform"] for row in figures["rows"] if row["engineer"] != "uniform"}
+    engineers = {row["arm"]: row["against"]["uniform"] for row in figures["rows"] if row["arm"] != "uniform"}
     assert set(engineers) == {"rules", "half-success", "progress-share"}
     (said,) = {
         f"{100 * row['mean']:+.1f} ({100 * row['low']:+.1f}, {100 * row['high']:+.1f})" for row in engineers.values()
@@ -240,7 +240,7 @@ def above_uniform(figures: Figures) -> str:
 
 
 def beside_uniform(figures: Figures) -> str:
-    rows = [(row["engineer"], row["against"]["uniform"]) for row in figures["rows"] if row["engineer"] != "uniform"]
+    rows = [(row["arm"], row["against"]["uniform"]) for row in figures["rows"] if row["arm"] != "uniform"]
     said = [f"{100 * row['mean']:+.1f} ({100 * row['low']:+.1f}, {100 * row['high']:+.1f})" for _, row in rows]
     return ", ".join(f"`{name}` {one.replace('-', '−')}" for (name, _), one in zip(rows, said, strict=True)) + " points"
 
