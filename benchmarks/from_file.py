@@ -9,8 +9,7 @@ from engineers import own
 from engineers.from_file import Allowed, allowed_in
 from engineers.own import object_at
 from engineers.registry import BACKENDS, COMMON_FROM_FILE
-from envtuning.trainees import KINDS
-from envtuning.trainees.language.live_engineers import FROM_FILE
+from envtuning.trainees import KINDS, LIVE
 from envtuning.worlds.registry import WORLDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
@@ -34,10 +33,8 @@ def tables() -> Iterator[tuple[str, Allowed]]:
     for kind, place in sorted(KINDS.items()):
         yield f"trainee `{kind}`", declared(place)
     yield "any engineer", COMMON_FROM_FILE
-    for name, place in BACKENDS.items():
+    for name, place in (BACKENDS | LIVE).items():
         yield f"engineer `{name}`", declared(place)
-    for name, allowed in FROM_FILE.items():
-        yield f"engineer `{name}`", {key: kind for key, kind in allowed.items() if key not in COMMON_FROM_FILE}
 
 
 def listed(allowed: Allowed) -> str:

@@ -4,7 +4,7 @@ A small transformer answers questions of 24 tasks. A root has mastered some, lac
 which is which differs from root to root. Six stages follow, each with an answer to "how often is each task drawn?".
 Open-loop arms see no result; ``oracle`` sees which tasks are lacking; ``failure`` and ``give-up`` read the success of each task,
 ``cases`` also how many letters the answers have right. An arm's configuration is chosen on other roots than it is
-measured on. Every run is kept in ``runs/gate.jsonl``: after a kill, the same command goes on.
+measured on. Every run is kept in ``runs/gate``: after a kill, the same command goes on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks._record import raise_unless_committed, record
-from envtuning.studies.intervals import Interval, t_mean
+from benchmarks._record import RESULTS, raise_unless_committed, record
+from envtuning.studies.intervals import t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "gate"
 MASTERED, LACKING, HOPELESS = range(3)
@@ -52,16 +53,8 @@ class Variant:
     @property
     def root(self) -> str:
         """What its roots depend on, as a folder's name."""
-        parts = (
-            self.family,
-            self.slices,
-            self.lacking,
-            self.hopeless,
-            self.letters,
-            self.lengths,
-            self.chains,
-            self.pretrain,
-        )
+        kinds = (self.family, self.slices, self.lacking, self.hopeless)
+        parts = (*kinds, self.letters, self.lengths, self.chains, self.pretrain)
         return "-".join(str(part).replace(" ", "") for part in parts)
 
 
@@ -149,9 +142,8 @@ class Policies(nn.Module):
         h = F.embedding(which, self.tok.flatten(0, 1)) + self.pos[:, None]
         h = h.view(n, rows * length, -1)
         for layer in range(self.layers):
-            q, k, v = (
-                self.linear(f"qkv{layer}", norm(h)).view(n * rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            )
+            qkv = self.linear(f"qkv{layer}", norm(h)).view(n * rows, length, 3, self.heads, -1)
+            q, k, v = qkv.permute(2, 0, 3, 1, 4)
             attended = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(h.shape)
             h = h + self.linear(f"out{layer}", attended)
             h = h + self.linear(f"down{layer}", F.gelu(self.linear(f"up{layer}", norm(h))))
@@ -209,7 +201,6 @@ def report(policies: Policies, tasks: list[Tasks], cases: int, rngs: list) -> tu
 
 def roots(variant: Variant, seeds: list[int]) -> tuple[list[Tasks], dict[int, dict[str, Tensor]]]:
     """The policies that runs start from, trained on what they have mastered."""
-    found = {}
     folder = KEPT / "roots" / variant.root
     folder.mkdir(parents=True, exist_ok=True)
     new = [seed for seed in dict.fromkeys(seeds) if not (folder / f"{seed}.pt").exists()]
@@ -223,8 +214,7 @@ def roots(variant: Variant, seeds: list[int]) -> tuple[list[Tasks], dict[int, di
         train(policies, tasks, which, rngs, opt, lambda u: 2e-3 * min(1, u / 50, (last - u) / (last / 4)))
         for i, seed in enumerate(new):
             torch.save({name: p.detach()[i].clone() for name, p in policies.named_parameters()}, folder / f"{seed}.pt")
-    found = {seed: torch.load(folder / f"{seed}.pt") for seed in set(seeds)}
-    return [Tasks(variant, seed) for seed in seeds], found
+    return [Tasks(variant, seed) for seed in seeds], {s: torch.load(folder / f"{s}.pt") for s in set(seeds)}
 
 
 @dataclass
@@ -233,14 +223,10 @@ class Seen:
 
     tasks: Tasks
     order: np.ndarray  # a permutation of the slices that knows nothing
-    stages: int
+    variant: Variant
     stage: int = 0
     success: list[np.ndarray] = field(default_factory=list)
     letters: list[np.ndarray] = field(default_factory=list)
-
-
-def even(config: Any, seen: Seen) -> np.ndarray:
-    return np.ones(seen.tasks.n)
 
 
 def shares(ratio: float, seen: Seen) -> np.ndarray:
@@ -260,7 +246,7 @@ def warm_up(config: tuple[int, float], seen: Seen) -> np.ndarray:
 def blocks(config: tuple[int, bool, float], seen: Seen) -> np.ndarray:
     """A part of the slices, and replay of all; the part stays, or moves on."""
     parts, moves, replay = config
-    at = (seen.stage * parts // seen.stages) % parts if moves else 0
+    at = (seen.stage * parts // seen.variant.stages) % parts if moves else 0
     chosen = np.isin(np.arange(seen.tasks.n), np.array_split(seen.order, parts)[at])
     return replay / seen.tasks.n + (1 - replay) * chosen / chosen.sum()
 
@@ -279,10 +265,6 @@ def oracle(config: tuple[float, float], seen: Seen) -> np.ndarray:
     weights[done] = floor / len(done) * (1 + 2 * (now[done] < 0.8)) if len(todo) else 1.0
     weights[todo] = (1 - floor) / max(1, len(todo))
     return weights
-
-
-def failure(config: Any, seen: Seen) -> np.ndarray:
-    return 1.1 - seen.success[-1]
 
 
 def give_up(config: Any, seen: Seen) -> np.ndarray:
@@ -304,8 +286,28 @@ def cases(config: Any, seen: Seen) -> np.ndarray:
     return np.where(moves, 0.8 / moves.sum(), rest)
 
 
+def permuted(config: Any, seen: Seen) -> np.ndarray:
+    """``cases``, told each slice's results under the name of the next one on a circle."""
+    before = seen.order[np.argsort(seen.order) - 1]
+    told = {what: [row[before] for row in getattr(seen, what)] for what in ("success", "letters")}
+    return cases(config, replace(seen, **told))
+
+
+def average(config: Any, seen: Seen) -> np.ndarray:
+    """``cases``, told the mean results of its runs on the development roots: a schedule that it follows for anybody."""
+    success, letters = mean_results(seen.variant)
+    return cases(config, replace(seen, success=success[: seen.stage + 1], letters=letters[: seen.stage + 1]))
+
+
+@cache
+def mean_results(variant: Variant) -> list[list[np.ndarray]]:
+    """Success and letters by stage and slice."""
+    played = play(variant, [Run(root, "cases") for root in DEVELOP])
+    return [list(np.mean([getattr(one, what) for one in played], 0)) for what in ("success", "letters")]
+
+
 OPEN: dict[str, tuple[Callable, tuple]] = {
-    "even": (even, (None,)),
+    "even": (lambda config, seen: np.ones(seen.tasks.n), (None,)),
     "shares": (shares, (1 / 3, 0.6, 1.7, 3.0)),
     "warm-up": (warm_up, ((1, 0.2), (2, 0.2), (3, 0.2), (3, 0.0))),
     "blocks": (blocks, ((2, False, 0.2), (3, False, 0.2), (2, True, 0.2), (3, True, 0.2))),
@@ -313,11 +315,12 @@ OPEN: dict[str, tuple[Callable, tuple]] = {
 SEARCHED = {"searched": (blocks, ((2, False, 0.4),))}  # the best of 26 open loops on four roots of codes-slow
 READERS: dict[str, tuple[Callable, tuple]] = {
     "oracle": (oracle, ((0.1, 1), (0.3, 1), (0.1, 0.5), (0.3, 0.5))),
-    "failure": (failure, (None,)),
+    "failure": (lambda config, seen: 1.1 - seen.success[-1], (None,)),
     "give-up": (give_up, (None,)),
     "cases": (cases, (None,)),
 }
-ARMS = OPEN | SEARCHED | READERS
+CONTROLS = {"permuted": (permuted, (None,)), "average": (average, (None,))}
+ARMS = OPEN | SEARCHED | READERS | CONTROLS
 
 
 @dataclass(frozen=True)
@@ -328,16 +331,17 @@ class Run:
     training: int = 0
 
 
-def play(variant: Variant, runs: list[Run]) -> list[list[np.ndarray]]:
-    """All stages of several runs, side by side; the success of every slice after each stage."""
+def play(variant: Variant, runs: list[Run]) -> list[Seen]:
+    """All stages of several runs, side by side; what there was to see before each stage, and in the end."""
     tasks, starts = roots(variant, [run.root for run in runs])
     policies = Policies(tasks, [run.root for run in runs])
     with torch.no_grad():
         for name, parameter in policies.named_parameters():
             parameter.copy_(torch.stack([starts[run.root][name] for run in runs]))
-    key = [(run.root, run.training) for run in runs]
-    draws, tests, orders = ([np.random.default_rng([*k, purpose]) for k in key] for purpose in (3, 4, 5))
-    seen = [Seen(t, order.permutation(t.n), variant.stages) for t, order in zip(tasks, orders, strict=True)]
+    draws, tests, orders = (
+        [np.random.default_rng([run.root, run.training, purpose]) for run in runs] for purpose in (3, 4, 5)
+    )
+    seen = [Seen(t, order.permutation(t.n), variant) for t, order in zip(tasks, orders, strict=True)]
     opt = torch.optim.Adam(policies.parameters(), fused=True)
     for stage in range(variant.stages + 1):
         success, letters = report(policies, tasks, 200 if stage == variant.stages else 50, tests)
@@ -353,27 +357,25 @@ def play(variant: Variant, runs: list[Run]) -> list[list[np.ndarray]]:
         weights = [ARMS[run.arm][0](run.config, one) for run, one in zip(runs, seen, strict=True)]
         size = (variant.updates, variant.batch)
         which = [rng.choice(variant.slices, size, p=w / w.sum()) for rng, w in zip(draws, weights, strict=True)]
-        train(
-            policies, tasks, np.stack(which), draws, opt, lambda u, w=warm: variant.rate * min(1.0, (u + 1) / (w + 1))
-        )
-    return [one.success for one in seen]
+        rising = lambda u, w=warm: variant.rate * min(1.0, (u + 1) / (w + 1))  # noqa: E731
+        train(policies, tasks, np.stack(which), draws, opt, rising)
+    return seen
 
 
 def rows(variant: Variant, runs: list[Run], side_by_side: int = 8) -> list[dict[str, Any]]:
     """What each run gave; those not kept yet are made."""
     path = KEPT / "runs.jsonl"
     KEPT.mkdir(parents=True, exist_ok=True)
-    kept = {}
-    if path.exists():
-        kept = {row["key"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    path.touch()
+    kept = {row["key"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
     keys = [json.dumps([asdict(variant), asdict(run)]) for run in runs]
     missing = [(key, run) for key, run in zip(keys, runs, strict=True) if key not in kept]
     for at in range(0, len(missing), side_by_side):
         part = missing[at : at + side_by_side]
-        for (key, run), success in zip(part, play(variant, [run for _, run in part]), strict=True):
-            kind = Tasks(variant, run.root).kind
-            by_kind = [[float(s[kind == k].mean()) if (kind == k).any() else None for k in range(3)] for s in success]
-            kept[key] = {"key": key, "end": float(success[-1].mean()), "by_kind": by_kind}
+        for (key, _), seen in zip(part, play(variant, [run for _, run in part]), strict=True):
+            is_of = [seen.tasks.kind == k for k in range(3)]
+            by_kind = [[float(s[of].mean()) if of.any() else None for of in is_of] for s in seen.success]
+            kept[key] = {"key": key, "end": float(seen.success[-1].mean()), "by_kind": by_kind}
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(kept[key]) + "\n")
     return [kept[key] for key in keys]
@@ -404,11 +406,10 @@ VARIANTS = {
 
 def study(variant: Variant, on: tuple[int, ...], trainings: int = 1) -> dict[str, Any]:
     """Each arm's best configuration on the roots for tuning, and how the arms end on the given ones."""
-    opened = OPEN | (SEARCHED if on == FRESH else {})
-    played = opened | READERS
-    tried = [
-        Run(root, arm, c) for arm, (_, configs) in played.items() if len(configs) > 1 for c in configs for root in TUNE
-    ]
+    opened, readers = (OPEN | SEARCHED, READERS | CONTROLS) if on == FRESH else (OPEN, READERS)
+    played = opened | readers
+    many = {arm: configs for arm, (_, configs) in played.items() if len(configs) > 1}
+    tried = [Run(root, arm, c) for arm, configs in many.items() for c in configs for root in TUNE]
     ends = dict(zip(tried, (row["end"] for row in rows(variant, tried)), strict=True))
     chosen = {
         arm: max(configs, key=lambda c, arm=arm: sum(ends.get(Run(root, arm, c), 0) for root in TUNE))
@@ -421,11 +422,10 @@ def study(variant: Variant, on: tuple[int, ...], trainings: int = 1) -> dict[str
     arms = {}
     for i, arm in enumerate(played):
         over = {base: t_mean(success[i] - success[j]) for j, base in enumerate(opened)}
-        arms[arm] = {
-            "config": chosen[arm], "success": float(success[i].mean()), "per_root": success[i].round(4).tolist(),
-            "by_kind": {k: None if np.isnan(x) else round(float(x), 4) for k, x in zip(KINDS, by_kind[i], strict=True)},
-        }  # fmt: skip
-        if arm in READERS:
+        kinds = {k: None if np.isnan(x) else round(float(x), 4) for k, x in zip(KINDS, by_kind[i], strict=True)}
+        by_root = {"success": float(success[i].mean()), "per_root": success[i].round(4).tolist()}
+        arms[arm] = {"config": chosen[arm], **by_root, "by_kind": kinds}
+        if arm in readers:
             worst = min(over, key=lambda base: over[base].mean)
             low = min(gap.low for gap in over.values())
             arms[arm] |= {"over_best_open_loop": asdict(over[worst]), "which": worst, "lower_bound": low}
@@ -436,17 +436,20 @@ def table(figures: dict[str, Any]) -> str:
     """The arms' ends in percent, and the readers' differences to the best open loop in points."""
     lines = []
     for arm, row in figures["arms"].items():
-        gap = Interval(**row["over_best_open_loop"]) if "which" in row else None
-        over = (
-            f"{100 * gap.mean:+.1f} ({100 * gap.low:+.1f}, {100 * gap.high:+.1f}) over {row['which']}, bound {100 * row['lower_bound']:+.1f}"
-            if gap
-            else ""
-        )
         kinds = " ".join("–" if x is None else f"{100 * x:.0f}" for x in row["by_kind"].values())
-        lines.append(
-            f"{figures['variant']['name']:22} {arm:8} {100 * row['success']:5.1f}  [{kinds}] {row['config']} {over}"
-        )
+        lines.append(f"{figures['variant']['name']:22} {arm:8} {100 * row['success']:5.1f}  [{kinds}] {row['config']}")
+        if "which" in row:
+            mean, low, high, bound = (100 * x for x in (*row["over_best_open_loop"].values(), row["lower_bound"]))
+            lines[-1] += f" {mean:+.1f} ({low:+.1f}, {high:+.1f}) over {row['which']}, bound {bound:+.1f}"
     return "\n".join(lines)
+
+
+def with_stored(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The stored studies that were not made again, each with its commit, and the new ones."""
+    stored = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))
+    old = [{"commit": stored["commit"], **study} for study in stored["figures"]["studies"]]
+    new = [(study["variant"]["name"], list(study["roots"])) for study in figures]
+    return [study for study in old if (study["variant"]["name"], study["roots"]) not in new] + figures
 
 
 def main() -> None:
@@ -459,15 +462,14 @@ def main() -> None:
     torch.set_num_threads(1)
     if arguments.record:
         raise_unless_committed()
+    planned = [(name, DEVELOP, 1) for name in arguments.variants]
+    planned += [(arguments.fresh, FRESH, arguments.trainings)] * bool(arguments.fresh)
     figures = []
-    for name in arguments.variants:
-        figures.append(study(VARIANTS[name], DEVELOP))
-        print(table(figures[-1]), flush=True)
-    if arguments.fresh:
-        figures.append(study(VARIANTS[arguments.fresh], FRESH, arguments.trainings))
+    for name, on, trainings in planned:
+        figures.append(study(VARIANTS[name], on, trainings))
         print(table(figures[-1]), flush=True)
     if arguments.record:
-        print(f"written to {record('gate', {'studies': figures})}")
+        print(f"written to {record('gate', {'studies': with_stored(figures)})}")
 
 
 if __name__ == "__main__":

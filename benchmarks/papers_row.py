@@ -1,7 +1,7 @@
 """What the PPO trainee reaches on the papers' 3,150 boards: ``python -m benchmarks.papers_row --cpu-hours 2``.
 
-It learns on boards of the suite's distribution (3 to 5 agents, 3×3 to 10×10), none of which is in the suite; then the suite is played
-greedily, sampled, and sampled eight times with the best plan of each board kept. It acts step by step and sees the board again after
+It learns on boards of the suite's distribution (3 to 5 agents, 3×3 to 10×10), none of which is in the suite; ``--agents two``: on boards of the same
+sizes and kinds with two agents, as the papers train. Then the suite is played greedily, sampled, and sampled eight times with the best plan of each board kept. It acts step by step and sees the board again after
 each move; the papers' models write the whole plan at once. A checkpoint is kept after each chunk, so that the command continues where it stopped.
 """
 
@@ -13,7 +13,7 @@ import shutil
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -29,12 +29,15 @@ SUITE = "mapf-frozenlake-3150"
 CHUNK = 100_000  # env steps between two checkpoints
 SMALL_EVERY = 7  # 3 of the suite's 21 kinds of boards are smaller than 5×5, with fewer agents
 TRIES = 8
+Agents = Literal["suite", "two"]  # trained on; the suite has three to five
 
 
-def config_of(chunk: int) -> mfl.LakeConfig:
+def config_of(chunk: int, trained: Agents = "suite") -> mfl.LakeConfig:
     """The suite's kinds of boards by turns: hole ratios move from size to size, small boards come every seventh time."""
     small = chunk % SMALL_EVERY == SMALL_EVERY - 1
     sizes, agents = ((3, 4), {3: 1.0}) if small else (range(5, 11), {3: 1.0, 4: 1.0, 5: 1.0})
+    if trained == "two":
+        agents = {2: 1.0}
     slices = {
         size: {"share": 1.0, "hole_ratio": 0.2 if small else HOLE_RATIOS[(size + chunk) % 5], "wait_ratio": 0.5}
         for size in sizes
@@ -45,8 +48,8 @@ def config_of(chunk: int) -> mfl.LakeConfig:
 class Training:
     """A trainee and what it has spent, as they were after the last whole chunk."""
 
-    def __init__(self, out: Path, seed: int) -> None:
-        self.out, self.seed = out, seed
+    def __init__(self, out: Path, seed: int, agents: Agents = "suite") -> None:
+        self.out, self.seed, self.agents = out, seed, agents
         self.trainee = PPOTrainee(room={"max_size": 10, "max_agents": 5}, exclude=[load_suite(SUITE)], seed=seed)
         self.state: dict[str, Any] = {"chunks": 0, "env_steps": 0, "cpu_seconds": 0.0, "training_success": []}
         out.mkdir(parents=True, exist_ok=True)
@@ -63,7 +66,7 @@ class Training:
 
     def once(self) -> None:
         begin, number = time.process_time(), self.state["chunks"]
-        metrics = self.trainee.train(config_of(number), CHUNK, seed=self.seed + number)
+        metrics = self.trainee.train(config_of(number, self.agents), CHUNK, seed=self.seed + number)
         self.state["chunks"] += 1
         self.state["env_steps"] += int(metrics["env_steps"])
         self.state["training_success"].append(round(metrics["success_rate"], 3))
@@ -98,10 +101,13 @@ def described(table: mfl.EvaluationTable) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cpu-hours", type=float, default=2.0, help="of training; two are an hour of two cores")
+    parser.add_argument("--agents", choices=get_args(Agents), default="suite", help="on the boards that are trained on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/papers-row"), help="folder of what is done so far")
     arguments = parser.parse_args()
-    training = Training(arguments.out / f"seed{arguments.seed}", arguments.seed)
+    name = "papers_row" if arguments.agents == "suite" else "papers_row_two_agents"
+    beside = "" if arguments.agents == "suite" else "-two-agents"
+    training = Training(arguments.out / f"seed{arguments.seed}{beside}", arguments.seed, arguments.agents)
     while training.state["cpu_seconds"] < arguments.cpu_hours * 3600:
         training.once()
         state = training.state
@@ -109,7 +115,7 @@ def main() -> None:
             f"{state['env_steps']:,} env steps, {state['cpu_seconds']:.0f} s, {state['training_success'][-1]}",
             flush=True,
         )
-    print(record("papers_row", {"training": training.state} | rows(training.trainee)))
+    print(record(name, {"training": training.state} | rows(training.trainee)))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, load_spec
 from envtuning.show.console import make_console
 from envtuning.studies.preregistered import ArmSpec, arm_of
-from envtuning.studies.study import execute, folder_name
+from envtuning.studies.study import comparable, execute, folder_name
 
 SUITE_SEED = 9_001  # held-out boards of the search alone
 LADDER = (0.4, 0.7)  # the hand-made one of the preregistered studies
@@ -41,7 +41,7 @@ def schedules(draws: int, stages: int, rng: np.random.Generator) -> dict[str, Pa
 
 def development(preset: str) -> RunSpec:
     """The preset's run on other held-out boards, its test left shut."""
-    base = load_spec(preset)
+    base = comparable(load_spec(preset))
     suites = base.suites.model_copy(update={"seed": SUITE_SEED, "test_seed": None, "test_per_slice": 0})
     return base.model_copy(update={"suites": suites})
 

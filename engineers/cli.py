@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
+from engineers import own
 from engineers.backends.local import LocalChat
 from engineers.backends.serve import serve_until_interrupted
 from engineers.extras import require
@@ -161,7 +162,7 @@ def serve(
 def main() -> None:
     """The command line, with errors as one line each."""
     try:
-        app(prog_name="python -m engineers", standalone_mode=True)
+        app(standalone_mode=True)
     except (ChatError, ImportError, OSError, TypeError, ValueError) as error:
         err.print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
@@ -173,7 +174,7 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
         report = StageReport.model_validate_json(file.read_bytes())
     except ValidationError as error:
         raise ValueError(f"{file.name} is not a report: {in_sentences(error)}") from None
-    found = _find_class(config_class or report.config_class or DEFAULT_CONFIG_CLASS)
+    found = _find_class(config_class) if config_class else _class_of(report, file)
     try:
         return report, validated(found, report.config)
     except KnobError as error:
@@ -182,9 +183,25 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
         ) from None
 
 
+def _class_of(report: StageReport, file: Path) -> type[BaseModel]:
+    """What the report itself names, which is somebody's file."""
+    before, named = own.trusted(), report.config_class or DEFAULT_CONFIG_CLASS
+    own.trust_only(())
+    try:
+        return _find_class(named)
+    except own.NotTrusted as error:
+        raise ValueError(
+            f"{file.name} names {named!r}, and importing it runs its code: if you trust it, give --config-class {named}"
+        ) from error
+    finally:
+        own.trust_only(before)
+
+
 def _find_class(dotted: str) -> type[BaseModel]:
     try:
         found = object_at(dotted)
+    except own.NotTrusted:
+        raise
     except ImportError as error:
         raise ValueError(f"{error}: give --config-class module:Class") from None
     if not (isinstance(found, type) and issubclass(found, BaseModel)):

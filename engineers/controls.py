@@ -6,20 +6,27 @@ ones. The configs, the doses, the target and the rounds left stay the run's own.
 - *donor*: the outcomes of another run of the same engineer, stage by stage; one donor for a whole run.
 - *average*: the mean outcomes of development runs. This engineer follows a schedule that it would follow for anybody.
 - *permuted*: the run's own outcomes, with the slices' names exchanged by one fixed permutation.
+
+``engineers.make`` knows them as ``average/ENGINEER`` and ``permuted/ENGINEER``; the average of one run is a donor.
 """
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from engineers import registry
+from engineers.from_file import PLAIN, reads
 from engineers.proposal import Engineer, Proposal
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import natural_key
+from engineers.untrusted import parsed, read_bytes
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Told = Callable[[StageReport], StageReport]
@@ -30,7 +37,7 @@ DOSE = ("round", "rounds", "iterations", "why_it_ended")
 DOSE_PREFIXES = ("trained_", "validated_")
 
 
-class ControlledEngineer:
+class ControlledEngineer(Engineer):
     """An engineer that is told something else than what happened."""
 
     def __init__(self, engineer: Engineer, told: Told, control: str) -> None:
@@ -56,6 +63,31 @@ def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
 def permuted(engineer: Engineer, seed: int) -> ControlledEngineer:
     """The engineer with its own outcomes under other slices' names."""
     return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted")
+
+
+def save_run(path: Path, run: Run, **made_by: Any) -> None:
+    """Reports for ``average/ENGINEER`` to read, with how they were made."""
+    reports = [report.model_dump(mode="json") for report in run]
+    path.write_text(json.dumps({**made_by, "reports": reports}, indent=1) + "\n", encoding="utf-8")
+
+
+def read_run(path: Path) -> list[StageReport]:
+    """Raises ``ValueError`` for a file that holds none."""
+    content = read_bytes(path)
+    if content is None:
+        raise ValueError(f"{path} does not exist: give the file of a run's reports")
+    return TypeAdapter(list[StageReport]).validate_python(parsed(content)["reports"])
+
+
+def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:
+    """``average/ENGINEER``, told the outcomes in the file ``reports``."""
+    return average(registry.make(engineer, **options), [read_run(Path(reports))])
+
+
+@reads({"permutation": PLAIN})
+def make_permuted(engineer: str, *, permutation: int = 0, **options: Any) -> ControlledEngineer:
+    """``permuted/ENGINEER``, with the slices exchanged by the permutation of this number."""
+    return permuted(registry.make(engineer, **options), permutation)
 
 
 def with_outcomes_of(run: Run, report: StageReport) -> StageReport:

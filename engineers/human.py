@@ -24,7 +24,7 @@ from engineers.model.prompt import build_prompt, require_templates
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
 from engineers.model.wire import WireForm, form_of
-from engineers.proposal import Proposal, Usage
+from engineers.proposal import Engineer, Proposal, Usage
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
 from engineers.untrusted import NotReadable, read_bytes
@@ -34,10 +34,11 @@ ACCEPTED = "accepted.json"  # beside answer.json
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
-class HumanEngineer:
+class HumanEngineer(Engineer):
     """Asks the person who has the folder open. Gives up after ``timeout`` seconds: then the current config is kept."""
 
     name = "human"
+    guard: Guard
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class HumanEngineer:
         self.guard, self.space = guard, checked_space(space)
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
 
-    def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
+    def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
         form_of(current, editable, self.space)
 

@@ -72,6 +72,16 @@ def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
     return _trusted is None or any(kind + ".".join(parts[:end]) in _trusted for end in range(1, len(parts) + 1))
 
 
+def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None:
+    """Raises ``NotTrusted`` for a module that a file names and the user does not, unless it is of a known package."""
+    if is_trusted(module) or module.partition(".")[0] in known:
+        return
+    raise NotTrusted(
+        f"{module!r} cannot be imported on a file's word, because that runs its code: if you trust it, add --trust {module}",
+        name=module,
+    )
+
+
 def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     """The object at ``package.module:object``. Raises ``ImportError``, in a sentence that a caller's own can end with.
 
@@ -79,15 +89,9 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     alone would not do. The error's ``name`` is the module that is missing, as Python's own.
     """
     module_name, _, attribute = place.partition(":")
-    own = is_trusted(module_name)
-    if not own and module_name.partition(".")[0] not in known:
-        raise NotTrusted(
-            f"{module_name!r} cannot be imported on a file's word, because that runs its code: if you trust it, add "
-            f"--trust {module_name}",
-            name=module_name,
-        )
+    raise_unless_importable(module_name, known)
     here = str(Path.cwd())
-    if own and here not in sys.path and "" not in sys.path:
+    if is_trusted(module_name) and here not in sys.path and "" not in sys.path:
         sys.path.append(here)
     try:
         module = import_module(module_name)
@@ -103,10 +107,18 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     return getattr(module, attribute)
 
 
-def declares(found: Any, kind: type) -> bool:
+def completed(found: Any, contract: type) -> type:
+    """A class of this abstract class, with what an object, a class or a function has of it, and the defaults for the rest."""
+    said = {name: getattr(found, name) for name in vars(contract) if not name.startswith("_") and hasattr(found, name)}
+    own = {name: staticmethod(value) if callable(value) else value for name, value in said.items()}
+    name = getattr(found, "__name__", type(found).__name__)
+    return type(name, (contract,), own | {"__getattr__": lambda self, name: getattr(found, name)})
+
+
+def declares(found: Any, kind: type, methods: Collection[str] = ()) -> bool:
     """Whether this is a class of that kind, or a function whose return annotation says that it makes one.
 
-    Merely callable is not enough: ``os.system`` is. For a protocol, a class of the kind has all of its methods.
+    Merely callable is not enough: ``os.system`` is. A class with all of the ``methods``, if any are named, counts as one.
     """
     made = found if isinstance(found, type) else _said_to_return(found)
     if isinstance(made, str):  # an annotation that cannot be looked up here
@@ -114,10 +126,8 @@ def declares(found: Any, kind: type) -> bool:
     made = getattr(made, "__origin__", made)
     if not isinstance(made, type):
         return False
-    if not getattr(kind, "_is_protocol", False):
-        return issubclass(made, kind)
-    methods = [name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")]
-    return all(callable(getattr(made, name, None)) for name in methods)
+    named = bool(methods) and all(callable(getattr(made, name, None)) for name in methods)
+    return named or issubclass(made, kind)
 
 
 def _said_to_return(function: Any) -> Any:

@@ -1,13 +1,19 @@
-"""``Proposal``: an engineer's answer, and ``Engineer``: the protocol with its single method."""
+"""``Proposal``: an engineer's answer, and ``Engineer``: all that a loop knows of one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.own import completed
 from engineers.report import StageReport
+
+if TYPE_CHECKING:
+    from engineers.guard import Guard
+    from engineers.knobs import Knob
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -67,14 +73,39 @@ class Proposal(BaseModel, Generic[ConfigT]):
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
 
 
-@runtime_checkable
-class Engineer(Protocol):
-    """A function of (its own seed, the report, the current config): it keeps no other state, so a run can resume."""
+class Engineer(ABC):
+    """A function of (its own seed, the report, the current config): it keeps no other state, so a run can resume.
+
+    An object with a name and ``propose`` need not be of this class: what it leaves out is as here.
+    """
 
     name: str
+    guard: Guard | None = None  # what it checks its own proposals by; None: who asks has to check them
 
+    @abstractmethod
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
         """The next config. ``editable`` lists knob paths (``slices.*.share``); None asks the config's own class."""
-        ...
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        """Whether any answer of this engineer can change one of these knobs."""
+        return True
+
+    def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:  # noqa: B027
+        """Raises ``KnobError`` where nothing in the config is for this engineer to turn: it would silently equal ``fixed``."""
+
+    def check_askable(self) -> None:  # noqa: B027
+        """Raises ``ChatError`` where it knows already that its model cannot be asked."""
+
+    def recall(self, exchanges: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
+        """Take the replies of these recorded exchanges for the same questions, which are paid for."""
+
+
+def as_engineer(made: Any) -> Engineer:
+    """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for what is none."""
+    if isinstance(made, Engineer):
+        return made
+    if not (hasattr(made, "name") and callable(getattr(made, "propose", None))):
+        raise TypeError(f"a {type(made).__name__}, which is not an engineer: it needs a name and propose()")
+    return completed(made, Engineer)()

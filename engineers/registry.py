@@ -12,8 +12,8 @@ from typing import Any
 
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
-from engineers.own import declares, is_trusted_option, object_at
-from engineers.proposal import Engineer
+from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
+from engineers.proposal import Engineer, as_engineer
 
 ENTRY_POINT_GROUP = "engineers.backends"
 
@@ -25,7 +25,10 @@ BACKENDS: dict[str, str] = {
     "rules": "engineers.plain.rules:make",
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
+    "failure-share": "engineers.plain.failure_share:make",
     "schedule": "engineers.plain.schedule:make",
+    "average": "engineers.controls:make_average",
+    "permuted": "engineers.controls:make_permuted",
     "human": "engineers.human:make",
     "replay": "engineers.model.replay:make",
     "openai": "engineers.backends.openai:make",
@@ -42,9 +45,11 @@ NEEDS_MODEL = {
     "server": "server/http://localhost:8000/v1#model",
     "local": "local/Qwen/Qwen3-4B",
     "replay": "replay/transcript.jsonl",
+    "average": "average/rules",
+    "permuted": "permuted/rules",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule")
+TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
@@ -114,11 +119,15 @@ def make(name: str, **options: Any) -> Engineer:
                 f"{name!r} has no option {', '.join(strangers)}; it has {', '.join(sorted(taken)) or 'none'}"
             )
     made = factory(**options) if is_class else factory(model, **options)
-    if not isinstance(made, Engineer):
-        raise TypeError(
-            f"{name!r} made a {type(made).__name__}, which is not an engineer: it needs a name and propose()"
-        )
-    return made
+    try:
+        return as_engineer(made)
+    except TypeError as error:
+        raise TypeError(f"{name!r} made {error}") from error
+
+
+def needs_trainee(name: str) -> bool:
+    """Whether it asks the model under training: who makes it gives it the ``trainee``, and a ``timeout`` for a reply."""
+    return getattr(_factory(name.partition("/")[0]), "needs_trainee", False)
 
 
 def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
@@ -153,9 +162,10 @@ def available() -> dict[str, str]:
 def _factory(backend: str) -> Callable[..., Engineer]:
     if backend in BACKENDS:
         return object_at(BACKENDS[backend])
-    third_parties = _third_parties()
-    if backend in third_parties:
-        return third_parties[backend].load()
+    if point := _third_parties().get(backend):
+        if not is_trusted_option("engineer.name"):
+            raise_unless_importable(point.module)
+        return point.load()
     if ":" in backend:
         return _imported(backend)
     raise UnknownEngineer(
@@ -172,7 +182,7 @@ def _imported(place: str) -> Callable[..., Engineer]:
             f"engineer {place!r}: {error}: "
             "write 'package.module:factory' of an installed package or of a file in the current directory"
         ) from error
-    if not declares(found, Engineer):
+    if not declares(found, Engineer, methods=["propose"]):
         raise UnknownEngineer(
             f"engineer {place!r} does not say that it is one: name a class with propose(), or a function whose return annotation "
             "is such a class: def make(rest: str) -> Engineer"

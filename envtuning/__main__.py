@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from engineers.current_folder import leave_it_alone
 from engineers.ending import ends_when_asked
 from engineers.printing import prints_what_it_can
 
@@ -16,6 +17,10 @@ def main() -> None:
 
 
 def _main() -> None:
+    try:
+        leave_it_alone()
+    except ImportError as error:
+        sys.exit(f"error: {error}")
     try:
         from envtuning.cli import app
     except ImportError as error:

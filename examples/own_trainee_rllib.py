@@ -13,10 +13,11 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.tune import register_env
 
 from envtuning.runs.seeds import derive
+from envtuning.trainees.base import Trainee
 from envtuning.trainees.process_state import process_state
 
 
-class StockPPO:
+class StockPPO(Trainee):
     form = "acts"
     reports = frozenset({"loss"})
 

@@ -6,14 +6,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mapf_frozenlake.types import MAX_SIZE, MIN_SIZE
+from mapf_frozenlake.world.rewards import REWARDS
 
 Size = Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)]
-RewardName = Literal["sparse", "progress", "shaped", "legal"]
+if TYPE_CHECKING:
+    RewardName = str
+else:
+    RewardName = Literal[tuple(REWARDS)]
 
 
 class _Frozen(BaseModel):
@@ -93,7 +97,7 @@ class LakeConfig(_Frozen):
     )
     reward: RewardName = Field(
         "sparse",
-        description="The reward. sparse: 1 on success. progress: a part of 1 for each step nearer to the goals. shaped: by the change in distance. legal: for steps without a violation.",
+        description=" ".join(("The reward.", *(f"{name}: {reward.description}." for name, reward in REWARDS.items()))),
     )
     feedback: bool = Field(
         True, description="Whether text environments explain each violation and name the moves that were possible."

@@ -15,8 +15,8 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl
 
 PACKAGE = Path(__file__).parent
-SOURCES = {  # folder -> what its kernels are compiled from; enums and names of types and config are constants in them
-    "world": ("parts.py", "types.py", "config.py", "world/*.py"),
+SOURCES = {  # folder -> what its kernels are compiled from; enums of types are constants in them
+    "world": ("parts.py", "types.py", "world/*.py"),
     "solvers": ("parts.py", "types.py", "solvers/*.py"),
     "generator": ("parts.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
 }

@@ -17,7 +17,7 @@ from mapf_frozenlake.solvers import certify_batch, distance_fields, pibt, solve
 from mapf_frozenlake.solvers.solve import Objective, Waits
 from mapf_frozenlake.types import NUM_ACTIONS, Certificate
 from mapf_frozenlake.world.batch import LakeBatch
-from mapf_frozenlake.world.layout import OBSERVATIONS, ObservationName
+from mapf_frozenlake.world.layers import OBSERVATIONS, ObservationName
 from mapf_frozenlake.world.move import joint_move
 
 

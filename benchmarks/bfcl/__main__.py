@@ -18,6 +18,8 @@ TABLES = (
     "actionability",
     "four-stages",
     "ablations",
+    "stages",
+    "held-out",
     "language",
 )
 
@@ -30,11 +32,17 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print all figures as they are stored, instead of a table")
     parser.add_argument("--fork", help="actionability: a folder of tool classes whose messages get rows of their own")
     parser.add_argument("--traces", help="actionability: a stage's episodes.json, whose mistakes weight the rows")
-    parser.add_argument("--out", help="ablations: where the runs are kept; finished ones are not run again")
+    parser.add_argument(
+        "--out", help="ablations, stages, held-out: where the runs are kept; finished ones are not run again"
+    )
+    parser.add_argument("--seeds", type=int, help="stages, held-out: only the first so many seeds")
+    parser.add_argument("--jobs", type=int, help="stages, held-out: so many runs at once")
     arguments = parser.parse_args()
     name = arguments.table.replace("-", "_")
     module = importlib.import_module(f"benchmarks.bfcl.{name}")
-    options = {option: given for option in ("fork", "traces", "out") if (given := getattr(arguments, option))}
+    options = {
+        option: given for option in ("fork", "traces", "out", "jobs", "seeds") if (given := getattr(arguments, option))
+    }
     figures = module.run(arguments.version, **options)
     as_table = hasattr(module, "table") and not arguments.json
     print(module.table(figures) if as_table else json.dumps(figures, indent=1))

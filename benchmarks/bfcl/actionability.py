@@ -32,6 +32,16 @@ def conditions(augmenters: dict[str, CallAugmenter]) -> list[Condition]:
     rows += [Condition(f"stock, {name}", reader) for name, reader in READERS.items()]
     for kind, augmenter in augmenters.items():
         rows += [Condition(f"{kind}, {name}", reader, augmenter) for name, reader in READERS.items()]
+    rows += [
+        Condition(f"{kind} in place of the message, {name}", reader, augmenter, hint_place="instead")
+        for kind, augmenter in augmenters.items()
+        for name, reader in READERS.items()
+    ]
+    rows += [
+        Condition(f"{kind}, replies in XML, {name}", reader, augmenter, reply_format="xml")
+        for kind, augmenter in augmenters.items()
+        for name, reader in READERS.items()
+    ]
     return [*rows, Condition("everything looked up again at each complaint", told_everything)]
 
 

@@ -49,8 +49,11 @@ class LocalChat:
 
     def raise_unless_askable(self) -> None:
         """Raises ``Rejected`` for a folder that a file names and that is more than data. Loads nothing."""
+        self._raise_unless_data()
+
+    def _raise_unless_data(self, revision: str | None = None) -> None:
         try:
-            raise_unless_data(self.model_id, "engineer.name")
+            raise_unless_data(self.model_id, "engineer.name", revision=revision)
         except ValueError as error:
             raise Rejected(str(error)) from error
 
@@ -63,13 +66,14 @@ class LocalChat:
     def _live(self) -> LiveChat:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        self.raise_unless_askable()
         arguments = {**WEIGHTS, **self.arguments}
+        revision = arguments.get("revision", "main")
+        self._raise_unless_data(revision)
         try:
             tokenizer = AutoTokenizer.from_pretrained(
                 self.model_id,
                 trust_remote_code=arguments["trust_remote_code"],
-                revision=arguments.get("revision", "main"),
+                revision=revision,
             )
             model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **arguments)
             model = model.to(self._device())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,42 @@ WEIGHTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
 NAMES_CODE = ("auto_map", "megatron_config")  # by which a model's or an adapter's config has a module imported
 
 
-def raise_unless_data(model: str, place: str) -> None:
-    """Raises ``ValueError`` for a folder with code of its own that a file names at this place."""
+CONFIGS = ("config.json", "adapter_config.json", "tokenizer_config.json")
+
+
+def raise_unless_data(model: str, place: str, *, revision: str | None = None) -> None:
+    """Raises ``ValueError`` for a model with code of its own that a file names at this place.
+
+    That is a folder; where a revision is given, also a name on the hub, whose configs are fetched.
+    """
     folder = Path(model)
-    if own.is_trusted_option(place) or not folder.is_dir():
+    if own.is_trusted_option(place):
         return
-    for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
+    paths = [*folder.glob("*"), *folder.glob("*/*")]
+    if revision is not None and not folder.is_dir():
+        paths = _fetched(model, revision)
+    for path in sorted(paths):
         if why := _code_in(path):
             raise ValueError(
-                f"{path} {why}, and a model's folder that a file names holds data alone: remove it, or, if you trust it, add "
+                f"{path} {why}, and a model that a file names holds data alone: remove it, or, if you trust it, add "
                 f"--trust {own.OPTION}{place}"
             )
+
+
+def _fetched(model: str, revision: str) -> list[Path]:
+    from transformers.utils import cached_file
+
+    found = []
+    for name in CONFIGS:
+        with suppress(OSError):  # there is none, or no hub; then the model's own loading says so
+            found.append(Path(cached_file(model, name, revision=revision)))
+    return found
 
 
 def _code_in(path: Path) -> str:
     if path.suffix == ".py":
         return "is code"
-    if path.name not in ("config.json", "adapter_config.json", "tokenizer_config.json"):
+    if path.name not in CONFIGS:
         return ""
     try:
         said = untrusted.parsed(untrusted.read_bytes(path) or b"{}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript
 from engineers.model.wire import WireForm, form_of
-from engineers.proposal import Change, Proposal, Usage
+from engineers.proposal import Change, Engineer, Proposal, Usage
 from engineers.redaction import redact, scrub
 from engineers.registry import require_common
 from engineers.report import StageReport
@@ -33,12 +33,15 @@ FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # besides what any en
 QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 
 
-class ModelEngineer:
+class ModelEngineer(Engineer):
     """An engineer that asks a ``Chat``.
 
     ``propose`` never raises for what a model or a network does: after ``max_attempts`` bad replies, a failed backend or
     a budget that would be overspent, the current config is kept with ``fallback=True`` and the reasons in ``refusals``.
     """
+
+    guard: Guard
+    recorded: Sequence[Mapping[str, Any]] = ()  # exchanges that were paid for by a process that was killed since
 
     def __init__(
         self,
@@ -74,7 +77,13 @@ class ModelEngineer:
         self.ledger = Ledger(Path(ledger)) if ledger is not None else None
         self.guard, self.space = guard, checked_space(space)
 
-    def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
+    def recall(self, exchanges: Sequence[Mapping[str, Any]]) -> None:
+        self.recorded = exchanges
+
+    def check_askable(self) -> None:
+        getattr(self.chat, "raise_unless_askable", lambda: None)()
+
+    def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
         form_of(current, editable, self.space)
 
@@ -123,10 +132,10 @@ class ModelEngineer:
             max_tokens=self.max_tokens,
         )
         begin = time.monotonic()
-        recalled = getattr(self.chat, "recalled", lambda messages: None)(messages)
-        if recalled is not None:  # asked and paid for by a process that was killed since
-            counts = recalled.prompt_tokens, recalled.completion_tokens, recalled.cost
-            result: dict[str, Any] = {"reply": recalled.text}
+        recorded = next((one for one in self.recorded if one["messages"] == messages), None)
+        if recorded is not None:
+            counts = recorded["prompt_tokens"], recorded["completion_tokens"], recorded["cost"]
+            result: dict[str, Any] = {"reply": recorded["reply"]}
         else:
             result, counts = self._asked(messages, schema)
         spent = dict(zip(("prompt_tokens", "completion_tokens", "cost"), counts, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values, without_noise
-from engineers.proposal import Change, Proposal
+from engineers.proposal import Change, Engineer, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.roles import role_of
@@ -38,13 +38,13 @@ class Design:
         self.reasons[knob.path] = reason
 
 
-class PlainEngineer(ABC):
+class PlainEngineer(Engineer):
     """Turns a design into a guarded proposal. A step that the guard refuses is halved, at last not taken.
 
     Takes every option that ``engineers.make`` gives to all alike, and ignores those of engineers with a model.
     """
 
-    name: str
+    guard: Guard
     turns = "the shares of two slices or more, and numbers with two bounds"  # said where there are none
 
     def __init__(
@@ -62,12 +62,7 @@ class PlainEngineer(ABC):
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         """The changes to make, as a function of the arguments and the seed alone."""
 
-    def can_turn(self, knobs: Sequence[Knob]) -> bool:
-        """Whether any design of this engineer can change one of these knobs; an engineer of one's own is taken at its word."""
-        return True
-
-    def raise_unless_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
-        """Raise ``KnobError`` where nothing in the config is for this engineer to turn: it would silently equal ``fixed``."""
+    def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         raise_unless_knobs(self.space, current)
         knobs = find_knobs(current, editable)
         if not self.can_turn(knobs):

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from engineers.knobs import Knob, get
+from engineers.knobs import Knob, get_or_none
 from engineers.plain.base import Design, PlainEngineer
 from engineers.roles import SliceKnobs, find_slices, share_of, shares_of, with_beside
 
@@ -90,7 +90,7 @@ class Way:
             there = self._nearest_in_target(piece).share
             assert there is not None, "slices beside a slice have shares"
             path = (*there.group, *path[len(piece.share.group) :])
-        value = _get(self.target, path)
+        value = get_or_none(self.target, path)
         return None if value is None else float(value)
 
     def _nearest_in_target(self, piece: SliceKnobs) -> SliceKnobs:
@@ -101,7 +101,7 @@ class Way:
     def _weight_in_target(self, piece: SliceKnobs) -> float:
         if piece.share is None:
             return 1.0 if self.target else 0.0
-        return max(float(_get(self.target, piece.share.path) or 0.0), 0.0)
+        return max(float(get_or_none(self.target, piece.share.path) or 0.0), 0.0)
 
 
 class Walker(PlainEngineer):
@@ -176,10 +176,3 @@ def _step(start: float, end: float, part: float, whole: bool) -> float:
     if whole and 0 < abs(way) < 1:
         way = math.copysign(1.0, way)
     return start + way
-
-
-def _get(data: Mapping[str, Any], path: Sequence[str]) -> Any:
-    try:
-        return get(data, path)
-    except (KeyError, IndexError, TypeError, ValueError):
-        return None

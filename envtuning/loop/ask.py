@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,14 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 
 import engineers
-from engineers.from_file import raise_unless_allowed
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump, find_knobs, get_or_none, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal
 from engineers.redaction import redact
-from engineers.registry import raise_unless_from_file
+from engineers.registry import needs_trainee, raise_unless_from_file
 from engineers.report import Incident, StageReport
 from engineers.roles import split_by_role
 from engineers.sentences import in_sentences
@@ -31,8 +29,8 @@ from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import Answer, StageState
-from envtuning.trainees import factory_of
-from envtuning.trainees.language.live_engineers import FROM_FILE, NEED_THE_TRAINEE, live_engineer, raise_unless_possible
+from envtuning.trainees import LIVE, factory_of
+from envtuning.trainees.base import as_kind
 
 REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
@@ -52,30 +50,28 @@ def raise_unless_askable(spec: RunSpec) -> None:
     """Find out before the first stage is trained, not after it. Asks nothing."""
     if not spec.asks_an_engineer:
         return
-    if spec.engineer.name in NEED_THE_TRAINEE:
-        try:
-            raise_unless_possible(spec.engineer.name, spec.trainee.kind, factory_of(spec.trainee.kind))
-        except (ValueError, ImportError) as error:
-            raise EngineerUnavailable(str(error)) from error
-        if spec.engineer.name == "introspection":
-            raise_unless_able(spec, new_engineer(spec, {}, lambda: None))
-    else:
+    try:
+        if needs_trainee(place_of(spec)):
+            as_kind(factory_of(spec.trainee.kind)).check_asked_by(spec.engineer.name)
         engineer = new_engineer(spec, {})
-        askable = getattr(getattr(engineer, "chat", None), "raise_unless_askable", lambda: None)
-        try:
-            askable()
-        except engineers.ChatError as error:
-            raise EngineerUnavailable(str(error)) from error
-        raise_unless_able(spec, engineer)
+        engineer.check_askable()
+    except (engineers.ChatError, ValueError, ImportError) as error:
+        raise EngineerUnavailable(str(error)) from error
+    raise_unless_able(spec, engineer)
+
+
+def place_of(spec: RunSpec) -> str:
+    """What ``engineers.make`` knows the engineer by."""
+    return LIVE.get(spec.engineer.name, spec.engineer.name)
 
 
 def raise_unless_able(spec: RunSpec, engineer: engineers.Engineer) -> None:
     """Raise ``EngineerUnavailable`` where a written config that the engineer will be shown has nothing for it to turn."""
-    able = getattr(engineer, "raise_unless_able", lambda current, editable: None)
     for stage, following in pairwise(spec.stages):
-        if following.config == "engineer" and stage.config != "engineer":
+        if following.asks and not stage.asks:
+            shown: Any = stage.config
             try:
-                able(stage.config, spec.editable)
+                engineer.check_able(shown, spec.editable)
             except KnobError as error:
                 raise EngineerUnavailable(str(error)) from error
 
@@ -85,18 +81,17 @@ def out_of_reach(spec: RunSpec) -> str | None:
 
     A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
     """
-    written = [dump(stage.config) for stage in spec.stages if stage.config != "engineer"]
+    written = [dump(config) for config in spec.written_configs[1:]]
     if not spec.asks_an_engineer:
         return None
-    engineer = None if spec.engineer.name in NEED_THE_TRAINEE else new_engineer(spec, {})
-    can_turn = getattr(engineer, "can_turn", lambda knobs: True)
+    engineer = new_engineer(spec, {})
     first: Any = spec.stages[0].config
     target = dump(spec.target)
     try:
         shares, others = split_by_role(find_knobs(first, spec.editable))
     except KnobError:
         return None  # the run itself is refused for it
-    turned = {knob.path for knob in (*shares, *(knob for knob in others if can_turn([knob])))}
+    turned = {knob.path for knob in (*shares, *(knob for knob in others if engineer.can_turn([knob])))}
     stuck: dict[str, str] = {}
     for knob in find_knobs(first, ("*",)):
         goal = get_or_none(target, knob.path)
@@ -139,7 +134,9 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         return answer(proposal=proposal, config=current, incidents=[incident])
 
     name = spec.engineer.name
-    inline = name in NEED_THE_TRAINEE  # bounds its own time: a thread that keeps generating would disturb the training
+    inline = needs_trainee(
+        place_of(spec)
+    )  # bounds its own time: a thread that keeps generating would disturb the training
     engineer = make_engineer(log, trainee if inline else None)
     try:
         proposal = within(
@@ -154,7 +151,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         why = "; ".join(proposal.refusals) or "it gave no config"
         return kept("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept", proposal)
     guard, refusals = log.plan.guard, []
-    if getattr(engineer, "guard", None) != guard:  # who was given the guard has asked it
+    if engineer.guard != guard:  # who was given the guard has asked it
         refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
         said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
@@ -176,25 +173,21 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
     for cap in [cap for cap in CAPS if options.get(cap) is not None]:
         options[cap] = max(type(options[cap])(0), options[cap] - spent_before(log)[cap])
     engineer = new_engineer(spec, options, trainee)
-    if replies and hasattr(engineer, "chat"):
-        engineer.chat = RecordedFirst(engineer.chat, replies)
+    engineer.recall(replies)
     return engineer
 
 
 def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | None = None) -> engineers.Engineer:
     """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
     given = spec.engineer.options | options | {"guard": Plan(spec).guard}
-    live = spec.engineer.name in NEED_THE_TRAINEE
+    place = place_of(spec)
     try:
-        if live:
-            raise_unless_allowed("engineer.options", spec.engineer.options, FROM_FILE[spec.engineer.name])
-        else:
-            raise_unless_from_file(spec.engineer.name, spec.engineer.options)
+        raise_unless_from_file(place, spec.engineer.options)
         if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
             given["context"] = engineers.Context(**given["context"])
-        if live and trainee is not None:
-            return live_engineer(spec.engineer.name, trainee(), timeout=spec.engineer.timeout, **given)
-        return engineers.make(spec.engineer.name, **given)
+        if needs_trainee(place):
+            given |= {"trainee": trainee and trainee(), "timeout": spec.engineer.timeout}
+        return engineers.make(place, **given)
     except ValidationError as error:
         raise EngineerUnavailable(in_sentences(error)) from error
     except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
@@ -239,31 +232,6 @@ def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off
     return [line for line in kept if line.get("reply") is not None]
-
-
-class RecordedFirst:
-    """A chat that gives the recorded reply to a question it has seen, and asks the real one otherwise."""
-
-    def __init__(self, chat: Any, exchanges: list[dict[str, Any]]) -> None:
-        self.chat, self.exchanges = chat, deque(exchanges)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.chat, name)
-
-    def recalled(self, messages: list[Any]) -> Any | None:
-        """The recorded reply to this question, which is paid for; None where it was never answered."""
-        from engineers.model.chat import Completion
-
-        for exchange in self.exchanges:
-            if exchange["messages"] == messages:
-                return Completion(
-                    exchange["reply"], exchange["prompt_tokens"], exchange["completion_tokens"], exchange["cost"]
-                )
-        return None
-
-    def complete(self, messages: list[Any], schema: Any, *, max_tokens: int) -> Any:
-        recalled = self.recalled(messages)
-        return recalled if recalled is not None else self.chat.complete(messages, schema, max_tokens=max_tokens)
 
 
 def within(seconds: float | None, question: Callable[[], Proposal[Any]]) -> Proposal[Any]:

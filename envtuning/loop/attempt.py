@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from envtuning.loop.stage import StageRunner
 
 
-WARNINGS = {"collapsed": "collapse", "not_trained": "unrewarded"}  # incidents by a trainee's optional methods
 DRAWN_ANEW = ("diverged", "generation_failed")  # incidents after which the same seeds would fail in the same way
 
 
@@ -57,7 +56,7 @@ class Attempt:
                 unvalidated = 0
                 if decision.advance:
                     break
-                if self._left() > 0 and getattr(self.trainee, "checkpoints_inside", False):
+                if self._left() > 0 and self.trainee.checkpoints_inside:
                     self._checkpoint()
         if not self.stretch:
             self._say_once("not_trained", self._why_not_trained())
@@ -80,6 +79,7 @@ class Attempt:
             probe=probe,
             probe_episodes=probe_episodes,
             history=self.history,
+            late_rates=self.trainee.late_rates,
             reason=reason,
             trained=dict(self.trained),
             validated=dict(self.validated),
@@ -182,9 +182,8 @@ class Attempt:
         if lost := int(finite.get("workers_lost", 0)):
             runner.record("worker_lost", f"{lost} worker(s) were lost; they are replaced where there is room")
         self.history.iterations.append(finite)
-        for kind, method in WARNINGS.items():
-            warning = getattr(self.trainee, method, None)
-            if warning is not None and kind not in self.said and (why := warning(self.history.iterations)):
+        for kind, warning in (("collapsed", self.trainee.collapse), ("not_trained", self.trainee.unrewarded)):
+            if kind not in self.said and (why := warning(self.history.iterations)):
                 self.said.add(kind)
                 runner.record(kind, why)
         runner.note("iteration", spent=runner.spent[self.unit], **finite)

@@ -17,9 +17,7 @@ from envtuning.runs.state import RunState, StageConfig
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
-# What a language model's training counts of its own replies; the mean of the stage's last iterations is told.
-LATE_RATES = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
-LATELY = 10
+LATELY = 10  # iterations that the trainee's late rates are the mean of
 
 
 @dataclass
@@ -35,6 +33,7 @@ class StageOutcome:
     probe: Any | None  # cases
     probe_episodes: Sequence[Episode]
     history: History
+    late_rates: Sequence[str]  # what the trainee says of its last iterations
     reason: str
     trained: Amounts
     validated: Amounts
@@ -93,7 +92,7 @@ def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:
         level = fmean(norms)
         details["grad_norm"] = round(level, 4)
         details["grad_norm_variation"] = round(pstdev(norms) / level, 3) if level else 0.0
-    for name in LATE_RATES:
+    for name in outcome.late_rates:
         values = [entry[name] for entry in iterations if name in entry][-LATELY:]
         if values:
             details[name] = round(fmean(values), 4)

@@ -47,7 +47,7 @@ def raise_unless_runnable(spec: RunSpec) -> None:
     for number, stage in enumerate(spec.stages):
         raise_unless_asked(spec, f"stages.{number}.advance_when", stage.advance_when)
         try:
-            raise_unless_fades(stage, spec.target if stage.config == "engineer" else stage.config)
+            raise_unless_fades(stage, spec.target if stage.asks else stage.config)
         except ValueError as error:
             raise SpecError(f"stages.{number}.{error}") from error
 
@@ -76,7 +76,7 @@ def raise_unless_asked(spec: RunSpec, place: str, rule: Rule | None) -> None:
 
 def raise_unless_editable(spec: RunSpec) -> None:
     """Raises ``SpecError`` where a path of ``editable`` is no knob of a config that engineers may be given."""
-    given = [stage.config for stage in spec.stages if stage.config != "engineer"]  # never the target itself
+    given = spec.written_configs[1:]  # never the target itself
     for config in given if spec.editable is not None else ():
         try:
             find_knobs(config, spec.editable)
@@ -161,7 +161,7 @@ class Loop:
         """Settle what the stage trains on."""
         listed = self.spec.stage(number)
         chosen_by = StageConfig[self.plan.world.config_type]  # type: ignore[name-defined]
-        if listed.config != "engineer":
+        if not listed.asks:
             config = redraw(self.spec, listed.config) if listed.redraw else listed.config
             chosen = chosen_by(name=listed.name, config=config, engineer="default" if number == 0 else "file")
         else:
@@ -187,14 +187,13 @@ class Loop:
 
     def slim(self, kept: int) -> None:
         """Let the trainee take out of older checkpoints what only training on from them needs: moments of gigabytes, say."""
-        slim = getattr(self.trainee, "slim", None)
-        if slim is None:
+        if self.trainee is None or not self.trainee.slims():
             return
         for earlier in self.log.state.done[: max(0, kept)]:
             if earlier.checkpoint.is_dir():
                 try:
                     with self.log.files.changing(earlier.checkpoint), held_to("slim"):
-                        slim(earlier.checkpoint)
+                        self.trainee.slim(earlier.checkpoint)
                 except TraineeFailed as error:  # it takes more room, and nothing else is lost
                     self.record("trainee_failed", str(error))
                     return

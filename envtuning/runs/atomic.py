@@ -97,8 +97,7 @@ def new_file(path: Path) -> Iterator[Path]:
     """A place to write to. On leaving the block without an error, what was written replaces ``path`` at once."""
     draft = path.with_name(f".{path.name}.draft")
     with storage_errors(path):
-        if draft.is_symlink():  # none of ours: what is written would go where it leads
-            draft.unlink()
+        draft.unlink(missing_ok=True)  # a link, soft or hard, would have somebody's file written
         try:
             yield draft
             _sync_file(draft)

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,21 @@ def damaged(path: Path, why: object) -> RunError:
 
 def raise_on_links_out(run: Path) -> None:
     """Raises ``RunError`` for a link in a run's folder that leads out of it: what is written there would change somebody's file."""
-    home = os.path.realpath(run)
-    for folder, folders, files in os.walk(home):
-        for path in (os.path.join(folder, name) for name in (*folders, *files)):
-            if os.path.islink(path) and os.path.commonpath((home, end := os.path.realpath(path))) != home:
-                raise RunError(
-                    f"{path} is a link to {end}, outside of the run: remove the link, or copy what it leads to"
-                )
+    _raise_on_link_out_of(
+        run, (os.path.join(at, name) for at, folders, files in os.walk(run) for name in (*folders, *files))
+    )
+
+
+def raise_on_links_to_runs(out: Path) -> None:
+    """The same for a folder that holds runs, ``ARM/seedN``; each run is looked into when it is opened."""
+    _raise_on_link_out_of(out, [*map(str, out.glob("*")), *map(str, out.glob("*/*"))])
+
+
+def _raise_on_link_out_of(folder: Path, paths: Iterable[str]) -> None:
+    home = os.path.realpath(folder)
+    for path in paths:
+        if os.path.islink(path) and os.path.commonpath((home, end := os.path.realpath(path))) != home:
+            raise RunError(f"{path} is a link to {end}, outside of the run: remove the link, or copy what it leads to")
 
 
 class Files:

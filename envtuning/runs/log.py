@@ -257,7 +257,7 @@ class RunLog:
         """A file of a stage without which the stage after it could not have begun."""
         if before.done is None:
             return before.path / "done.json"
-        asked = self.plan.spec.stage(number).config == "engineer"
+        asked = self.plan.spec.stage(number).asks
         return before.path / "proposal.json" if asked and before.answer is None else None
 
     def _read_stage(self, number: int) -> StageState | None:

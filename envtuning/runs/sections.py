@@ -195,6 +195,11 @@ class Stage(Frozen):
         None, description="A number of the config that moves to its value step by step during the stage."
     )
 
+    @property
+    def asks(self) -> bool:
+        """Whether the engineer writes the config."""
+        return self.config == "engineer"
+
     @model_validator(mode="before")
     @classmethod
     def _hints_by_their_old_name(cls, given: Any) -> Any:

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from engineers import untrusted
 from engineers.sentences import in_sentences
-from envtuning.runs.reading import NotReadable, read_mapping
+from envtuning.runs.reading import LONGEST, NotReadable, read_mapping
 from envtuning.runs.sections import (
     FOLDER,
     HIGHEST_SEED,
@@ -113,7 +114,7 @@ class RunSpec(Frozen):
 
     @model_validator(mode="after")
     def _can_be_run(self) -> RunSpec:
-        if self.stages[0].config == "engineer":
+        if self.stages[0].asks:
             raise ValueError(
                 "stages[0].config is 'engineer', but there is no report yet: write the first stage's config"
             )
@@ -126,11 +127,11 @@ class RunSpec(Frozen):
     @property
     def written_configs(self) -> list[Any]:
         """The target and every config that stands in the file."""
-        return [self.target, *(stage.config for stage in self.stages if stage.config != "engineer")]
+        return [self.target, *(stage.config for stage in self.stages if not stage.asks)]
 
     @property
     def asks_an_engineer(self) -> bool:
-        return any(stage.config == "engineer" for stage in self.stages)
+        return any(stage.asks for stage in self.stages)
 
     @property
     def stage_budget(self) -> int:
@@ -180,19 +181,27 @@ def load_spec(source: str | Path, *, changes: Mapping[str, Any] | None = None) -
     path = Path(source)
     if not path.is_file():
         raise SpecError(f"{source} is neither a file nor a preset: the presets are {', '.join(preset_names())}")
-    return parse_spec(path.read_text(encoding="utf-8", errors="replace"), str(path), name=path.stem, changes=changes)
+    return parse_spec(_text_of(path), str(path), name=path.stem, changes=changes)
 
 
 def read_file(path: str | Path, kind: type[Described]) -> Described:
     """What a YAML or JSON file describes; ``SpecError`` says what is wrong with it."""
     try:
-        return kind.model_validate(read_mapping(Path(path).read_text(encoding="utf-8", errors="replace")))
-    except OSError as error:
-        raise SpecError(f"{path} cannot be read: {error.strerror or error}") from error
+        return kind.model_validate(read_mapping(_text_of(Path(path))))
     except NotReadable as error:
         raise SpecError(f"{path} {error}") from error
     except ValidationError as error:
         raise SpecError(f"{path}: {in_sentences(error)}") from error
+
+
+def _text_of(path: Path) -> str:
+    try:
+        found = untrusted.read_bytes(path, 4 * LONGEST)  # UTF-8 takes up to four bytes for a character
+    except untrusted.NotReadable as error:
+        raise SpecError(f"{path} {error}") from error
+    if found is None:
+        raise SpecError(f"{path} cannot be read: No such file")
+    return found.decode("utf-8", errors="replace")
 
 
 def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapping[str, Any] | None = None) -> RunSpec:

@@ -81,7 +81,7 @@ def run_table(run: RunLog) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for number in range(max(len(spec.stages), len(stages))):
         listed, stage = spec.stage(number), stages[number] if number < len(stages) else None
-        written = listed.config != "engineer"
+        written = not listed.asks
         name = f"{number} {listed.name if written and listed.name else author_of(run.state, number)}".strip()
         if stage is None:
             table.add_row(name, "", f"– / {listed.budget:,}", style="dim")

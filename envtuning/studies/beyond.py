@@ -24,6 +24,7 @@ from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
 from envtuning.studies.statistics import interval, mean
 from envtuning.trainees import factory_of
+from envtuning.trainees.base import as_kind
 from envtuning.worlds.episodes import Rate
 
 BEYOND_FILE = "beyond.json"  # success by the set's key
@@ -50,10 +51,10 @@ def keys(study: StudySpec) -> dict[str, str]:
 def raise_unless_playable(study: StudySpec) -> None:
     """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
     for arm, spec in study.specs().items():
-        factory: Any = factory_of(spec.trainee.kind)
-        for name, target in targets(study).items() if hasattr(factory, "window_in") else ():
+        kind = as_kind(factory_of(spec.trainee.kind))
+        for name, target in targets(study).items():
             rooms = (spec.world.made.room([*spec.written_configs, *more]) for more in ((), (target,)))
-            trained, played = (factory.window_in(room, **spec.trainee.options) for room in rooms)
+            trained, played = (kind.window_in(room, **spec.trainee.options) for room in rooms)
             if trained != played:
                 raise SpecError(
                     f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "

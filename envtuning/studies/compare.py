@@ -1,9 +1,7 @@
 """Engineers against each other: same budget, same seeds, same first stage within a seed, and one table with intervals.
 
-``target-only`` among the names is what needs no engineer and no first config: all stages train on the target.
-
-Validation and probes are charged to the budget. The guard allows dropping working slices, because otherwise baselines that
-redraw everything would be refused. ``studies.study`` describes how the runs are done and what they share.
+Among the names may be those of ``open_loop.ARMS``, which need no engineer. Validation and probes are charged to the budget.
+``studies.study`` describes how the runs are done and what they share.
 """
 
 from __future__ import annotations
@@ -21,14 +19,13 @@ from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import cells_of, counted, in_words, plain_table
 from envtuning.studies.intervals import Interval, t_mean
-from envtuning.studies.open_loop import target_only
+from envtuning.studies.open_loop import ARMS, arm_of
 from envtuning.studies.outcomes import fallbacks
 from envtuning.studies.pace import Pace
-from envtuning.studies.study import Arms, Job, execute, folder_name, raise_unless_comparable
+from envtuning.studies.study import Arms, Job, comparable, execute, folder_name, raise_unless_comparable
 from envtuning.worlds.episodes import pooled
 
-TARGET_ONLY = "target-only"  # not an engineer: every stage trains on the target
-BASELINES = ("fixed", "uniform", TARGET_ONLY)
+BASELINES = ("fixed", "uniform", "target-only")
 FLOOR = 0.05  # success below which a table of engineers says nothing
 NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 
@@ -88,7 +85,7 @@ def compare(
     ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> Comparison:
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
-    spec = spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
+    spec = comparable(spec)
     arms = arms_of(spec, engineers)
     execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
     return tabulated(spec, arms, seeds, out)
@@ -113,20 +110,13 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
     """One arm per engineer. What would stop one of them is found out before the first run."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
-    if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", TARGET_ONLY)]):
+    if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", *ARMS)]):
         raise SpecError(
-            f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with {TARGET_ONLY}"
+            f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with target-only"
         )
-    arms = {name: written_by(spec, name) for name in engineers}
+    arms = {name: arm_of(spec, spec.engineer.replaced_by(name)) for name in engineers}
     raise_unless_comparable(arms)
     return arms
-
-
-def written_by(spec: RunSpec, engineer: str) -> RunSpec:
-    """The spec with another engineer, or with the target in every stage."""
-    if engineer == TARGET_ONLY:
-        return target_only(spec)
-    return spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})
 
 
 def figures_of(run: RunLog, engineer: str) -> RunFigures:

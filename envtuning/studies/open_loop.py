@@ -1,7 +1,7 @@
 """Arms that read nothing: every config is fixed before training begins. An engineer is worth what it gains over the best of them.
 
-Each takes a run's spec, with its first stage and its target, and gives the spec of the arm. A comparison takes their names
-beside engineers' names.
+Each takes a run's spec, with its first stage and its target, and gives the spec of the arm. Comparisons and studies take their
+names beside engineers' names.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engineers.knobs import KnobError, dump, find_knobs, get, with_values
+from engineers.knobs import KnobError, dump, find_knobs, leaves, with_values
 from engineers.roles import SliceKnobs, find_slices, share_of, shares_of
 from engineers.tiers import Tier
 from envtuning.runs.sections import EngineerSpec, Stage
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.studies.preregistered import on_target
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,18 @@ class OpenLoop:
     says: str
     tier: Tier
     arm: Callable[[RunSpec], RunSpec]
+
+
+def arm_of(spec: RunSpec, engineer: EngineerSpec) -> RunSpec:
+    """The run of an arm: with this engineer in it, or with the open-loop schedule of that name."""
+    if engineer.name in ARMS:
+        return ARMS[engineer.name].arm(spec)
+    return spec.model_copy(update={"engineer": engineer})
+
+
+def on_target(stage: Stage, target: Any) -> Stage:
+    """The stage with nothing but the target to train on."""
+    return stage.model_copy(update={"config": target, "redraw": False, "fade": None})
 
 
 def target_only(spec: RunSpec) -> RunSpec:
@@ -42,6 +53,8 @@ def mixture(spec: RunSpec) -> RunSpec:
 
 def near_uniform(spec: RunSpec) -> RunSpec:
     """Uniform draws, with every slice beyond the target's hardest one closed."""
+    if not spec.asks_an_engineer:
+        raise SpecError(f"near-uniform would draw nothing: no stage of {spec.name} has config: engineer")
     first: Any = spec.stages[0].config
     slices, beyond = _slices(first), _beyond_target(spec)
     shares = {piece.share.path: share_of(piece.share, 0.0) for piece in slices if piece.share and piece.name in beyond}
@@ -80,12 +93,12 @@ def half_easy(spec: RunSpec) -> Any:
             f"has {', '.join(name for name, share in ours.items() if share > 0)}, its target {', '.join(wanted)}"
         )
     values: dict[tuple[str, ...], Any] = {}
-    data = dump(target)
+    there = leaves(dump(target))
     slices = _slices(first)
     of_easy = {knob for piece in slices if piece.name not in wanted for knob in _paths(piece)}
     for knob in find_knobs(first, ("*",)):
         if knob.path not in of_easy:
-            values[knob.path] = _value(data, knob.path, knob.value)
+            values[knob.path] = there.get(knob.name, knob.value)
     for piece in slices:
         if piece.share is not None:
             part = easy.get(piece.name, 0.0) / sum(easy.values()) + wanted.get(piece.name, 0.0) / sum(wanted.values())
@@ -123,10 +136,3 @@ def _beyond_target(spec: RunSpec) -> set[str]:
 
 def _paths(piece: SliceKnobs) -> set[tuple[str, ...]]:
     return {knob.path for knob in piece.difficulties} | ({piece.share.path} if piece.share else set())
-
-
-def _value(data: Any, path: Sequence[str], otherwise: Any) -> Any:
-    try:
-        return get(data, path)
-    except (KeyError, IndexError, TypeError, ValueError):
-        return otherwise

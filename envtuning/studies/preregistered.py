@@ -10,19 +10,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from envtuning.runs.sections import FOLDER, HIGHEST_SEED, Stage
+from envtuning.runs.sections import FOLDER, HIGHEST_SEED
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
-from envtuning.studies.study import FIRST_STAGE, Arms
+from envtuning.studies import open_loop
+from envtuning.studies.study import FIRST_STAGE, Arms, comparable
 
 EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a whole one, to copy
 
 
 class ArmSpec(BaseModel):
-    """One arm: an engineer, the trainee's own options, and what the run starts on."""
+    """One arm: an engineer or an open-loop schedule, the trainee's own options, and what the run starts on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    engineer: EngineerSpec
+    engineer: EngineerSpec = Field(description="As engineers.make takes it, or a name of `open_loop.ARMS`.")
     trainee: dict[str, Any] = Field(
         default_factory=dict, description="Options of the preset's trainee that this arm changes."
     )
@@ -72,6 +73,11 @@ class StudySpec(BaseModel):
         for name in self.arms:
             if name.startswith(FIRST_STAGE):
                 raise ValueError(f"arms.{name}: folders named {FIRST_STAGE}… hold what arms share, choose another name")
+        for name in self.beyond:
+            if "/" in name or "\\" in name:
+                raise ValueError(
+                    f"beyond.{name}: a file in the study's folder is named after it, so write it without slashes"
+                )
         for name in (*self.trivial, *self.searched):
             if name not in self.arms:
                 raise ValueError(f"{name!r} is not an arm: the arms are {', '.join(self.arms)}")
@@ -85,7 +91,7 @@ class StudySpec(BaseModel):
     @property
     def base(self) -> RunSpec:
         """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
-        spec = load_spec(self.preset).with_test_seed(self.test_seed)
+        spec = comparable(load_spec(self.preset).with_test_seed(self.test_seed))
         objective = spec.world.made.about.objective
         if self.metric != objective:
             raise SpecError(
@@ -101,20 +107,15 @@ class StudySpec(BaseModel):
 
 def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:
     """The preset's run with the arm's engineer and start; options that concern every engineer reach every engineer."""
-    engineer = arm.engineer.model_copy(update={"options": base.engineer.common_options | arm.engineer.options})
     first = base.stages[0]
     if arm.start == "target":
-        first = on_target(first, base.target)
+        first = open_loop.on_target(first, base.target)
     elif arm.start == "random":
         first = first.model_copy(update={"redraw": True})
     trainee = base.trainee.model_copy(update={"options": base.trainee.options | arm.trainee})
-    changes = {"engineer": engineer, "trainee": trainee, "stages": (first, *base.stages[1:])}
-    return base.model_copy(update=changes)
-
-
-def on_target(stage: Stage, target: Any) -> Stage:
-    """The stage with nothing but the target to train on."""
-    return stage.model_copy(update={"config": target, "redraw": False, "fade": None})
+    begun = base.model_copy(update={"trainee": trainee, "stages": (first, *base.stages[1:])})
+    options = base.engineer.common_options | arm.engineer.options
+    return open_loop.arm_of(begun, arm.engineer.model_copy(update={"options": options}))
 
 
 def load_study(path: str | Path) -> StudySpec:

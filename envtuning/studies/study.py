@@ -20,7 +20,7 @@ from pathlib import Path
 from engineers.own import trust_only, trusted
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
-from envtuning.runs import atomic
+from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog, runs_below
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.tasks import next_task
@@ -68,6 +68,7 @@ def execute(
     ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``began`` and ``ended``
     hear of every job's beginning and end, ``ended`` also of how many runs are done; a shared first stage is none.
     """
+    checked.raise_on_links_to_runs(out)
     waiting = [job for job in plan(arms, seeds, out) if not is_done(job)]
     pace = Pace(sum(not job.is_first_stage for job in waiting), noun="runs")
 
@@ -102,6 +103,11 @@ def execute(
                 for process in set(multiprocessing.active_children()).difference(others):
                     process.terminate()
             raise
+
+
+def comparable(spec: RunSpec) -> RunSpec:
+    """The run whose guard lets an engineer drop working slices: baselines that draw everything anew would be refused."""
+    return spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
 
 
 def raise_unless_comparable(arms: Arms) -> None:
@@ -209,4 +215,5 @@ def folder_name(arm: str) -> str:
 
 def run_folders(out: Path) -> list[Path]:
     """The arms' runs in a study's folder; empty for any other folder."""
+    checked.raise_on_links_to_runs(out)
     return [path for path in runs_below(out) if not path.parent.name.startswith(FIRST_STAGE)]

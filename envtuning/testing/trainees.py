@@ -16,7 +16,7 @@ from envtuning.loop.contract import (
 )
 from envtuning.testing.promises import SEED, BrokenPromise, promised
 from envtuning.trainees import make_trainee
-from envtuning.trainees.base import Metrics
+from envtuning.trainees.base import Metrics, Trainee, as_trainee
 from envtuning.worlds.world import FORMS, World
 
 
@@ -32,7 +32,7 @@ def check_trainee(
 ) -> None:
     """Makes two of the kind (a name, ``package.module:Class``, or the class itself), trains them alike, and compares."""
     suite = world.draw(config, per_slice, seed=SEED, purpose="validation", exclude=())
-    made: list[Any] = []
+    made: list[Trainee] = []
     try:
         _check_trainee(kind_or_factory, world, config, suite, budget, unit, made, options)
         for trainee in made:
@@ -49,12 +49,12 @@ def _check_trainee(
     suite: Any,
     budget: int,
     unit: str,
-    made: list[Any],
+    made: list[Trainee],
     options: dict[str, Any],
 ) -> None:
-    def make(seed: int) -> Any:
+    def make(seed: int) -> Trainee:
         given = {"world": world, "room": world.room([config]), "exclude": (suite,), "seed": seed, **options}
-        made.append(make_trainee(kind, **given) if isinstance(kind, str) else kind(**given))
+        made.append(make_trainee(kind, **given) if isinstance(kind, str) else as_trainee(kind(**given)))
         return made[-1]
 
     def play(policy: Any) -> list[Any]:
@@ -62,7 +62,7 @@ def _check_trainee(
             return [episode.to_json() for episode in world.play(policy, suite, config, seed=SEED)]
 
     one, other = make(SEED), make(SEED + 1)
-    form = getattr(one, "form", None)
+    form = one.form
     promised(form in FORMS, f"form is {form!r}: declare one of {', '.join(FORMS)}")
     promised(
         form in world.forms, f"its policy is of form {form!r}, and the world plays {', '.join(sorted(world.forms))}"
@@ -75,7 +75,7 @@ def _check_trainee(
         wrong = next((row["note"] for row in before if row["failure"] == "policy_error"), None)
         promised(wrong is None, f"its policy raised an error: {wrong}")
 
-        def from_the_start(trainee: Any) -> tuple[Metrics, list[Any]]:
+        def from_the_start(trainee: Trainee) -> tuple[Metrics, list[Any]]:
             with held_to("load"):
                 trainee.load(start)
             metrics = _trained(trainee, config, budget, unit)
@@ -93,7 +93,7 @@ def _check_trainee(
         )
 
 
-def _trained(trainee: Any, config: Any, budget: int, unit: str) -> Metrics:
+def _trained(trainee: Trainee, config: Any, budget: int, unit: str) -> Metrics:
     """One call of ``train``, and its metrics."""
     told: list[Metrics] = []
     with held_to("train"):
@@ -110,7 +110,7 @@ def _trained(trainee: Any, config: Any, budget: int, unit: str) -> Metrics:
         by_iterations <= spent[unit],
         f"train told on_iteration of {by_iterations:,} {unit} and returned {spent[unit]:,}: return all that it spent",
     )
-    missing = set(getattr(trainee, "reports", ())) - {name for one in (metrics, *told) for name in one}
+    missing = set(trainee.reports or ()) - {name for one in (metrics, *told) for name in one}
     promised(
         not missing,
         f"`reports` names {', '.join(sorted(missing))}, and no metrics had it: leave out what it does not have",

@@ -14,7 +14,7 @@ from engineers.own import object_at
 from engineers.sentences import in_sentences
 from envtuning.extras import needs
 from envtuning.runs.seeds import derive
-from envtuning.trainees.base import Trainee
+from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
@@ -29,6 +29,9 @@ KINDS: dict[str, str] = {
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
+}
+LIVE = {  # engineers on the trainee's own model
+    name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base", "introspection")
 }
 EXTRAS = {
     "sb3": "sb3",
@@ -56,12 +59,12 @@ def make_trainee(
     with _explained(kind):
         _raise_unless_from_file(kind, factory, options)
         given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
-        return factory(**given, **options)
+        return as_trainee(factory(**given, **options))
 
 
 def form_of_trainee(kind: str) -> Form:
     """The form of its policy, as it declares it. Raises ``UnknownTrainee`` where it declares none."""
-    form = getattr(factory_of(kind), "form", None)
+    form = as_kind(factory_of(kind)).form
     if form not in FORMS:
         raise UnknownTrainee(
             f"trainee {kind!r} declares form={form!r}: set the class attribute `form` to one of "
@@ -72,7 +75,7 @@ def form_of_trainee(kind: str) -> Form:
 
 def reported_by(kind: str) -> frozenset[str] | None:
     """The training metrics that it says it has; None where it does not say."""
-    reports = getattr(factory_of(kind), "reports", None)
+    reports = as_kind(factory_of(kind)).reports
     return None if reports is None else frozenset(reports)
 
 
@@ -88,15 +91,14 @@ def raise_unless_makeable(
             f"trainee {kind!r} {FORMS[form]}, and the world {world.about.name!r} cannot play that: it needs a policy of form {plays}"
         )
     world.check_target(target, form)
-    units = getattr(factory, "units", None)
-    if units is not None and unit not in units:
+    declared = as_kind(factory)
+    if (units := declared.units) is not None and unit not in units:
         raise UnknownTrainee(
             f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
         )
     with _explained(kind):
         signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
-        if hasattr(factory, "check_options"):
-            factory.check_options(**options)
+        declared.check_options(**options)
         _raise_unless_from_file(kind, factory, options)
 
 

@@ -1,12 +1,14 @@
-"""``Trainee``: the methods that the loop needs of a learner, be it a neural policy or a language model."""
+"""``Trainee``: all that the loop knows of a learner, be it a neural policy or a language model."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from envtuning.worlds.world import Cases, Form, World
+from engineers.own import completed
+from envtuning.worlds.world import Form
 
 Metrics = dict[str, float]
 OnIteration = Callable[[Metrics], None]
@@ -20,24 +22,25 @@ class WorkerLost(RuntimeError):
     """A worker died and could not be replaced; a new trainee, loaded from the last checkpoint, can continue."""
 
 
-@runtime_checkable
-class Trainee(Protocol):
+class Trainee(ABC):
     """Learns on a config, acts, and can be saved and loaded.
 
-    After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend on the loaded folder, the config, the
-    budget and ``s`` alone, so that a stage that was killed and started again ends where it would have ended.
+    A run makes it with the keyword arguments ``world``, ``room`` (what ``world.room`` says of all configs of the run),
+    ``exclude`` (held-out cases: never trained on), ``seed`` (of the initial weights), its own options from the run's file, and
+    ``unit``, the run's, where it names that. After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend on the
+    loaded folder, the config, the budget and ``s`` alone, so that a stage that was killed and started again ends where it would
+    have ended.
 
-    Optional, where a trainee has them:
-    ``reports``             the names of the training metrics that it has: a rule that needs another is refused before the run
-    ``units``               the units that its budgets may have; a factory with an argument ``unit`` gets the run's unit
-    ``collapse(iterations)``  says why a stage's iterations so far are a collapse, or None; recorded once, the stage continues
-    ``unrewarded(iterations)``  says why nothing can have been learnt in these iterations, or None; in the same way
-    ``checkpoints_inside``  True if long stages are to be saved at their validations
-    ``slim(folder)``        removes from an older checkpoint what only further training needs
+    A class with these methods need not derive from this one, and a function may make the trainee: what they leave out is as here.
     """
 
-    form: Form  # of its policy: "acts" on observations, "replies" to texts, returns "plans"
+    form: Form | None = None  # of its policy; each says "acts" (on observations), "replies" (to texts) or "plans"
+    reports: frozenset[str] | None = None  # the training metrics that it has, as rules may name them; None: unknown
+    late_rates: Sequence[str] = ()  # metrics that a stage's report says as the mean of the last iterations
+    units: Sequence[str] | None = None  # that its budgets may be in; None: any
+    checkpoints_inside = False  # whether long stages are to be saved at their validations
 
+    @abstractmethod
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for about ``budget`` units on cases of ``config``; a new config does not reset weights or optimiser.
 
@@ -48,40 +51,64 @@ class Trainee(Protocol):
         Returns the call's metrics, with all that it spent. A trainee need not call ``on_iteration``: what ``train`` returns
         is counted. Raises ``TrainingDiverged`` when the numbers stop being finite, ``WorkerLost`` when it cannot continue.
         """
-        ...
 
+    @abstractmethod
     def policy(self) -> Any:
         """The trainee's current policy, which its world plays in the form that the trainee declares; it does not learn."""
-        ...
 
+    @abstractmethod
     def save(self, folder: Path) -> None:
         """Write everything that ``load`` needs into this empty folder, random state included."""
-        ...
 
+    @abstractmethod
     def load(self, folder: Path) -> None:
         """Restore the saved state, in place."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Release processes and memory; no other method is called afterwards."""
-        ...
+
+    @classmethod  # noqa: B027
+    def check_options(cls, **options: Any) -> None:
+        """Raises ``ValueError`` for options that it cannot be made with; makes nothing."""
+
+    @classmethod
+    def window_in(cls, room: Mapping[str, Any], **options: Any) -> int | None:
+        """The side of what its policy sees: a checkpoint plays only in rooms where this is the same. None: in any."""
+        return None
+
+    @classmethod
+    def check_asked_by(cls, engineer: str) -> None:
+        """Raises ``ValueError`` or ``ImportError`` where the engineer of this name cannot ask its model."""
+        raise ValueError(
+            f"engineer {engineer!r} asks the trainee's own model, and {cls.__name__} is not a language model: train one, or "
+            "choose another engineer"
+        )
+
+    def collapse(self, iterations: Sequence[Metrics]) -> str | None:
+        """Why a stage's iterations so far are a collapse, or None; recorded once, the stage continues."""
+        return None
+
+    def unrewarded(self, iterations: Sequence[Metrics]) -> str | None:
+        """Why nothing can have been learnt in a stage's iterations so far, or None; recorded in the same way."""
+        return None
+
+    def slim(self, folder: Path) -> None:  # noqa: B027
+        """Remove from an older checkpoint what only further training needs."""
+
+    @classmethod
+    def slims(cls) -> bool:
+        """Whether it has a ``slim`` of its own."""
+        return cls.slim is not Trainee.slim
 
 
-class TraineeFactory(Protocol):
-    """How the loop makes a trainee; kinds are registered in ``envtuning.trainees``.
+def as_trainee(made: Any) -> Trainee:
+    """An object with a trainee's methods as a ``Trainee``. Raises ``TypeError`` where it lacks one that it needs."""
+    return made if isinstance(made, Trainee) else as_kind(made)()
 
-    A class declares ``form`` as an attribute, so that a run can be refused before the trainee is made; a factory function
-    may have it set on it. It may have ``check_options(**options)``, which raises ``ValueError`` for wrong options.
-    """
 
-    form: Form
-
-    def __call__(
-        self,
-        *,
-        world: World[Any],
-        room: Mapping[str, Any],  # what `world.room` says of all configs of the run
-        exclude: Sequence[Cases],  # held-out cases: never trained on
-        seed: int,  # of the initial weights
-        **options: Any,  # the trainee's own, from the run's file
-    ) -> Trainee: ...
+def as_kind(found: Any) -> type[Trainee]:
+    """The class itself; of another one, of a function that makes trainees, or of an object: what it declares, and the defaults."""
+    if isinstance(found, type) and issubclass(found, Trainee):
+        return found
+    return completed(found, Trainee)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engineers.from_file import PLAIN, reads
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.worlds.bfcl.menu import DONE, HEADING, read_menu
 
 SIZE = 2**15  # weights
@@ -165,11 +165,12 @@ def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
 
 
 @reads(dict.fromkeys(("clip", "group", "groups", "kl", "learning_rate"), PLAIN))
-class MenuTrainee:
+class MenuTrainee(Trainee):
     """REINFORCE with a group's mean as its baseline and, where ``kl`` is not 0, a pull back to the first policy."""
 
     form = "replies"
     reports = frozenset({"success_rate", "progress", "grad_norm", "kl", "zero_variance"})
+    late_rates = ("kl",)
 
     def __init__(
         self,
@@ -192,7 +193,7 @@ class MenuTrainee:
 
     @staticmethod
     def check_options(
-        *, learning_rate: float = 0.3, group: int = 8, groups: int = 4, kl: float = 0.02, clip: float = 5.0
+        *, learning_rate: float = 0.3, group: int = 8, groups: int = 4, kl: float = 0.02, clip: float = 5.0, **_: Any
     ) -> None:
         """Raises ``ValueError`` for options that cannot be learned with."""
         if group < 2:

@@ -23,7 +23,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from engineers.from_file import DATA, PLAIN, Allowed, reads
 from engineers.own import object_at
 from envtuning.runs.seeds import derive
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 from envtuning.worlds.world import Cases, World
@@ -55,7 +55,7 @@ FROM_FILE: Allowed = {
 
 
 @reads(FROM_FILE)
-class SB3Trainee:
+class SB3Trainee(Trainee):
     """A ``Trainee``: see there for what its methods promise.
 
     ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind, on-policy or

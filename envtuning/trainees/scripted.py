@@ -18,7 +18,7 @@ import numpy as np
 
 from engineers import untrusted
 from engineers.from_file import PLAIN, reads
-from envtuning.trainees.base import Metrics, OnIteration
+from envtuning.trainees.base import Metrics, OnIteration, Trainee
 from envtuning.worlds.lakes.episodes import downhill
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.solvers import distance_fields, solve
@@ -29,7 +29,7 @@ SMALLEST = 2  # a lake's side
 
 
 @reads(dict.fromkeys(("speed", "spill"), PLAIN))
-class ScriptedTrainee:
+class ScriptedTrainee(Trainee):
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 
     form = "plans"

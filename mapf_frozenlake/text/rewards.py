@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from mapf_frozenlake.config import RewardName
+import numpy as np
+
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import play
 from mapf_frozenlake.solvers import distance_fields
 from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.types import Event, Instance, Plan, Verdict
+from mapf_frozenlake.world.rewards import REWARDS, PlayedPlan
 
 
-def plan_reward(name: RewardName, instance: Instance, plan: Plan | ParseError, verdict: Verdict) -> float:
-    """Pays 1 for every valid plan under each name but ``shaped``, and 0 for what cannot be read.
+def plan_reward(name: str, instance: Instance, plan: Plan | ParseError, verdict: Verdict) -> float:
+    """What ``REWARDS[name].of_plan`` pays: 1 for every valid plan under each name but ``shaped``; 0 for what cannot be read.
 
     sparse    1 if the plan is valid
     progress  the share of agents that end on their goals without having made a violation
     legal     the share of agents that made no violation
     shaped    sparse, plus the mean share of way gained: (distance at the start - at the end) / (height + width)
     """
+    of_plan = REWARDS[name].of_plan if name in REWARDS else None
+    if of_plan is None:
+        paid = ", ".join(repr(known) for known, reward in REWARDS.items() if reward.of_plan is not None)
+        raise LakeError(f"reward={name!r}: a plan in one reply is paid by one of {paid}")
     if isinstance(plan, ParseError):
         return 0.0
-    at_fault = {violation.agent for violation in verdict.violations}
-    agents = range(instance.num_agents)
-    if name == "sparse":
-        return float(verdict.valid)
-    if name == "progress":
-        return sum(verdict.agents_on_goal[agent] and agent not in at_fault for agent in agents) / len(agents)
-    if name == "legal":
-        return sum(agent not in at_fault for agent in agents) / len(agents)
-    if name == "shaped":
-        return float(verdict.valid) + _way_gained(instance, plan)
-    raise LakeError(f"reward={name!r}: a plan pays 'sparse', 'progress', 'legal' or 'shaped'")
+    lawful = np.ones(instance.num_agents, np.bool_)
+    lawful[[violation.agent for violation in verdict.violations]] = False
+    arrived = np.array(verdict.agents_on_goal, np.bool_)
+    return of_plan(PlayedPlan(verdict.valid, arrived, lawful, lambda: _way_gained(instance, plan)))
 
 
 def _way_gained(instance: Instance, plan: Plan) -> float:

@@ -18,7 +18,8 @@ from mapf_frozenlake.world import kernels, rewards
 from mapf_frozenlake.world.boards import boards_of, given_boards
 from mapf_frozenlake.world.episode import Rules
 from mapf_frozenlake.world.given import as_actions, as_mask, as_seeds, raise_unless_counts, raise_unless_one_of
-from mapf_frozenlake.world.layout import DTYPES, OBSERVATIONS, EgoLayout, ObservationName, agent_shape, checked_window
+from mapf_frozenlake.world.layers import LAYERS, OBSERVATIONS, ObservationName
+from mapf_frozenlake.world.layout import DTYPES, EgoLayout, agent_shape, checked_window
 from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
 from mapf_frozenlake.world.turns import ALONE, share, unowned
@@ -29,6 +30,11 @@ AUTORESETS: tuple[Autoreset, ...] = ("next_step", "same_step", "disabled")
 _INT64 = np.dtype(np.int64)
 _NOBODY = np.zeros(0, np.bool_)
 Instances = Instance | InstanceSet | Sequence[Instance]
+
+
+def _flat(observation: NDArray) -> NDArray:
+    """[n, A, numbers]: the same memory."""
+    return observation if observation.ndim == 3 else observation.reshape(*observation.shape[:2], -1)
 
 
 class StepResult(NamedTuple):
@@ -98,7 +104,7 @@ class LakeBatch(LakeView):
         self.final_observation: NDArray | None = None
 
         pad = max(1, self.layout.window // 2) if observation == "ego" else 1
-        sees_distance = hints and observation == "ego"
+        sees_distance = any(layer.needs_distance and layer.is_shown(hints) for layer in LAYERS[observation])
         self._state = make_state(num_envs, self.max_agents, self.max_size, pad, with_distance=sees_distance)
         kind = np.int16 if observation == "compact" else np.dtype(dtype).type
         shape = agent_shape(observation, self.layout, self.max_size)
@@ -115,17 +121,14 @@ class LakeBatch(LakeView):
         self._rows = np.zeros(self.num_envs, np.int64)
         self._pool: InstancePool | None = None
         self._boards: NDArray[np.int64] | None = None  # where the pool's arrays lie
-        name, one = self.observation_name, DTYPES[self.dtype]  # what stands for 1.0
-        kind = self._observation.dtype.type
+        name = self.observation_name
         self._step_kernel = getattr(kernels, f"step_{name}")
         self._look_up_fields()
         self._nothing = np.zeros((self.num_envs, self.max_agents), np.int64)
-        self._tail: tuple[Any, ...] = (self._observation,)
-        if name == "grid":
-            self._tail = (one, self._observation)
-        elif name == "ego":
-            sight = np.array([self.layout.window, self.layout.hints, self.max_size], np.int64)
-            self._tail = (sight, np.array([kind(one), kind(one / 2)]), self._observation)
+        self._tail: tuple[Any, ...] = (_flat(self._observation),)
+        if name != "compact":
+            sight = np.array([self.layout.window, self.layout.hints, self.max_size, DTYPES[self.dtype]], np.int64)
+            self._tail = (sight, *self._tail)
 
     def __getstate__(self) -> dict[str, Any]:
         rebound = (
@@ -172,12 +175,12 @@ class LakeBatch(LakeView):
         rules = Rules(
             ahead=config.success_rate if config.is_slippery else 1.0,
             horizon=config.horizon or 0,
-            reward=rewards.NAMES.index(config.reward),
+            reward=list(rewards.REWARDS).index(config.reward),
             ends_on_conflict=config.collisions == "end",
             hint=config.hint_strength,
         )
         self._rules = np.array(rules, np.float64)
-        if config.reward in rewards.NEEDS_DISTANCE and self._state.distance.shape[2] == 0:
+        if rewards.REWARDS[config.reward].needs_distance and self._state.distance.shape[2] == 0:
             self._carry_distances()
 
     def _carry_distances(self) -> None:
@@ -250,7 +253,7 @@ class LakeBatch(LakeView):
     def _play(self, actions: NDArray[np.int64], whom: int) -> int:
         if self._threads == 1:
             return self._step_kernel(self._table, actions, ALONE, whom, *self._tail)
-        after = (whom, *self._tail[:-1], unowned(self._observation))
+        after = (whom, *self._tail[:-1], unowned(self._tail[-1]))
         return share(self._step_kernel, (self._table, actions), after, self.num_envs, self._threads)
 
     def write_to(self, observation: NDArray) -> None:
@@ -259,7 +262,7 @@ class LakeBatch(LakeView):
         A step and a reset of all envs write every row; ``show`` does so at any time.
         """
         self._observation = observation
-        self._tail = (*self._tail[:-1], observation)
+        self._tail = (*self._tail[:-1], _flat(observation))
 
     def show(self) -> NDArray:
         """Write anew what all agents see."""

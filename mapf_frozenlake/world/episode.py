@@ -21,7 +21,7 @@ class Rules(NamedTuple):
 
     ahead: Any  # float64: chance that a moving agent goes where it wanted
     horizon: Any  # int32; 0: four times height plus width
-    reward: Any  # int8: index into rewards.NAMES
+    reward: Any  # int8: index into rewards.REWARDS
     ends_on_conflict: Any  # bool
     hint: Any  # float32: scale of the hint channels
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from mapf_frozenlake.world.episode import advance, begin, first_bad_action, open_rules
 from mapf_frozenlake.world.jit import inlined, kernel
-from mapf_frozenlake.world.observe import open_sight, see_compact, see_ego, see_grid, see_masks
+from mapf_frozenlake.world.layers import see_compact, see_ego, see_grid
+from mapf_frozenlake.world.observe import open_sight, see_masks
 from mapf_frozenlake.world.rng import pool_row
 from mapf_frozenlake.world.state import FRESH, OVER, RUNNING
 from mapf_frozenlake.world.table import open_boards, open_state
@@ -86,68 +87,44 @@ def _shows(state, e, actions, move):
 
 
 BEGUN, MOVE, ALL = 0, 1, 2  # what a step kernel does
-# The step kernels move and show all envs, or only show some of them. They return how many episodes this ended, in the turns that
-# were taken here, or -1 - k if action k of all is none of the five; then nothing has moved.
+_UNUSED = (0, 0, 0, 1)  # what "compact" is handed in place of a sight: an array costs more
+
+
+@inlined
+def _step_all(table, actions, turns, move, sight, out, see):
+    """Move and show all envs, or only show some. Returns how many episodes this ended, in the turns that were taken here, or
+    -1 - k if action k of all is none of the five; then nothing has moved."""
+    state, sight = open_state(table), open_sight(sight, out)
+    bad = first_bad_action(actions)
+    if bad >= 0:
+        return -1 - bad
+    all_ended = np.int64(0)
+    low, high = next_turn(turns, 0, 0, 0, len(out))
+    while low < high:
+        ended = np.int64(0)
+        for e in range(low, high):
+            shows, over = _shows(state, e, actions, move)
+            ended += over
+            if shows:
+                see(state, e, sight, out)
+        all_ended += ended
+        low, high = next_turn(turns, low, high, ended, len(out))
+    return all_ended
 
 
 @kernel
 def step_compact(table, actions, turns, move, out):
-    state = open_state(table)
-    bad = first_bad_action(actions)
-    if bad >= 0:
-        return -1 - bad
-    all_ended = np.int64(0)
-    low, high = next_turn(turns, 0, 0, 0, len(out))
-    while low < high:
-        ended = np.int64(0)
-        for e in range(low, high):
-            shows, over = _shows(state, e, actions, move)
-            ended += over
-            if shows:
-                see_compact(state, e, out)
-        all_ended += ended
-        low, high = next_turn(turns, low, high, ended, len(out))
-    return all_ended
+    return _step_all(table, actions, turns, move, _UNUSED, out, see_compact)
 
 
 @kernel
-def step_grid(table, actions, turns, move, one, out):
-    state = open_state(table)
-    bad = first_bad_action(actions)
-    if bad >= 0:
-        return -1 - bad
-    all_ended = np.int64(0)
-    low, high = next_turn(turns, 0, 0, 0, len(out))
-    while low < high:
-        ended = np.int64(0)
-        for e in range(low, high):
-            shows, over = _shows(state, e, actions, move)
-            ended += over
-            if shows:
-                see_grid(state, e, one, out)
-        all_ended += ended
-        low, high = next_turn(turns, low, high, ended, len(out))
-    return all_ended
+def step_grid(table, actions, turns, move, sight, out):
+    return _step_all(table, actions, turns, move, sight, out, see_grid)
 
 
 @kernel
-def step_ego(table, actions, turns, move, sight, ink, out):
-    state, sight = open_state(table), open_sight(sight, ink)
-    bad = first_bad_action(actions)
-    if bad >= 0:
-        return -1 - bad
-    all_ended = np.int64(0)
-    low, high = next_turn(turns, 0, 0, 0, len(out))
-    while low < high:
-        ended = np.int64(0)
-        for e in range(low, high):
-            shows, over = _shows(state, e, actions, move)
-            ended += over
-            if shows:
-                see_ego(state, e, sight, out)
-        all_ended += ended
-        low, high = next_turn(turns, low, high, ended, len(out))
-    return all_ended
+def step_ego(table, actions, turns, move, sight, out):
+    return _step_all(table, actions, turns, move, sight, out, see_ego)
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -11,28 +11,15 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS
+from mapf_frozenlake.world.layers import LAYERS, NUMBER, WINDOW, ObservationName
 
-ObservationName = Literal["grid", "ego", "compact"]
-OBSERVATIONS: tuple[ObservationName, ...] = ("grid", "ego", "compact")
 DTYPES = {"float32": 1, "int8": 127}  # dtype -> what stands for 1.0; int8 is the same numbers times 127, cut off
-
-EGO_PLANES = ("blocked", "others", "goal", "others_goals")
-EGO_FEATURES = ("goal_row", "goal_col", "on_goal", "priority", "crowd", "time")
-GRID_PLANES = ("hole", "off_board", "self", "goal", "others", "others_goals")
 
 
 @dataclass(frozen=True)
 class EgoLayout:
-    """One agent's "ego" vector: window planes around it, then features, then its action mask; hints close each group.
-
-    planes   ``blocked``: hole or off the board. ``others``: 1 where an agent of a lower number (higher priority) stands, 0.5
-             of a higher one. ``goal``: its own. ``others_goals``: theirs. Hint ``way``: how much nearer to the goal each cell
-             is, over the radius, in [-1, 1]; -1 where there is no way.
-    features ``goal_row``, ``goal_col``: the way to the goal over (max_size - 1); ``on_goal``; ``priority``: (number + 1)
-             over max_agents; ``crowd``: agents over max_agents; ``time``: share of the horizon that has passed.
-    mask     one per action: 1 unless it leaves the board. Hint ``legal``: 1 unless it leaves the board or enters a hole.
-
-    An empty slot is all zeros.
+    """One agent's "ego" vector: window planes around it, then features, its action mask among them; ``layers.LAYERS`` says what
+    each is. An empty slot is all zeros.
     """
 
     window: int  # side of the window, odd
@@ -40,13 +27,16 @@ class EgoLayout:
 
     @property
     def planes(self) -> tuple[str, ...]:
-        return (*EGO_PLANES, "way") if self.hints else EGO_PLANES
+        return tuple(self._named(WINDOW))
 
     @property
     def features(self) -> tuple[str, ...]:
-        mask = tuple(f"mask_{action}" for action in range(NUM_ACTIONS))
-        legal = tuple(f"legal_{action}" for action in range(NUM_ACTIONS))
-        return (*EGO_FEATURES, *mask, *legal) if self.hints else (*EGO_FEATURES, *mask)
+        return tuple(self._named(NUMBER))
+
+    def _named(self, extent: str) -> Iterator[str]:
+        for layer in LAYERS["ego"]:
+            if layer.extent == extent and layer.is_shown(self.hints):
+                yield from layer.names
 
     @property
     def window_size(self) -> int:
@@ -64,7 +54,7 @@ class EgoLayout:
 
     def action_mask(self, observation: NDArray) -> NDArray:
         """A view of the action mask: [..., 5], nonzero where the action stays on the board."""
-        begin = self.window_size + len(EGO_FEATURES)
+        begin = self.window_size + self.features.index("mask_0")
         return observation[..., begin : begin + NUM_ACTIONS]
 
 
@@ -82,7 +72,8 @@ def agent_shape(name: ObservationName, layout: EgoLayout, max_size: int) -> tupl
     """What one agent sees, as a shape."""
     if name == "ego":
         return (layout.size,)
-    return (4,) if name == "compact" else (len(GRID_PLANES), max_size, max_size)
+    numbers = sum(len(layer.names) for layer in LAYERS[name])
+    return (numbers,) if name == "compact" else (numbers, max_size, max_size)
 
 
 def space_of(name: ObservationName, shape: tuple[int, ...], dtype: str) -> spaces.Box:

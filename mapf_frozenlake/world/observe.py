@@ -1,4 +1,4 @@
-"""What agents see, written into ``out[env, agent, …]``; ``layout`` says what lies where. One function per kind."""
+"""What one agent sees: a kernel for each entry of ``layers.LAYERS``, which writes from ``out[at]`` on what the entry names."""
 
 from __future__ import annotations
 
@@ -11,80 +11,61 @@ from mapf_frozenlake.world.lanes import expect_writes, ground8, mark1, mark4, ma
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
 
-_NUM_PLANES = 4
+_NUM_PLANES = 4  # that see_surroundings writes
 _FEW, _WIDE = 16, 8  # so few agents in a window so wide are written one by one: that is faster than reading every cell
 
 
 class Sight(NamedTuple):
-    """How "ego" is seen: fixed for a batch. Kernels take it as int64[3] and two values of the observation's type."""
+    """How agents see: fixed for a batch. Kernels take it as int64[4]."""
 
-    window: int
-    hints: bool
-    max_size: int
+    window: Any
+    hints: Any  # bool
+    max_size: Any
     one: Any  # 1.0 in the observation's type
     half: Any  # 0.5 in it
 
 
 @inlined
-def open_sight(sight, ink):
-    return Sight(sight[0], sight[1] != 0, sight[2], ink[0], ink[1])
+def open_sight(sight, out):
+    kind = out.dtype.type
+    return Sight(sight[0], sight[1] != 0, sight[2], kind(sight[3]), kind(sight[3] / 2))
 
 
-@inlined
-def see_compact(state, e, out):
-    """Per agent (row, col, goal row, goal col), -1 in empty slots: out int16[n, A, 4]."""
-    count = state.episode[e].num_agents
-    for i in range(out.shape[1]):
-        if i < count:
-            here, goal = state.cells[e, i], state.goals[e, i]
-            out[e, i, 0], out[e, i, 1] = state.place[here, 0], state.place[here, 1]
-            out[e, i, 2], out[e, i, 3] = state.place[goal, 0], state.place[goal, 1]
-        else:
-            out[e, i, :] = -1
+@part
+def see_cells(state, e, i, sight, out, at):
+    here, goal = state.cells[e, i], state.goals[e, i]
+    out[at], out[at + 1] = state.place[here, 0], state.place[here, 1]
+    out[at + 2], out[at + 3] = state.place[goal, 0], state.place[goal, 1]
 
 
-@inlined
-def see_grid(state, e, one, out):
-    """Per agent the board in six planes (``layout.GRID_PLANES``): out [n, A, 6, max_size, max_size]."""
+@part
+def see_board(state, e, i, sight, out, at):
     place = state.place
-    count = state.episode[e].num_agents
-    side = out.shape[3]
-    for i in range(out.shape[1]):
-        planes = out[e, i]
-        planes[:] = 0
-        if i >= count:
-            continue
-        for r in range(side):
-            base = (r + state.pad) * state.stride + state.pad
-            for c in range(side):
-                kind = state.terrain[e, base + c]
-                planes[0, r, c] = one if kind == HOLE else 0
-                planes[1, r, c] = one if kind == OFF else 0
-        for j in range(count):
-            here, goal = state.cells[e, j], state.goals[e, j]
-            planes[2 if j == i else 4, place[here, 0], place[here, 1]] = one
-            planes[3 if j == i else 5, place[goal, 0], place[goal, 1]] = one
+    side, one = sight.max_size, sight.one
+    area = side * side
+    out[at : at + 6 * area] = 0
+    hole, off = out[at : at + area], out[at + area : at + 2 * area]
+    for r in range(side):
+        base, to = (r + state.pad) * state.stride + state.pad, r * side
+        for c in range(side):
+            kind = state.terrain[e, base + c]
+            hole[to + c] = one if kind == HOLE else 0
+            off[to + c] = one if kind == OFF else 0
+    for j in range(state.episode[e].num_agents):
+        here, goal = state.cells[e, j], state.goals[e, j]
+        out[at + (2 if j == i else 4) * area + place[here, 0] * side + place[here, 1]] = one
+        out[at + (3 if j == i else 5) * area + place[goal, 0] * side + place[goal, 1]] = one
 
 
-@inlined
-def see_ego(state, e, sight, out):
-    """Per agent the window around it and its features (``layout.EgoLayout``): out [n, A, size]."""
+@part
+def see_surroundings(state, e, i, sight, out, at):
+    """Terrain, agents and goals: the four planes at once, and at the front of the vector (``at`` is 0)."""
+    expect_writes(out, len(out), 2 * len(out))  # the next agent's, meanwhile
     count = state.episode[e].num_agents
-    for i in range(out.shape[1]):
-        seen = out[e, i]
-        expect_writes(seen, len(seen), 2 * len(seen))  # the next agent's, meanwhile
-        if i < count:
-            if count <= _FEW and sight.window >= _WIDE:
-                _see_few(state, e, i, count, sight.window, sight.one, sight.half, seen)
-            else:
-                _see_window(state, e, i, sight.window, sight.one, sight.half, seen)
-            at = _NUM_PLANES * sight.window * sight.window
-            if sight.hints:
-                _see_way(state, e, i, sight.window, sight.one, seen[at:])
-                at += sight.window * sight.window
-            _see_features(state, e, i, at, sight, seen)
-        else:
-            seen[:] = 0
+    if count <= _FEW and sight.window >= _WIDE:
+        _see_few(state, e, i, count, sight.window, sight.one, sight.half, out)
+    else:
+        _see_window(state, e, i, sight.window, sight.one, sight.half, out)
 
 
 @part
@@ -142,10 +123,9 @@ def _see_window(state, e, i, window, one, half, out):
 
 
 @part
-def _see_way(state, e, i, window, one, out):
-    """Hint: how much nearer to the goal each cell of the window is, over the radius, scaled by the hints' strength."""
-    radius = window // 2
-    strength = np.float32(state.episode[e].hint * one / np.float32(radius))
+def see_way(state, e, i, sight, out, at):
+    window, radius = sight.window, sight.window // 2
+    strength = np.float32(state.episode[e].hint * sight.one / np.float32(radius))
     distance = state.distance[e, i]
     own = np.int32(distance[state.cells[e, i]])
     corner = state.cells[e, i] - radius * (state.stride + 1)
@@ -153,14 +133,12 @@ def _see_way(state, e, i, window, one, out):
         for c in range(window):
             there = np.int32(distance[corner + r * state.stride + c])
             nearer = max(-radius, min(radius, own - there))
-            out[r * window + c] = strength * np.float32(nearer if own != FAR else -radius)
+            out[at + r * window + c] = strength * np.float32(nearer if own != FAR else -radius)
 
 
 @part
-def _see_features(state, e, i, at, sight, out):
-    stride, place = state.stride, state.place
-    episode = state.episode[e]
-    terrain = state.terrain[e]
+def see_facts(state, e, i, sight, out, at):
+    place, episode = state.place, state.episode[e]
     one = np.float32(sight.one)
     slots = np.float32(state.cells.shape[1])
     here, goal = np.int64(state.cells[e, i]), np.int64(state.goals[e, i])
@@ -171,11 +149,26 @@ def _see_features(state, e, i, at, sight, out):
     out[at + 3] = one * np.float32(i + 1) / slots
     out[at + 4] = one * np.float32(episode.num_agents) / slots
     out[at + 5] = one * np.float32(episode.step) / np.float32(episode.horizon)
-    at += 6
-    for action, there in enumerate((here - 1, here + stride, here + 1, here - stride, here)):
-        out[at + action] = one if terrain[there] != OFF else np.float32(0)
-        if sight.hints:
-            out[at + 5 + action] = one * episode.hint if terrain[there] == ICE else np.float32(0)
+
+
+@part
+def see_mask(state, e, i, sight, out, at):
+    for action, there in enumerate(_reached(state, e, i)):
+        out[at + action] = sight.one if state.terrain[e, there] != OFF else 0
+
+
+@part
+def see_legal(state, e, i, sight, out, at):
+    hint = np.float32(sight.one) * state.episode[e].hint
+    for action, there in enumerate(_reached(state, e, i)):
+        out[at + action] = hint if state.terrain[e, there] == ICE else np.float32(0)
+
+
+@part
+def _reached(state, e, i):
+    """The cells that the five actions lead to."""
+    here = np.int64(state.cells[e, i])
+    return here - 1, here + state.stride, here + 1, here - state.stride, here
 
 
 @part

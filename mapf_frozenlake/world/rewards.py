@@ -1,21 +1,16 @@
-"""What a step pays. Named rewards are computed in the kernel; a callable gets a ``Transition`` and pays what it likes."""
+"""What a step pays: the named rewards, an entry of ``REWARDS`` each, and what a callable of one's own is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.config import RewardName
 from mapf_frozenlake.types import Event
 from mapf_frozenlake.world.jit import part
-
-NAMES: tuple[str, ...] = get_args(RewardName)
-SPARSE, PROGRESS, SHAPED, LEGAL = (NAMES.index(name) for name in ("sparse", "progress", "shaped", "legal"))
-NEEDS_DISTANCE = frozenset({"progress", "shaped"})
 
 _NONE, _BLOCKED, _FELL = int(Event.NONE), int(Event.BLOCKED), int(Event.HOLE)
 
@@ -39,48 +34,78 @@ class Transition:
 RewardFunction = Callable[[Transition], NDArray[np.float64]]  # -> [n, A]
 
 
+class PlayedPlan(NamedTuple):
+    """A plan that was written in one reply, after it was played to its end."""
+
+    valid: bool
+    arrived: NDArray[np.bool_]  # [A]: ends on its goal
+    lawful: NDArray[np.bool_]  # [A]: made no violation
+    way_gained: Callable[[], float]  # mean over agents: (distance at the start - at the end) / (height + width)
+
+
+class Reward(NamedTuple):
+    """One named reward: a kernel pays the steps, ``of_plan`` a plan in one reply, which has no steps."""
+
+    description: str  # for the config's schema
+    pay: Any  # kernel (state, e, success): writes what every agent of env e is paid, and returns the mean
+    of_plan: Callable[[PlayedPlan], float] | None = None  # None: text environments do not pay it for whole plans
+    needs_distance: bool = False  # the kernel reads state.distance
+
+
 @part
-def pay(state, e, success):
-    """Write the named reward of env ``e``'s last step, and the team's mean of it."""
-    episode = state.episode[e]
-    for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode's crowd may have been larger
-        state.rewards[e, slot] = 0.0
-    if episode.reward == SHAPED:
-        _pay_each_its_way(state, e, success)
-        return
-    amount = 0.0
-    if episode.reward == SPARSE:
-        amount = 1.0 if success else 0.0
-    else:
-        horizon = np.float64(episode.horizon)
-        amount = _share_in_order(state, e, episode.reward == PROGRESS) / horizon
-        if success:  # the steps that are left are paid at once
-            amount += (horizon - np.float64(episode.step)) / horizon
-    for i in range(episode.num_agents):
+def _pay_all(state, e, amount):
+    for i in range(state.episode[e].num_agents):
         state.rewards[e, i] = amount
-    episode.team = amount
+    return amount
 
 
 @part
-def _share_in_order(state, e, towards_goals):
-    """Share of agents without a violation, times, for progress, the share on their goals or nearer than before."""
+def _pay_success(state, e, success):
+    return _pay_all(state, e, 1.0 if success else 0.0)
+
+
+@part
+def _pay_progress(state, e, success):
+    """The share of agents on their goals or nearer than before, times the share without a violation."""
     count = state.episode[e].num_agents
-    lawful, closer = 0, 0
+    closer = 0
+    for i in range(count):
+        now = state.distance[e, i, state.cells[e, i]]
+        if now == 0 or now < state.distance[e, i, state.before[e, i]]:
+            closer += 1
+    return _pay_all(state, e, _over_the_horizon(state, e, _share_lawful(state, e) * (closer / count), success))
+
+
+@part
+def _pay_legal(state, e, success):
+    return _pay_all(state, e, _over_the_horizon(state, e, _share_lawful(state, e), success))
+
+
+@part
+def _share_lawful(state, e):
+    """Share of agents without a violation."""
+    count = state.episode[e].num_agents
+    lawful = 0
     for i in range(count):
         event = state.events[e, i]
         if event in (_NONE, _BLOCKED):
             lawful += 1
-        if towards_goals:
-            now = state.distance[e, i, state.cells[e, i]]
-            if now == 0 or now < state.distance[e, i, state.before[e, i]]:
-                closer += 1
-        else:
-            closer += 1
-    return (lawful / count) * (closer / count)
+    return lawful / count
 
 
 @part
-def _pay_each_its_way(state, e, success):
+def _over_the_horizon(state, e, share, success):
+    """A step's part of 1; on success the steps that are left are paid at once."""
+    episode = state.episode[e]
+    horizon = np.float64(episode.horizon)
+    amount = share / horizon
+    if success:
+        amount += (horizon - np.float64(episode.step)) / horizon
+    return amount
+
+
+@part
+def _pay_way_gained(state, e, success):
     """Potential −distance / (height + width): an episode's sum is its sparse reward plus the share of way gained."""
     episode = state.episode[e]
     scale = np.float64(episode.height + episode.width)
@@ -93,7 +118,57 @@ def _pay_each_its_way(state, e, success):
             gained = np.float64(np.int32(was) - np.int32(now)) / scale
         state.rewards[e, i] = gained + (1.0 if success else 0.0)
         total += state.rewards[e, i]
-    episode.team = total / episode.num_agents
+    return total / episode.num_agents
+
+
+# A new reward is one entry here and one kernel above.
+REWARDS: dict[str, Reward] = {
+    "sparse": Reward("1 on success", _pay_success, lambda plan: float(plan.valid)),
+    "progress": Reward(
+        "a part of 1 for each step nearer to the goals",
+        _pay_progress,
+        lambda plan: float((plan.arrived & plan.lawful).mean()),
+        needs_distance=True,
+    ),
+    "shaped": Reward(
+        "by the change in distance",
+        _pay_way_gained,
+        lambda plan: plan.valid + plan.way_gained(),
+        needs_distance=True,
+    ),
+    "legal": Reward("for steps without a violation", _pay_legal, lambda plan: float(plan.lawful.mean())),
+}
+
+
+@part
+def _pay_nothing(state, e, success):
+    return _pay_all(state, e, 0.0)
+
+
+def _if_named(code: int, named: Any, others: Any) -> Any:
+    """A kernel's "if, elif": numba calls no function out of an array."""
+
+    @part
+    def pay(state, e, success):
+        if state.episode[e].reward == code:
+            return named(state, e, success)
+        return others(state, e, success)
+
+    return pay
+
+
+_pay_named = _pay_nothing
+for _code, _reward in reversed(list(enumerate(REWARDS.values()))):
+    _pay_named = _if_named(_code, _reward.pay, _pay_named)
+
+
+@part
+def pay(state, e, success):
+    """Write the named reward of env ``e``'s last step, and the team's mean of it."""
+    episode = state.episode[e]
+    for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode's crowd may have been larger
+        state.rewards[e, slot] = 0.0
+    episode.team = _pay_named(state, e, success)
 
 
 def team_means(paid: NDArray[np.float64], active: NDArray[np.bool_]) -> NDArray[np.float64]:

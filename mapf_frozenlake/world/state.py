@@ -26,7 +26,7 @@ EPISODE = np.dtype(
         ("width", np.int16),
         ("num_agents", np.int16),  # agents fill the first slots
         ("status", np.int8),  # UNBORN, RUNNING, OVER or FRESH
-        ("reward", np.int8),  # index into rewards.NAMES
+        ("reward", np.int8),  # index into rewards.REWARDS
         ("ends_on_conflict", np.bool_),
         ("violated", np.bool_),  # whether any violation has happened in this episode
         ("terminated", np.bool_),

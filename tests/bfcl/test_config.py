@@ -19,6 +19,7 @@ def test_where_nothing_is_said_all_tasks_are_drawn_alike_with_the_tools_own_mess
         "pool_size": 0,
         "epochs": 1,
         "tool_style": "json",
+        "reply_format": "readable",
     }
 
 

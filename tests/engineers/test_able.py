@@ -14,7 +14,7 @@ from engineers.roles import find_slices, shares_of
 from envtuning.trainees.language.live_engineers import IntrospectionEngineer
 
 WALKERS = ("rules", "half-success", "progress-share", "schedule")
-ALL = ("fixed", "random", "uniform", *WALKERS)
+ALL = ("fixed", "random", "uniform", "failure-share", *WALKERS)
 
 
 class Text(BaseModel):
@@ -57,7 +57,7 @@ class Pair(BaseModel):
     parts: dict[str, Part] = Field({"a": Part(), "b": Part(share=0.1)}, description="The slices.")
 
 
-NUMBERS, SHARES = {"random", "uniform", *WALKERS}, {"random", "uniform", *WALKERS, "introspection"}
+NUMBERS, SHARES = {"random", "uniform", *WALKERS}, {"random", "uniform", *WALKERS, "failure-share", "introspection"}
 ABLE = {  # whom a config has something for; fixed is asked for nothing
     Text: set(),
     Choice: {"random"},
@@ -81,7 +81,7 @@ def made(name, **options):
 @pytest.mark.parametrize("name", [*ALL, "introspection"])
 def test_who_can_do_nothing_with_a_config_says_so(name, config):
     if name == "fixed" or name in ABLE[config]:
-        made(name).raise_unless_able(config())
+        made(name).check_able(config())
         return
     there = find_knobs(config())[0].pattern.replace(".", r"\.").replace("*", r"\*")
     with pytest.raises(
@@ -89,7 +89,7 @@ def test_who_can_do_nothing_with_a_config_says_so(name, config):
         match=rf"^{name} can do nothing with this {config.__name__}: it turns the shares of two slices or more.*, and "
         rf"editable is {there}; open other knobs, or name an engineer that can turn these",
     ):
-        made(name).raise_unless_able(config())
+        made(name).check_able(config())
 
 
 @pytest.mark.parametrize("config", ABLE, ids=lambda config: config.__name__)
@@ -124,25 +124,25 @@ def results(**rates):
 def test_what_is_not_editable_is_nothing_to_turn():
     pair = Pair()
     with pytest.raises(KnobError, match=r"editable is parts\.\*\.share; open other knobs"):
-        engineers.make("rules").raise_unless_able(pair, ["parts.a.share"])
-    engineers.make("rules").raise_unless_able(pair, ["parts.a.share", "parts.b.share"])
+        engineers.make("rules").check_able(pair, ["parts.a.share"])
+    engineers.make("rules").check_able(pair, ["parts.a.share", "parts.b.share"])
 
 
 def test_a_space_makes_a_number_one_that_can_be_turned_and_is_checked():
-    engineers.make("uniform", space={"wind": (0, 3)}).raise_unless_able(Open())
+    engineers.make("uniform", space={"wind": (0, 3)}).check_able(Open())
     for name in ("uniform", "server/http://localhost:1/v1#m", "human"):
         with pytest.raises(KnobError, match="space winds is not a knob of Open"):
-            engineers.make(name, space={"winds": (0, 3)}).raise_unless_able(Open())
+            engineers.make(name, space={"winds": (0, 3)}).check_able(Open())
 
 
 @pytest.mark.parametrize("name", ["server/http://localhost:1/v1#m", "human"])
 def test_who_reads_can_write_any_knob_but_needs_one(name, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     for config in ABLE:
-        engineers.make(name).raise_unless_able(config())
+        engineers.make(name).check_able(config())
 
     class Nothing(BaseModel):
         pass
 
     with pytest.raises(KnobError, match="no"):
-        engineers.make(name).raise_unless_able(Nothing())
+        engineers.make(name).check_able(Nothing())

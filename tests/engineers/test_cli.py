@@ -250,6 +250,22 @@ def test_whose_class_a_config_is_says_the_command_else_the_report_else_it_is_a_l
     assert cli._load(file, "engineers:Change")[1] == Change(path="a")
 
 
+def test_no_class_is_imported_on_a_reports_word(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planted_class.py").write_text(
+        "from pathlib import Path\nfrom pydantic import BaseModel\nPath('it_ran').touch()\nclass Own(BaseModel): ...\n"
+    )
+    report = json.loads(REPORT.read_text()) | {"config": {}, "config_class": "planted_class:Own"}
+    (tmp_path / "r.json").write_text(json.dumps(report))
+    for command in ("prompt", "propose"):
+        refused = run(command, "--report", "r.json")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "--config-class planted_class:Own" in refused.stderr
+        assert not (tmp_path / "it_ran").exists()
+    cli._find_class("planted_class:Own")  # named on the command line
+    assert (tmp_path / "it_ran").exists()
+
+
 def test_signs_in_a_report_are_no_markup_of_the_terminals(run, tmp_path):
     report = json.loads(REPORT.read_text()) | {"environment": "A [bold]lake[/bold] of [/] signs."}
     (tmp_path / "r.json").write_text(json.dumps(report))

@@ -6,7 +6,7 @@ import pytest
 
 import engineers
 from engineers import SliceResult, StageRecord, StageReport
-from engineers.controls import average, donor, mean_run, permuted, under_other_names, with_outcomes_of
+from engineers.controls import average, donor, mean_run, permuted, save_run, under_other_names, with_outcomes_of
 from mapf_frozenlake import LakeConfig
 
 OUTCOMES = {"results", "training_results", "failure_cases", "behaviour", "training", "history"}
@@ -116,3 +116,23 @@ def test_the_name_says_which_control_it_is():
     names = [made.name for made in (donor(rules, OTHER), average(rules, [OTHER]), permuted(rules, 0))]
     assert names == ["rules (donor)", "rules (average)", "rules (permuted)"]
     assert all(isinstance(made, engineers.Engineer) for made in (donor(rules, OTHER), permuted(rules, 0)))
+
+
+def test_a_control_is_made_by_its_name_with_all_that_a_loop_gives(tmp_path):
+    reports = tmp_path / "runs.json"
+    save_run(reports, mean_run([OWN, OTHER]), seeds=[1, 2])
+    given = {"seed": 3, "max_drop": 0.5, "transcript": tmp_path / "t.jsonl"}
+    rules = engineers.make("rules", **given)
+    editable = ("slices.*.share", "slices.*.hole_ratio")
+    made = engineers.make("average/rules", reports=reports, **given)
+    assert (
+        made.propose(OWN[1], EASY, editable).config
+        == average(rules, [OWN, OTHER]).propose(OWN[1], EASY, editable).config
+    )
+    turned = engineers.make("permuted/rules", permutation=3, **given)
+    assert turned.told(OWN[1]) == permuted(rules, 3).told(OWN[1])
+
+
+def test_reports_that_are_not_there_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="reports"):
+        engineers.make("average/rules", reports=tmp_path / "none.json")

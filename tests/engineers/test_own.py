@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Protocol
 
 import pytest
 
@@ -191,7 +190,7 @@ class Derived(Base):
     pass
 
 
-class Shape(Protocol):
+class Shape:
     name: str
     sides = 4  # no method: what is of the kind need not have it
 
@@ -233,8 +232,7 @@ def for_the_checker() -> "nowhere.Shape[int]":  # noqa: F821
         (says_nothing, Base, False),
         (makes_list, list, True),
         (makes_list, Base, False),
-        (Square, Shape, True),
-        (makes_square, Shape, True),
+        (Square, Shape, False),
         (Shape, Shape, True),
         (Base, Shape, False),
         (for_the_checker, Shape, True),
@@ -248,6 +246,11 @@ def for_the_checker() -> "nowhere.Shape[int]":  # noqa: F821
 )
 def test_only_what_says_that_it_is_of_the_kind_or_makes_one_is_taken_for_it(found, kind, expected):
     assert declares(found, kind) is expected
+
+
+def test_a_class_with_the_named_methods_counts_as_one_of_the_kind():
+    assert all(declares(found, Shape, ["area"]) for found in (Square, makes_square, Shape))
+    assert not any(declares(found, Shape, ["area"]) for found in (Base, makes_list, print))
 
 
 def test_a_pydantic_error_is_a_sentence_for_each_fault_with_its_place_and_its_value_where_it_is_plain():

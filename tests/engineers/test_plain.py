@@ -18,7 +18,7 @@ from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
-PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share"]
+PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share"]
 
 
 @pytest.fixture(params=["kitchen", "lake"])
@@ -167,7 +167,7 @@ def test_a_whole_number_does_not_leave_a_space_that_ends_between_two(name, repor
         assert all(4 <= dish.steps <= 6 for dish in engineer.propose(report, kitchen).config.menu.values())
     engineer = engineers.make(name, space={"menu.*.steps": (3.2, 3.8)})
     with pytest.raises(KnobError, match=r"menu\.soup\.steps holds no whole number"):
-        engineer.raise_unless_able(kitchen)
+        engineer.check_able(kitchen)
 
 
 @pytest.mark.parametrize("name", ["random", "uniform", "rules", "server/http://localhost:1/v1#m", "human"])
@@ -238,6 +238,27 @@ def test_half_success_goes_to_where_half_succeed(results, report, kitchen):
     menu = engineers.make("half-success").propose(told, kitchen).config.menu
     assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 0.8, abs=0.02)
     assert menu["stew"].heat == pytest.approx(150 + 100 * 0.4, abs=3)
+
+
+def test_failure_share_gives_data_by_how_often_a_slice_fails_and_a_floor_to_all(results, report, kitchen):
+    """Soup fails always, stew half of the time: what a floor of .3 leaves is shared 2 to 1. Heat and salt stay."""
+    told = report.model_copy(update={"results": results(soup=0.0, stew=0.5, episodes=10_000)})
+    proposal = engineers.make("failure-share", floor=0.3).propose(told, kitchen)
+    assert proposal.config.menu["soup"].share == pytest.approx(0.15 + 0.7 * 2 / 3, abs=1e-3)
+    assert proposal.config.menu["stew"].share == pytest.approx(0.15 + 0.7 * 1 / 3, abs=1e-3)
+    assert {change.path for change in proposal.reasons} == {"menu.soup.share", "menu.stew.share"}
+
+
+def test_failure_share_gives_nothing_to_what_the_target_lacks(results, report, kitchen):
+    target = dump(kitchen) | {"menu": {"soup": dump(kitchen.menu["soup"])}}
+    told = report.model_copy(update={"results": results(soup=0.9, stew=0.0), "target": target})
+    menu = engineers.make("failure-share").propose(told, kitchen).config.menu
+    assert (menu["soup"].share, menu["stew"].share) == (1.0, 0.0)
+
+
+def test_a_floor_is_a_part():
+    with pytest.raises(ValueError, match="floor"):
+        engineers.make("failure-share", floor=1.2)
 
 
 @pytest.mark.parametrize("name", ["rules", "half-success"])
@@ -458,9 +479,9 @@ def test_numbers_below_and_beside_slices_are_taken_back_too(results):
 
 @pytest.mark.parametrize("name", ["rules", "half-success", "progress-share", "schedule"])
 def test_a_number_beside_slices_is_something_to_turn(name):
-    engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share", "draught"])
+    engineers.make(name).check_able(Stoves(), ["pots.a.share", "draught"])
     with pytest.raises(KnobError):
-        engineers.make(name).raise_unless_able(Stoves(), ["pots.a.share"])
+        engineers.make(name).check_able(Stoves(), ["pots.a.share"])
 
 
 class Grill(BaseModel):

@@ -25,7 +25,9 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
         engineers.make(backend)
 
 
-@pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "human"])
+@pytest.mark.parametrize(
+    "name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "human"]
+)
 def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     options = {"seed": 1, "context": "V4", "transcript": tmp_path / "t.jsonl", "max_cost": 1.0, "max_attempts": 2}
     more = {"space": {}, "feasible": lambda config: None, "max_drop": 0.5, "max_total_tokens": 10}
@@ -34,7 +36,9 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     assert engineer.name == name
 
 
-@pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share"])
+@pytest.mark.parametrize(
+    "name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share"]
+)
 def test_nothing_that_is_named_is_silently_ignored(name):
     with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
         engineers.make(f"{name}/gpt-5-mini")

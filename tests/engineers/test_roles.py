@@ -92,7 +92,7 @@ def test_slices_of_one_name_are_refused():
         "its own in the config"
     )
     with pytest.raises(KnobError, match="slices of one name"):
-        engineers.make("rules").raise_unless_able(twice)
+        engineers.make("rules").check_able(twice)
 
 
 def test_shares_are_parts_of_one_and_null_or_nothing_is_none_of_it():

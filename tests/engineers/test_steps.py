@@ -343,7 +343,7 @@ def test_an_engineer_without_anything_to_turn_says_what_is_open():
         pass
 
     with pytest.raises(KnobError, match="and editable is nothing; open other knobs"):
-        engineers.make("rules").raise_unless_able(Nothing())
+        engineers.make("rules").check_able(Nothing())
 
 
 def test_chance_is_of_the_engineer_its_seed_and_the_stage():

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from envtuning.trainees.base import OnIteration
+from envtuning.trainees.base import OnIteration, Trainee
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.world import About, InfeasibleConfig, World
 
@@ -70,7 +70,7 @@ class CountWorld(World[CountConfig]):
         return target.model_copy(update={"hint": config.hint})
 
 
-class CountTrainee:
+class CountTrainee(Trainee):
     """Spends exactly what it is given. Its policy solves the first cases, one for every 500 steps that it was trained."""
 
     form = "plans"

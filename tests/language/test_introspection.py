@@ -7,15 +7,20 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from pydantic import BaseModel, Field
 
 import mapf_frozenlake as mfl
 from engineers.knobs import find_knobs
 from engineers.report import StageReport
-from envtuning.trainees.language import live_engineers
-from envtuning.trainees.language.live_engineers import live_engineer, only, raise_unless_possible, remote_engineer
+from envtuning.trainees.language.live_engineers import live_engineer, only, remote_engineer
+from envtuning.trainees.language.trainee import GRPOTrainee
 
 SLICES = {3: {"share": 0.75, "hole_ratio": 0.2}, 4: {"share": 0.25, "hole_ratio": 0.1}}
 CONFIG = mfl.LakeConfig.model_validate({"num_agents": 2, "slices": SLICES})
+
+
+class Piece(BaseModel):
+    share: float = Field(1.0, ge=0, le=10)
 
 
 class Trainee:
@@ -83,6 +88,14 @@ def test_a_slice_is_asked_about_alone():
     assert only(CONFIG, "4").slices[3].hole_ratio == 0.2
 
 
+class Parts(BaseModel):
+    parts: dict[str, Piece] = {"a": Piece(share=2), "b": Piece(share=1)}
+
+
+def test_slices_are_found_by_their_shares_whatever_a_config_calls_them():
+    assert {name: piece.share for name, piece in only(Parts(), "b").parts.items()} == {"a": 0.0, "b": 1.0}
+
+
 class Models:
     group = None
 
@@ -126,8 +139,5 @@ def test_a_group_of_workers_is_asked_through_its_line():
 def test_what_an_engineer_on_the_trainee_needs_is_asked_for_at_the_start(name, required, monkeypatch):
     asked = []
     monkeypatch.setattr("engineers.extras.require", lambda *modules, extra: asked.append((*modules, extra)))
-    raise_unless_possible(name, "grpo", Models)
+    GRPOTrainee.check_asked_by(name)
     assert asked == required
-    with pytest.raises(ValueError, match=f"engineer '{name}' asks the trainee's own model, and trainee 'rllib' is not"):
-        raise_unless_possible(name, "rllib", object)
-    assert live_engineers.NEED_THE_TRAINEE == ("checkpoint", "base", "introspection")

@@ -8,7 +8,9 @@ import pytest
 
 from envtuning.loop import run as loop
 from envtuning.runs.spec import load_spec
+from envtuning.trainees.language.evaluate import evaluate_model
 from envtuning.trainees.language.options import PAPERS, LanguageOptions
+from mapf_frozenlake.suite import load_suite
 from tests.lazily import needed
 
 needed("trl", "peft", "llguidance", extra="grpo")
@@ -58,7 +60,18 @@ def test_two_steps_of_the_settings(foreign, tmp_path):
     iterations = [line for line in run.state.stages[0].metrics() if line["kind"] == "iteration"]
     assert len(iterations) == 2  # optimiser steps of one batch of 128 replies
     assert run.state.stages[0].done.trained["samples"] == 128
-    assert (run.state.stages[0].checkpoint / "adapter_model.safetensors").exists()
+    checkpoint = run.state.stages[0].checkpoint
+    assert (checkpoint / "adapter_model.safetensors").exists()
+    boards = load_suite("quick")[:2]  # the paper's test has other boards than its training: more agents
+    table, _ = evaluate_model(f"local/{checkpoint}", boards, style="short", max_tokens=8)
+    assert table.overall.n == 2
+
+
+def test_the_settings_train_on_two_agents_and_leave_the_test_to_the_suite():
+    spec = load_spec(SETTINGS)
+    assert [config.num_agents for config in spec.written_configs] == [2] * len(spec.written_configs)
+    assert spec.suites.test_per_slice == 0
+    assert set(load_suite("mapf-frozenlake-3150").labels["agents"]) == {3, 4, 5}
 
 
 def test_what_a_gpu_is_measured_by_runs_on_a_cpu(monkeypatch, capsys):

@@ -25,12 +25,11 @@ def boards(rows):
 
 
 def test_lakes_are_asked_for_plans_or_turn_by_turn_and_other_worlds_by_their_environments():
-    def world(name, mode):
-        return SimpleNamespace(about=SimpleNamespace(name=name), mode=mode, style="short")
+    from envtuning.worlds.lakes.world import LakeWorld
 
-    assert type(tasks_of(world("lakes", "plan"), {}, ())) is LakePlans
-    assert type(tasks_of(world("lakes", "turns"), {}, ())) is LakeTurns
-    assert type(tasks_of(world("words", "turns"), {}, ())) is EnvTurns
+    assert type(tasks_of(LakeWorld(mode="plan"), {}, ())) is LakePlans
+    assert type(tasks_of(LakeWorld(mode="turns"), {}, ())) is LakeTurns
+    assert type(tasks_of(SimpleNamespace(), {}, ())) is EnvTurns
     assert (LakePlans.turns, LakeTurns.turns, EnvTurns.turns) == (False, True, True)
 
 
@@ -165,10 +164,11 @@ def test_a_case_of_another_world_is_its_environment_reset_with_the_cases_own_see
 @pytest.mark.parametrize("mode", ["plan", "turns"])
 def test_a_config_whose_boards_cannot_be_drawn_is_infeasible(mode):
     """As where every board of its size is held out."""
+    from envtuning.worlds.lakes.world import LakeWorld
     from envtuning.worlds.world import InfeasibleConfig
 
     config = mfl.LakeConfig.single(2, num_agents=2)
-    world = SimpleNamespace(about=SimpleNamespace(name="lakes"), mode=mode, style="short")
+    world = LakeWorld(mode=mode, style="short")
     tasks = tasks_of(world, {}, [mfl.generate(config, n=500, seed=0)])
     with pytest.raises(InfeasibleConfig, match="no board in 20000 draws"):
         tasks.rows(config, 4, seed=0)

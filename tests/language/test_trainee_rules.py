@@ -12,12 +12,13 @@ from envtuning.trainees.base import TrainingDiverged
 from envtuning.trainees.language import trainee as module
 from envtuning.trainees.language.pretrain import HELD_OUT, raise_unless_unseen
 from envtuning.trainees.language.trainee import GRPOTrainee, summary
+from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from tests.lazily import needed
 
 needed("torch", "trl", extra="grpo")
 
-LAKES = SimpleNamespace(about=SimpleNamespace(name="lakes"), mode="plan", style="short")
+LAKES = LakeWorld(mode="plan", style="short")
 WORDS = SimpleNamespace(about=SimpleNamespace(name="words"))
 
 
@@ -179,9 +180,10 @@ def making(monkeypatch):
 
 
 def test_one_process_trains_here(making):
-    one = GRPOTrainee(world=LAKES, room={"size": 3}, exclude=("a", "b"), seed=2**32 + 5, unit="tokens", model="m")
-    assert making["unseen"] == [("m", "a"), ("m", "b")]
-    assert making["tasks"] == (LAKES, {"size": 3}, ("a", "b"))
+    a, b = (mfl.generate(mfl.LakeConfig.single(3), n=1, seed=seed) for seed in (1, 2))
+    one = GRPOTrainee(world=LAKES, room={"size": 3}, exclude=(a, b), seed=2**32 + 5, unit="tokens", model="m")
+    assert making["unseen"] == [("m", a), ("m", b)]
+    assert making["tasks"] == (LAKES, {"size": 3}, (a, b))
     assert making["learner"] == (one.options, 5, "tasks", "tokens")
     assert one.group is None
     GRPOTrainee(world=WORDS, exclude=("a",), model="m")

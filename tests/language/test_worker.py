@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import runpy
+import sys
 from itertools import chain
 from types import SimpleNamespace
 
@@ -181,12 +183,16 @@ def test_a_process_joins_its_group_serves_and_leaves_it(gpu, main, monkeypatch):
 
     monkeypatch.setenv("ENVTUNING_WORKERS_ADDRESS", "the address")
     monkeypatch.setenv("ENVTUNING_WORKERS_KEY", b"the key".hex())
+    monkeypatch.setenv("ENVTUNING_WORKERS_PATH", json.dumps([*sys.path, "/own/modules"]))
+    monkeypatch.setattr("sys.path", sys.path[:])
     monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
     monkeypatch.setattr(f"{HERE}.PartialState", State)
     monkeypatch.setattr(f"{HERE}.Client", lambda address, authkey=None: (address, authkey))
     serving = SimpleNamespace(serve=lambda: done.append("served"))
     monkeypatch.setattr(f"{HERE}.Worker", lambda state, line: done.append(("line", line)) or serving)
+    before = sys.path[:]
     working.main()
+    assert sys.path == [*before, "/own/modules"]  # what the loop's process imports from, behind all others
     assert done == [("joined", not gpu), ("line", ("the address", b"the key") if main else None), "served", "left"]
 
 
@@ -198,6 +204,7 @@ def test_the_module_is_the_process(monkeypatch):
     def joins(cpu):
         raise Joined
 
+    monkeypatch.setenv("ENVTUNING_WORKERS_PATH", "[]")
     monkeypatch.setattr("accelerate.PartialState", joins)
     with pytest.raises(Joined):
         runpy.run_module(HERE, run_name="__main__")

@@ -268,13 +268,13 @@ def test_reports_that_nobody_asked_for_are_passed_over(talk):
 
 def test_what_a_report_raises_ends_real_workers_and_is_what_the_loop_hears(foreign):
     pytest.importorskip("trl")
-    from types import SimpleNamespace
 
     from envtuning.trainees.base import TrainingDiverged
     from envtuning.trainees.language.trainee import GRPOTrainee
+    from envtuning.worlds.lakes.world import LakeWorld
     from tests.language.conftest import CONFIG, QUICK
 
-    world = SimpleNamespace(about=SimpleNamespace(name="lakes"), mode="plan", style="short")
+    world = LakeWorld(mode="plan", style="short")
     one = GRPOTrainee(
         world=world, model=str(foreign), processes=2, grpo=QUICK | {"per_device_train_batch_size": 4}, torch_threads=1
     )

@@ -276,6 +276,13 @@ def both_readers(figures: Figures, row: str) -> str:
     return f"{recovered(figures, f'{row}, by names')} | {recovered(figures, f'{row}, one by one')} |"
 
 
+def fewer(figures: Figures) -> int:
+    """Faults that a reader recovers from only where the hint stands beside the message."""
+    rows = figures["by half"]["not looked at"]
+    beside, instead = rows["ours, one by one"], rows["ours in place of the message, one by one"]
+    return round((beside["micro"] - instead["micro"]) * beside["n"])
+
+
 def silent(figures: Figures, messages: str) -> str:
     """The lower and the higher of both readers."""
     rates = sorted(
@@ -425,6 +432,9 @@ TOOL_USE = [
     Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"| masked | {reader(f, 'masked, by names'):.0f} % | {reader(f, 'masked, one by one'):.0f} % |"),
     Claim(TOOLS, "bfcl_actionability_v4", lambda f: both_readers(f, "stock")),
     Claim(TOOLS, "bfcl_actionability_v4", lambda f: both_readers(f, "ours")),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: both_readers(f, "ours in place of the message")),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: both_readers(f, "ours, replies in XML")),
+    Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"in {fewer(f)} of the"),
     Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"{recovered(f, 'blind retry')}"),
     Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"is called | {reader(f, 'calls every tool that only reads'):.0f} % | |"),
     Claim(TOOLS, "bfcl_actionability_v4", lambda f: f"| ceiling | {recovered(f, 'everything looked up again at each complaint')} |"),

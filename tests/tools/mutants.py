@@ -288,6 +288,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/worlds/bfcl/pool": ("tests/bfcl/test_pool.py", *BFCL),
     "envtuning/worlds/bfcl/prompts": ("tests/bfcl/test_prompts.py", *BFCL),
+    "envtuning/worlds/bfcl/reply_format": ("tests/bfcl/test_reply_format.py", *BFCL),
     "envtuning/worlds/bfcl/rewards": ("tests/bfcl/test_rewards.py", *BFCL),
     "envtuning/worlds/bfcl/scripted": ("tests/bfcl/test_scripted.py", *BFCL),
     "envtuning/worlds/bfcl/splits": ("tests/bfcl/test_splits.py", *BFCL),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.policy import Network, SharedPolicy
 from envtuning.worlds.world import Form, World
@@ -18,11 +18,12 @@ from mapf_frozenlake.world.layout import checked_window
 LATELY = 10  # iterations over which a call's rates are taken and its gradient's norm is smoothed
 
 
-class LakeTrainee(ABC):
+class LakeTrainee(Trainee):
     """One policy shared by all agents, over the observation "ego". ``options`` are those of ``options_type``."""
 
     form: Form = "acts"
     reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
+    late_rates = ("entropy",)
     options_type: ClassVar[type[LakeOptions]]
 
     def __init__(self, *, room: Mapping[str, Any], world: World[Any] | None, options: Mapping[str, Any]) -> None:

@@ -87,6 +87,7 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
         world.package,
         list(tasks.values()),
         tool_style=target.tool_style,
+        reply_format=target.reply_format,
         passes=passes,
         seed=seed,
         progress=lambda done, loss: told(done * len(tasks), shown, loss),

@@ -57,7 +57,7 @@ class Learner:
         if tasks is not None and tasks.turns:
             options.raise_unless_turns_are_played_here()
         self._base: Any = None
-        raise_unless_data(options.model, "trainee.options.model")
+        raise_unless_data(options.model, "trainee.options.model", revision="main")
         self.folder = tempfile.TemporaryDirectory(prefix="grpo-")
         with set_threads(options.torch_threads), quiet():
             self.tokenizer = AutoTokenizer.from_pretrained(

@@ -10,53 +10,31 @@ All three are asked between two stages, in the process that trains, and leave th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.from_file import PLAIN, Allowed
-from engineers.knobs import Knob
+from engineers.from_file import PLAIN, Allowed, reads
+from engineers.knobs import Knob, find_knobs, with_values
 from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.half_success import UNIFORM_PART, mixed_with_uniform
 from engineers.plain.signals import learnability
 from engineers.proposal import Engineer, Proposal, Usage
-from engineers.registry import COMMON_FROM_FILE
 from engineers.report import StageReport
 from engineers.roles import find_slices
 
-NEED_THE_TRAINEE = ("checkpoint", "base", "introspection")
 _CHAT: Allowed = {
-    **COMMON_FROM_FILE,
     **ENGINEER,
     **dict.fromkeys(("constrained", "longest_string", "temperature", "thinking", "time_limit"), PLAIN),
-}
-FROM_FILE: dict[str, Allowed] = {
-    "checkpoint": _CHAT,
-    "base": _CHAT,
-    "introspection": {**COMMON_FROM_FILE, "boards": PLAIN},
 }
 BOARDS = 20  # per slice that introspection asks its own model about
 
 
-def raise_unless_possible(name: str, trainee_kind: str, factory: Any) -> None:
-    """Raise ``ValueError`` when this engineer needs a language model and the trainee is none; ``ImportError`` for an extra."""
-    from engineers.extras import require
-
-    if not hasattr(factory, "language_model"):
-        raise ValueError(
-            f"engineer {name!r} asks the trainee's own model, and trainee {trainee_kind!r} is not a language model: "
-            "train with kind 'grpo', or choose another engineer"
-        )
-    require("torch", "transformers", extra="grpo")
-    if name != "introspection":
-        require("llguidance", "jinja2", extra="local")
-
-
 def live_engineer(name: str, trainee: Any, *, timeout: float | None = None, **options: Any) -> Engineer:
-    """The engineer on this trainee, as it is when it is asked. ``options`` are ``LiveChat``'s and ``ModelEngineer``'s.
+    """The engineer on this trainee, as it is when it is asked; None: to look at before the run. ``options`` are ``LiveChat``'s and ``ModelEngineer``'s.
 
     ``timeout`` bounds one reply, in seconds, where ``time_limit`` does not.
     """
@@ -65,8 +43,8 @@ def live_engineer(name: str, trainee: Any, *, timeout: float | None = None, **op
     from engineers.backends import live
 
     options = {"time_limit": timeout, "name": name} | options
-    if getattr(trainee, "group", None) is not None:
-        return remote_engineer(name, trainee.group, options)
+    if trainee is None or trainee.group is not None:
+        return remote_engineer(name, trainee and trainee.group, options)
     model, tokenizer = trainee.language_model() if name == "checkpoint" else trainee.base_model()
     return live.make(model=model, tokenizer=tokenizer, called=f"live/{name}", **options)
 
@@ -126,7 +104,20 @@ class IntrospectionEngineer(PlainEngineer):
 
 def only(config: BaseModel, name: str) -> Any:
     """The config with one slice alone in use."""
-    data: dict[str, Any] = config.model_dump()
-    pieces: Mapping[Any, dict[str, Any]] = data["slices"]
-    data["slices"] = {key: piece | {"share": 1.0 if str(key) == name else 0.0} for key, piece in pieces.items()}
-    return type(config).model_validate(data)
+    shares = {piece.name: piece.share for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None}
+    return with_values(config, {share.path: float(one == name) for one, share in shares.items()})
+
+
+def _named(name: str, allowed: Allowed) -> Callable[..., Engineer]:
+    """What ``engineers.make`` calls."""
+
+    @reads(allowed)
+    def make(rest: str = "", *, trainee: Any, timeout: float | None = None, **options: Any) -> Engineer:
+        return live_engineer(name, trainee, timeout=timeout, **options)
+
+    make.needs_trainee = True  # type: ignore[attr-defined]
+    return make
+
+
+checkpoint, base = _named("checkpoint", _CHAT), _named("base", _CHAT)
+introspection = _named("introspection", {"boards": PLAIN})

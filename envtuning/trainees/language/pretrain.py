@@ -153,6 +153,11 @@ def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet
     np.save(checkpoint / HELD_OUT, unseen)
 
 
+def boards_in(held_out: Sequence[Any]) -> list[InstanceSet]:
+    """Those of the held-out cases that a model can have been taught here."""
+    return [cases for cases in held_out if isinstance(cases, InstanceSet)]
+
+
 def raise_unless_unseen(folder: Path, boards: InstanceSet) -> None:
     """Raise ``LakeError`` when the model in ``folder`` was trained here without holding these boards out."""
     if not (folder / HELD_OUT).is_file():

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from engineers import untrusted
-from engineers.backends.weights import WEIGHTS
+from engineers.backends.weights import WEIGHTS, raise_unless_data
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_finite, raise_unless_fits
 
 OPTIMISER = "optimizer.pt"
@@ -123,6 +123,7 @@ def _as_in_memory(folder: Path, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     """The saved tensors by the names that they have in memory: transformers fuses a mixture's experts, and saves them one by one."""
     from transformers import AutoModelForCausalLM
 
+    raise_unless_data(str(folder), "trainee.options.model")
     loaded, found = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True, **WEIGHTS)
     absent = set(found["missing_keys"])
     return {name: value for name, value in loaded.state_dict().items() if name not in absent}

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from envtuning.runs.seeds import derive
 from envtuning.trainees.language.rows import rows_of
 from envtuning.worlds.lakes.play import alone, moves_of
+from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.text_player import Conversation
 from mapf_frozenlake import LakeConfig, LakeError, judge
 from mapf_frozenlake.envs.text_env import MAPFFrozenLakeTextEnv
@@ -43,7 +44,7 @@ class Tasks(Protocol):
 
 def tasks_of(world: Any, room: Mapping[str, Any], exclude: Sequence[Any]) -> Tasks:
     """The tasks of a world: lakes by their own texts, others by their text environments."""
-    if world.about.name == "lakes":
+    if isinstance(world, LakeWorld):
         made = LakeTurns if world.mode == "turns" else LakePlans
         return made(world.style, exclude)
     return EnvTurns(world, room, exclude)

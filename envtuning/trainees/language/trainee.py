@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from engineers.backends.weights import raise_unless_data
 from engineers.from_file import reads
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
-from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
 from envtuning.worlds.world import Form
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ LATELY = 10  # iterations over which a call's rates are averaged
 
 
 @reads(FROM_FILE)
-class GRPOTrainee:
+class GRPOTrainee(Trainee):
     """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
 
     form: Form = "replies"
     units = UNITS
+    late_rates = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
     checkpoints_inside = True
-    collapse = staticmethod(collapsed)  # the loop asks both after each iteration of a stage
-    unrewarded = staticmethod(unrewarded)
     reports = frozenset(
         {
             "samples", "tokens", "success_rate", "parse_error_rate", "truncated_rate", "equal_groups", "reward", "entropy",
@@ -55,7 +54,7 @@ class GRPOTrainee:
         **options: Any,
     ) -> None:
         self.options = LanguageOptions(**options)
-        self.excluded = tuple(exclude) if world.about.name == "lakes" else ()
+        self.excluded = boards_in(exclude)
         for cases in self.excluded:
             raise_unless_unseen(Path(self.options.model), cases)
         self.group: WorkerGroup | None = None
@@ -87,6 +86,20 @@ class GRPOTrainee:
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
+
+    @classmethod
+    def check_asked_by(cls, engineer: str) -> None:
+        from engineers.extras import require
+
+        require("torch", "transformers", extra="grpo")
+        if engineer != "introspection":
+            require("llguidance", "jinja2", extra="local")
+
+    def collapse(self, iterations: Sequence[Metrics]) -> str | None:
+        return collapsed(iterations)
+
+    def unrewarded(self, iterations: Sequence[Metrics]) -> str | None:
+        return unrewarded(iterations)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for about ``budget`` of the run's unit, in whole batches of prompts. Raises ``TrainingDiverged``."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from multiprocessing.connection import Client, Connection
 from typing import Any
 
@@ -11,7 +13,7 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, gather_object
 
 from engineers.own import trust_only
-from envtuning.trainees.language.workers import ADDRESS, KEY, StretchStopped
+from envtuning.trainees.language.workers import ADDRESS, KEY, PLACES, StretchStopped
 
 
 class Worker:
@@ -99,6 +101,7 @@ class Worker:
 
 
 def main() -> None:
+    sys.path += [place for place in json.loads(os.environ[PLACES]) if place not in sys.path]
     cpu = not torch.cuda.is_available()
     state = PartialState(cpu=cpu)
     line = None

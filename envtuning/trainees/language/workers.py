@@ -6,6 +6,7 @@ holds the line to the loop and passes each call on to the others, so that all ra
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import subprocess
@@ -21,6 +22,7 @@ from envtuning.trainees.base import WorkerLost
 from envtuning.trainees.language.options import LanguageOptions
 
 ADDRESS, KEY = "ENVTUNING_WORKERS_ADDRESS", "ENVTUNING_WORKERS_KEY"
+PLACES = "ENVTUNING_WORKERS_PATH"  # that modules are imported from: what the loop's process imports, the workers find as well
 START_LIMIT = 600  # seconds until the group must have called back: loading a large model takes minutes
 Told = Callable[[Any], None]
 
@@ -37,9 +39,8 @@ class WorkerGroup:
         key = secrets.token_bytes(16)
         address = os.path.join(self.folder.name, "line")
         with Listener(address, authkey=key) as listener:
-            self.process = subprocess.Popen(
-                command(options), env=os.environ | {ADDRESS: address, KEY: key.hex()}, stdin=subprocess.DEVNULL
-            )
+            told = {ADDRESS: address, KEY: key.hex(), PLACES: json.dumps(sys.path)}
+            self.process = subprocess.Popen(command(options), env=os.environ | told, stdin=subprocess.DEVNULL)
             self.line = self._accepted(listener)
         self.call("make", trusted=trusted(), options=options.model_dump(), **trainee)
 

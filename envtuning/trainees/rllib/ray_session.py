@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager, nullcontext
+
+from engineers.current_folder import is_imported_from
 
 OBJECT_STORE = 200 * 1024**2  # bytes; a rollout of experience is a few tens of megabytes
 
@@ -26,14 +29,14 @@ def start_ray() -> None:
         return
     if named := os.environ.get("RAY_ADDRESS"):
         try:
-            with _our_sigterm():
+            with _our_sigterm(), _out_of_a_strangers_folder():
                 ray.init(log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConnectionError(
                 f"RAY_ADDRESS={named}: no Ray answers there ({error}): start it, or unset RAY_ADDRESS and the run has one of its own"
             ) from error
         return
-    with _our_sigterm():
+    with _our_sigterm(), _out_of_a_strangers_folder():
         ray.init(
             address="local",
             include_dashboard=False,
@@ -41,6 +44,13 @@ def start_ray() -> None:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
+
+
+@contextmanager
+def _out_of_a_strangers_folder() -> Iterator[None]:
+    """Ray's workers import from the folder that Ray was started in, before all others, also where this process does not."""
+    with nullcontext() if is_imported_from() else chdir(sys.prefix):
+        yield
 
 
 @contextmanager

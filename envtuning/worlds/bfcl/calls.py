@@ -84,10 +84,8 @@ _CALL_LIKE = re.compile(r"\A[A-Za-z_][\w.]*\(")
 
 def read_action(text: str) -> Action:
     """The agent's action. Never raises; takes time in proportion to the text's length, which is bounded."""
-    if not isinstance(text, str):
-        return Unreadable(f"an action is a text, not {type(text).__name__}")
-    if len(text) > MAX_CHARACTERS:
-        return Unreadable(f"the action has {len(text):,} characters: write at most {MAX_CHARACTERS:,}")
+    if (refused := too_long(text)) is not None:
+        return refused
     body = without_thoughts(text).strip()
     tagged = [match.group(2).strip() for match in _TAGGED.finditer(body)]
     if tagged:
@@ -97,6 +95,24 @@ def read_action(text: str) -> Action:
     if body.startswith(("[", "{")) or _CALL_LIKE.match(body):
         return _read([body])
     return EndOfTurn(body)
+
+
+def too_long(text: Any) -> Unreadable | None:
+    """Why this is no text that can be read in bounded time; None where it is."""
+    if not isinstance(text, str):
+        return Unreadable(f"an action is a text, not {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        return Unreadable(f"the action has {len(text):,} characters: write at most {MAX_CHARACTERS:,}")
+    return None
+
+
+def read_json_calls(text: str) -> Calls | Unreadable:
+    """Calls that are written as JSON and in no other way."""
+    try:
+        calls = _read_json(text)
+    except CallError as error:
+        return Unreadable(str(error))
+    return _bounded(calls)
 
 
 def read_call(text: str) -> Call:
@@ -115,10 +131,14 @@ def _read(parts: Sequence[str]) -> Action:
             if part in ("[]", "{}"):
                 return EndOfTurn("")
             calls += _read_json(part) if re.match(r"\{|\[\s*\{", part) else _read_python(part)
-            if len(calls) > MAX_CALLS:
-                raise CallError(f"more than {MAX_CALLS} calls in one action: make at most {MAX_CALLS}")
     except CallError as error:
         return Unreadable(str(error))
+    return _bounded(calls)
+
+
+def _bounded(calls: Sequence[Call]) -> Calls | Unreadable:
+    if len(calls) > MAX_CALLS:
+        return Unreadable(f"more than {MAX_CALLS} calls in one action: make at most {MAX_CALLS}")
     return Calls(tuple(calls))
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES, Split, ToolClass
 from envtuning.worlds.bfcl.prompts import ToolStyle
+from envtuning.worlds.bfcl.reply_format import ReplyFormat
 from envtuning.worlds.bfcl.rewards import Reward
 
 Weight = Annotated[
@@ -63,13 +64,14 @@ class BFCLConfig(_Frozen):
     max_turns: int = Field(
         8, ge=1, le=8, description="Largest number of turns of a task.", json_schema_extra={"role": "none"}
     )
-    feedback: Literal["standard", "augmented"] = Field(
+    feedback: Literal["standard", "augmented", "replaced"] = Field(
         "standard",
-        description="standard: the tools' own messages. augmented: each message about an error is followed by a hint.",
+        description="standard: the tools' own messages. augmented: each message about an error is followed by a hint. replaced: the hint "
+        "stands in place of the message.",
     )
     hints: dict[str, Hint] = Field(
         default_factory=dict,
-        description="Hints by error template: the key is 'tool: message' with its values replaced by {}. Used with augmented feedback only.",
+        description="Hints by error template: the key is 'tool: message' with its values replaced by {}. Not used with standard feedback.",
     )
     reward: Reward = Field(
         "progress",
@@ -96,6 +98,11 @@ class BFCLConfig(_Frozen):
         "json",
         description="How the tools are described to the agent: documents, signatures, not at all, or a menu of calls to choose from.",
     )
+    reply_format: ReplyFormat = Field(
+        "readable",
+        description="readable: calls in the benchmark's syntax or as JSON, anything else is an answer. xml: thoughts, then calls or an answer, each "
+        "in its tag; a reply in another format is unreadable.",
+    )
 
     @model_validator(mode="after")
     def _can_be_drawn(self) -> BFCLConfig:
@@ -103,4 +110,8 @@ class BFCLConfig(_Frozen):
             raise ValueError("every share is 0: give at least one split a share")
         if self.min_turns > self.max_turns:
             raise ValueError(f"min_turns={self.min_turns} is more than max_turns={self.max_turns}: lower it")
+        if self.tool_style == "menu" and self.reply_format != "readable":
+            raise ValueError(
+                f"reply_format={self.reply_format!r}: a menu's calls are in the benchmark's syntax, give 'readable'"
+            )
         return self

@@ -11,10 +11,11 @@ import gymnasium as gym
 
 from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.bfcl.calls import MAX_CHARACTERS
-from envtuning.worlds.bfcl.episode import Conversation, Unlisted
+from envtuning.worlds.bfcl.episode import Conversation, HintPlace, Unlisted
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.package import SPLITS, Version, load
 from envtuning.worlds.bfcl.prompts import TOOL_STYLES, ToolStyle
+from envtuning.worlds.bfcl.reply_format import REPLY_FORMATS, ReplyFormat
 from envtuning.worlds.bfcl.rewards import REWARDS, Reward
 from envtuning.worlds.bfcl.tasks import Task, find_task, load_tasks
 from envtuning.worlds.bfcl.transcript import failure_of
@@ -47,12 +48,16 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         tasks: Sequence[str] | None = None,
         reward: Reward = "progress",
         augmenter: CallAugmenter | None = None,
+        hint_place: HintPlace = "after",
         tool_style: ToolStyle = "json",
+        reply_format: ReplyFormat = "readable",
         unlisted: Unlisted = "run",
         render_mode: str | None = None,
     ) -> None:
         _raise_unless("reward", reward, REWARDS)
+        _raise_unless("hint_place", hint_place, ("after", "instead"))
         _raise_unless("tool_style", tool_style, TOOL_STYLES)
+        _raise_unless("reply_format", reply_format, REPLY_FORMATS)
         _raise_unless("unlisted", unlisted, ("run", "refuse"))
         _raise_unless("render_mode", render_mode, (None, "ansi"))
         self.package = load(version, path)
@@ -73,7 +78,9 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         self.settings: dict[str, Any] = {
             "reward": reward,
             "augmenter": augmenter,
+            "hint_place": hint_place,
             "tool_style": tool_style,
+            "reply_format": reply_format,
             "unlisted": unlisted,
         }
         self.observation_space = AnyText(MAX_OBSERVATION, min_length=0, charset=CHARACTERS)

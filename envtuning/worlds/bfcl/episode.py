@@ -6,16 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from envtuning.worlds.bfcl import menu, rewards
-from envtuning.worlds.bfcl.calls import Call, Calls, EndOfTurn, Unreadable, read_action
+from envtuning.worlds.bfcl.calls import Call, Calls, EndOfTurn, Unreadable
 from envtuning.worlds.bfcl.check import GroundTruth, Trajectory, TurnCheck
 from envtuning.worlds.bfcl.events import CallAugmenter, CallEvent
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.prompts import ToolStyle, added_tools, first_message, next_message
+from envtuning.worlds.bfcl.reply_format import ReplyFormat, read_reply
 from envtuning.worlds.bfcl.rewards import Reward, TurnRecord
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Result, Toolbox
 
 Unlisted = Literal["run", "refuse"]
+HintPlace = Literal["after", "instead"]  # of the tool's message about an error
+MASKED = "Error."  # what is left of a message that a hint replaces
 
 
 @dataclass
@@ -41,11 +44,14 @@ class Conversation:
         *,
         reward: Reward = "progress",
         augmenter: CallAugmenter | None = None,
+        hint_place: HintPlace = "after",
         tool_style: ToolStyle = "json",
+        reply_format: ReplyFormat = "readable",
         unlisted: Unlisted = "run",
     ) -> None:
         self.package, self.task = package, task
-        self.reward, self.augmenter, self.tool_style, self.unlisted = reward, augmenter, tool_style, unlisted
+        self.reward, self.tool_style, self.reply_format = reward, tool_style, reply_format
+        self.augmenter, self.hint_place, self.unlisted = augmenter, hint_place, unlisted
         self.toolbox = Toolbox(package, task)
         self.turn = 0
         self.records: list[TurnRecord] = []
@@ -61,7 +67,7 @@ class Conversation:
         self._now = _Turn()
         self.tools = task.tools(package, 0)
         self._offered = by_name(self.tools)
-        self._heard = first_message(self.tools, task.questions[0], tool_style)
+        self._heard = first_message(self.tools, task.questions[0], tool_style, reply_format)
 
     @property
     def said(self) -> str:
@@ -78,7 +84,7 @@ class Conversation:
         """Take the agent's reply; returns what it is paid. Raises ``RuntimeError`` when the conversation is over."""
         if self.over:
             raise RuntimeError("the conversation is over: begin another")
-        action = read_action(text)
+        action = read_reply(text, self.reply_format)
         self._now.replies += 1
         self._spoken += 1
         if isinstance(action, EndOfTurn) or (isinstance(action, Calls) and not action.calls):
@@ -147,7 +153,7 @@ class Conversation:
         if not hint:
             return result.text
         self.hints += 1
-        return f"{result.text}\nHint: {hint}"
+        return f"{MASKED if self.hint_place == 'instead' and result.error else result.text}\nHint: {hint}"
 
     def _is_pythons_own(self, call: str) -> bool:
         name = call.partition("(")[0]

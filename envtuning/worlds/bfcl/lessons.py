@@ -16,34 +16,42 @@ from envtuning.trainees.language.supervised import IGNORED
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.prompts import ToolStyle
-from envtuning.worlds.bfcl.scripted import DONE, ground_truth
+from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer
+from envtuning.worlds.bfcl.scripted import DONE, ground_truth_in
 from envtuning.worlds.bfcl.tasks import Task
 
 Messages = list[dict[str, str]]
 
 
-def lesson(package: Package, task: Task, tool_style: ToolStyle) -> Messages:
+def lesson(package: Package, task: Task, tool_style: ToolStyle, reply_format: ReplyFormat = "readable") -> Messages:
     """The task's whole conversation, with the ground truth's calls as the agent's replies."""
-    talk = Conversation(package, task, tool_style=tool_style)
+    talk = Conversation(package, task, tool_style=tool_style, reply_format=reply_format)
     messages: Messages = []
-    for replies in ground_truth(package, task, random.Random(0)):
-        for reply in [*replies, DONE]:
+    for replies in ground_truth_in(package, task, reply_format):
+        for reply in [*replies, write_answer(DONE, reply_format)]:
             messages += [{"role": "user", "content": talk.said}, {"role": "assistant", "content": reply}]
             talk.act(reply)
     return messages
 
 
-def stumble(package: Package, task: Task, tool_style: ToolStyle, generator: random.Random) -> Messages:
+def stumble(
+    package: Package,
+    task: Task,
+    tool_style: ToolStyle,
+    generator: random.Random,
+    reply_format: ReplyFormat = "readable",
+) -> Messages:
     """A conversation in which each reply with calls breaks off and the turn then ends; the broken replies are marked ``untaught``.
 
     A model that has seen only calls that went well would go on calling for ever after its first mistake.
     """
-    talk = Conversation(package, task, tool_style=tool_style)
+    talk = Conversation(package, task, tool_style=tool_style, reply_format=reply_format)
     messages: Messages = []
-    for replies in ground_truth(package, task, generator):
+    done = write_answer(DONE, reply_format)
+    for replies in ground_truth_in(package, task, reply_format):
         broken = [reply[: generator.randint(1, len(reply) - 1)] for reply in replies]
-        for reply in [*broken, DONE]:
-            answer = {"role": "assistant", "content": reply} | ({} if reply == DONE else {"untaught": "broken"})
+        for reply in [*broken, done]:
+            answer = {"role": "assistant", "content": reply} | ({} if reply == done else {"untaught": "broken"})
             messages += [{"role": "user", "content": talk.said}, answer]
             talk.act(reply)
     return messages
@@ -69,6 +77,7 @@ def teach(
     tasks: Sequence[Task],
     *,
     tool_style: ToolStyle = "short",
+    reply_format: ReplyFormat = "readable",
     passes: int = 25,
     learning_rate: float = 2e-3,
     seed: int = 0,
@@ -93,14 +102,14 @@ def teach(
         raise ValueError(f"{out} exists already: choose another folder, or remove it to train the model again")
     tokenizer = small_tokenizer()
     model = small_model(tokenizer, seed, width=width, layers=layers)
-    right = [encoded(tokenizer, lesson(package, task, tool_style)) for task in tasks]
+    right = [encoded(tokenizer, lesson(package, task, tool_style, reply_format)) for task in tasks]
     optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     order = random.Random(seed)
     model.train()
     for number in range(passes):
         rate = learning_rate * warmed_cosine(number / passes)
         total = 0.0
-        broken = [encoded(tokenizer, stumble(package, task, tool_style, order)) for task in tasks]
+        broken = [encoded(tokenizer, stumble(package, task, tool_style, order, reply_format)) for task in tasks]
         for ids, labels in order.sample(right + broken, 2 * len(tasks)):
             total += step(model, optimiser, torch.tensor([ids]), torch.tensor([labels]), rate)[0]
         if progress is not None:

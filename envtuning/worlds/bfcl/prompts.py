@@ -7,24 +7,36 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+from envtuning.worlds.bfcl.reply_format import ReplyFormat
+
 ToolStyle = Literal["json", "short", "none", "menu"]
 TOOL_STYLES: tuple[ToolStyle, ...] = get_args(ToolStyle)
 
 USER = "User: "
-INSTRUCTIONS = (
-    "You fulfil a user's requests by calling tools. Reply with calls only, as [tool(argument=value), other_tool(argument=value)] "
-    'or as JSON, [{"name": "tool", "arguments": {"argument": "value"}}]; you are then shown their results. '
-    "When the request is fulfilled, or cannot be because a tool or a value is missing, reply in words: "
-    "that ends the turn and the user speaks again."
-)
+INSTRUCTIONS: dict[ReplyFormat, str] = {
+    "readable": (
+        "You fulfil a user's requests by calling tools. Reply with calls only, as [tool(argument=value), other_tool(argument=value)] "
+        'or as JSON, [{"name": "tool", "arguments": {"argument": "value"}}]; you are then shown their results. '
+        "When the request is fulfilled, or cannot be because a tool or a value is missing, reply in words: "
+        "that ends the turn and the user speaks again."
+    ),
+    "xml": (
+        "You fulfil a user's requests by calling tools. Begin each reply with your thoughts, <think>…</think>. Then either call tools, "
+        '<tool_call>[{"name": "tool", "arguments": {"argument": "value"}}]</tool_call>, and you are shown their results; or, when the '
+        "request is fulfilled, or cannot be because a tool or a value is missing, say so to the user, <answer>…</answer>: "
+        "that ends the turn and the user speaks again. Write nothing outside of these tags."
+    ),
+}
 
 
-def first_message(tools: Sequence[dict[str, Any]], question: str, style: ToolStyle) -> str:
+def first_message(
+    tools: Sequence[dict[str, Any]], question: str, style: ToolStyle, reply_format: ReplyFormat = "readable"
+) -> str:
     if style == "none":
         return question
     if style == "menu":
         return f"{USER}{question}"
-    return f"{INSTRUCTIONS}\n\nTools:\n{show_tools(tools, style)}\n\n{USER}{question}"
+    return f"{INSTRUCTIONS[reply_format]}\n\nTools:\n{show_tools(tools, style)}\n\n{USER}{question}"
 
 
 def added_tools(tools: Sequence[dict[str, Any]], sentence: str, style: ToolStyle) -> str:

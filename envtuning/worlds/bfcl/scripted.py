@@ -9,10 +9,12 @@ import json
 import random
 from collections.abc import Callable, Sequence
 
+from envtuning.worlds.bfcl.actionability.faults import named_plan
 from envtuning.worlds.bfcl.calls import as_reply, read_call
 from envtuning.worlds.bfcl.documents import random_call
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_calls
 from envtuning.worlds.bfcl.tasks import Task
 
 Script = list[list[str]]  # turn, reply
@@ -23,12 +25,13 @@ DONE = "That is all I can do here."
 
 def run_script(conversation: Conversation, script: Script) -> Conversation:
     """Say what the script says; the turns after its end are ended without a call."""
+    done = write_answer(DONE, conversation.reply_format)
     for replies in [*script, *[[]] * (conversation.task.turns - len(script))]:
         for reply in replies:
             conversation.act(reply)
             if conversation.over:
                 return conversation
-        conversation.act(DONE)
+        conversation.act(done)
     return conversation
 
 
@@ -40,6 +43,13 @@ def no_op(package: Package, task: Task, generator: random.Random) -> Script:
 def ground_truth(package: Package, task: Task, generator: random.Random) -> Script:
     """Each turn's calls in one reply."""
     return [[as_reply(calls)] if calls else [] for calls in task.ground_truth]
+
+
+def ground_truth_in(package: Package, task: Task, reply_format: ReplyFormat) -> Script:
+    """The same, written in a reply format; in the benchmark's own words where that may be."""
+    if reply_format == "readable":
+        return ground_truth(package, task, random.Random(0))
+    return [[write_calls(calls, reply_format)] if calls else [] for calls in named_plan(package, task)]
 
 
 def drop_one_call(package: Package, task: Task, generator: random.Random) -> Script:

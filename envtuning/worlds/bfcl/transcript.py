@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from envtuning.worlds.bfcl.episode import Conversation
 from envtuning.worlds.bfcl.hints import WrittenHints
@@ -25,11 +27,15 @@ def failure_of(talk: Conversation) -> str | None:
 
 
 def transcript(
-    package: Package, task: Task, replies: Sequence[str], hints: Mapping[str, str] | None
+    package: Package,
+    task: Task,
+    replies: Sequence[str],
+    hints: Mapping[str, str] | None,
+    rules: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[str, str]:
-    """The first wrong turn's words, and a sentence on what is wrong. Plays the replies again."""
+    """The first wrong turn's words, and a sentence on what is wrong. Plays the replies again, by the conversation's rules that are given."""
     augmenter = None if hints is None else WrittenHints(hints)
-    talk = Conversation(package, task, augmenter=augmenter, tool_style="none")
+    talk = Conversation(package, task, augmenter=augmenter, tool_style="none", **rules)
     lines = [f"User: {talk.said}"]
     for reply in replies:
         if talk.over:

@@ -162,7 +162,10 @@ class BFCLWorld(World[BFCLConfig]):
     def explain(self, cases: BFCLCases, episode: Episode) -> FailureCase:
         """The first wrong turn as it was spoken, and what its result should have been."""
         task = find_task(self.package, cases.ids[episode.case])
-        picture, explanation = transcript(self.package, task, episode.trace["replies"], episode.trace["hints_by"])
+        trace = episode.trace
+        picture, explanation = transcript(
+            self.package, task, trace["replies"], trace["hints_by"], trace.get("rules", {})
+        )
         return FailureCase(
             slice=episode.slice,
             kind=str(episode.failure),
@@ -209,13 +212,7 @@ class BFCLWorld(World[BFCLConfig]):
         return TrainingEnv(self, config, excluded, seed)
 
     def _env(self, config: BFCLConfig) -> BFCLMultiTurnEnv:
-        return BFCLMultiTurnEnv(
-            version=self.version,
-            path=self.path,
-            reward=config.reward,
-            augmenter=augmenter_of(config),
-            tool_style=config.tool_style,
-        )
+        return BFCLMultiTurnEnv(version=self.version, path=self.path, **settings_of(config))
 
 
 class TrainingEnv(BFCLMultiTurnEnv):
@@ -230,11 +227,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
         """Use this config from the next reset on."""
         self._pool = TaskPool(self._world.package, self._world.cut, config, seed=self._seed, excluded=self._excluded)
         self._config = config
-        self.settings |= {
-            "reward": config.reward,
-            "augmenter": augmenter_of(config),
-            "tool_style": config.tool_style,
-        }
+        self.settings |= settings_of(config)
 
     def get_config(self) -> BFCLConfig:
         return self._config
@@ -256,9 +249,20 @@ class TrainingEnv(BFCLMultiTurnEnv):
         return super().reset(seed=seed, options=named)
 
 
+def settings_of(config: BFCLConfig) -> dict[str, Any]:
+    """What a stage's config says about an environment."""
+    return {
+        "reward": config.reward,
+        "augmenter": augmenter_of(config),
+        "hint_place": "instead" if config.feedback == "replaced" else "after",
+        "tool_style": config.tool_style,
+        "reply_format": config.reply_format,
+    }
+
+
 def augmenter_of(config: BFCLConfig) -> CallAugmenter | None:
     """What writes the hints of a stage; None for a stage without hints."""
-    return WrittenHints(config.hints) if config.feedback == "augmented" else None
+    return None if config.feedback == "standard" else WrittenHints(config.hints)
 
 
 def _episode(number: int, task: Task, env: BFCLMultiTurnEnv, talk: Conversation) -> Episode:
@@ -277,6 +281,7 @@ def _episode(number: int, task: Task, env: BFCLMultiTurnEnv, talk: Conversation)
             "task": task.id,
             "replies": [reply.text for reply in talk.replies],
             "hints_by": None if hints is None else dict(hints.hints),
+            "rules": {name: env.settings[name] for name in ("hint_place", "reply_format")},
             "counts": {
                 name: scores[name] for name in ("calls", "failed_calls", "unreadable", "guessed_turns", "turns")
             },

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import engineers
 import envtuning.loop.ask
 from engineers import Proposal
 from engineers.guard import Guard
@@ -23,7 +24,6 @@ from engineers.report import SliceResult, StageReport
 from envtuning.loop import run as loop
 from envtuning.loop.ask import (
     EngineerUnavailable,
-    RecordedFirst,
     ask_engineer,
     make_engineer,
     new_engineer,
@@ -38,9 +38,10 @@ from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import StageConfig
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
+from envtuning.trainees import LIVE
+from envtuning.trainees.language import live_engineers
 from tests.envtuning.counting_runs import spec_of
-from tests.envtuning.counting_world import CountConfig, CountWorld
+from tests.envtuning.counting_world import CountConfig, CountTrainee, CountWorld
 
 REPORT = StageReport(stage=0, config=CountConfig().model_dump(), objective="success_rate")
 
@@ -55,7 +56,7 @@ EXCHANGE = Exchange(
 ).model_dump(mode="json")  # fmt: skip
 
 
-class Engineer:
+class Engineer(engineers.Engineer):
     """Answers by a function, and remembers how it was asked."""
 
     def __init__(self, answer: Callable[[], Any]) -> None:
@@ -98,7 +99,7 @@ def test_an_engineer_is_asked_with_what_it_may_edit_in_a_thread_that_cannot_keep
     assert answer.proposal == to(0.25)
 
 
-@pytest.mark.parametrize("name", NEED_THE_TRAINEE)
+@pytest.mark.parametrize("name", LIVE)
 def test_one_that_needs_the_trainee_gets_it_and_is_asked_where_the_trainee_lives(asked, name):
     _, engineer, given = asked(lambda: to(0.25), engineer={"name": name})
     assert engineer.asked[0][3] == "MainThread"
@@ -154,7 +155,7 @@ def test_an_engineer_that_is_never_asked_need_not_exist():
         raise_unless_askable(spec_of({}, {}, **nobody))
 
 
-@pytest.mark.parametrize("name", NEED_THE_TRAINEE)
+@pytest.mark.parametrize("name", LIVE)
 def test_a_trainee_that_is_no_language_model_cannot_be_asked(name):
     with pytest.raises(EngineerUnavailable, match=f"engineer '{name}' asks the trainee's own model"):
         raise_unless_askable(spec_of({}, {}, engineer={"name": name}))
@@ -162,7 +163,7 @@ def test_a_trainee_that_is_no_language_model_cannot_be_asked(name):
 
 @pytest.mark.parametrize(("name", "able"), [("checkpoint", True), ("base", True), ("introspection", False)])
 def test_introspection_needs_slices_to_turn_and_a_model_that_writes_configs_does_not(monkeypatch, name, able):
-    monkeypatch.setattr(envtuning.loop.ask, "raise_unless_possible", lambda *_: None)
+    monkeypatch.setattr(CountTrainee, "check_asked_by", lambda name: None)
     spec = spec_of({}, {}, engineer={"name": name})
     if able:
         raise_unless_askable(spec)
@@ -186,7 +187,7 @@ def test_an_engineer_is_asked_beforehand_about_each_written_config_that_it_will_
     def able(current: CountConfig, editable: Any) -> None:
         seen.append((current.level, editable))
 
-    raise_unless_able(spec_of(*stages, editable=("level",)), SimpleNamespace(raise_unless_able=able))
+    raise_unless_able(spec_of(*stages, editable=("level",)), SimpleNamespace(check_able=able))
     assert seen == [(level, ("level",)) for level in shown]
 
 
@@ -195,22 +196,19 @@ def test_what_it_has_against_such_a_config_stops_the_run():
         raise KnobError("nothing to turn")
 
     with pytest.raises(EngineerUnavailable, match="nothing to turn"):
-        raise_unless_able(spec_of({}, {}), SimpleNamespace(raise_unless_able=unable))
+        raise_unless_able(spec_of({}, {}), SimpleNamespace(check_able=unable))
 
 
 @pytest.mark.parametrize(("name", "loaded"), [("base", 1), ("fixed", 0)])
 def test_the_trainee_is_loaded_for_those_who_need_it_alone_with_the_files_patience(monkeypatch, name, loaded):
     made, loads = [], []
-    monkeypatch.setattr(envtuning.loop.ask, "live_engineer", lambda *given, **named: made.append((given, named)))
+    monkeypatch.setattr(
+        live_engineers, "live_engineer", lambda *given, **named: made.append((given, named)) or Engineer(to)
+    )
     spec = spec_of({}, engineer={"name": name, "timeout": 12.5})
     new_engineer(spec, {}, lambda: loads.append(1) or "the trainee")
     assert len(loads) == len(made) == loaded
     assert made == [(("base", "the trainee"), {"timeout": 12.5, "guard": Plan(spec).guard})] * loaded
-
-
-def test_without_a_trainee_such_a_name_is_unknown():
-    with pytest.raises(EngineerUnavailable, match="'base'"):
-        new_engineer(spec_of({}, engineer={"name": "base"}), {})
 
 
 def with_exchanges(run: RunLog, taken: list[int | Taken | None]) -> None:
@@ -270,7 +268,7 @@ def test_a_cap_counts_what_the_stages_so_far_took(run, taken, stage, tokens, cos
 )
 def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, given):
     made = []
-    monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda spec, options, trainee: made.append(options))
+    monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda _, options, __: made.append(options) or Engineer(to))
     with_exchanges(run, [Taken(100, 1.0), Taken(10, 0.5)])
     engineer = run.plan.spec.engineer.model_copy(update={"options": options})
     run.plan = Plan(run.plan.spec.model_copy(update={"engineer": engineer}))
@@ -300,33 +298,13 @@ def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
     assert not stage.transcript_file.exists()
 
 
-class Chat:
-    model = "real"
-
-    def complete(self, messages: Any, schema: Any, *, max_tokens: int) -> Any:
-        return "asked", messages, schema, max_tokens
-
-
-def test_a_recorded_question_is_answered_from_the_record_and_any_other_asked():
-    chat = RecordedFirst(Chat(), [EXCHANGE, EXCHANGE | {"messages": said("b"), "reply": "two", "cost": None}])
-    found = chat.complete(said("b"), {}, max_tokens=9)
-    assert (found.text, found.prompt_tokens, found.completion_tokens, found.cost) == ("two", 3, 2, None)
-    assert chat.complete(["c"], {"type": "object"}, max_tokens=9) == ("asked", ["c"], {"type": "object"}, 9)
-    assert chat.model == "real"
-
-
-@pytest.mark.parametrize(("recorded", "chatting"), [(True, True), (False, True), (True, False)])
-def test_only_a_chat_with_something_recorded_is_answered_for(run, monkeypatch, recorded, chatting):
-    chat = Chat()
-    monkeypatch.setattr(
-        envtuning.loop.ask, "new_engineer", lambda *_: SimpleNamespace(chat=chat) if chatting else SimpleNamespace()
-    )
-    if recorded:
-        atomic.write_lines(run.state.stages[0].transcript_file, [EXCHANGE])
-    engineer = make_engineer(after(run, 0))
-    assert vars(engineer).keys() == ({"chat"} if chatting else set())
-    if chatting:
-        assert isinstance(engineer.chat, RecordedFirst) == recorded
+def test_what_was_answered_before_a_kill_is_given_to_the_engineer(run, monkeypatch):
+    engineer, given = Engineer(to), []
+    engineer.recall = given.append
+    monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda *_: engineer)
+    atomic.write_lines(run.state.stages[0].transcript_file, [EXCHANGE])
+    assert make_engineer(after(run, 0)) is engineer
+    assert given == [[EXCHANGE]]
 
 
 def test_an_answer_is_written_for_readers_and_checked_like_every_file(run):

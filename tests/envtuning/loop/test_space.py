@@ -14,7 +14,7 @@ from envtuning.cli.arguments import adjusted
 from envtuning.loop.ask import new_engineer
 from envtuning.loop.run import raise_unless_editable
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
-from envtuning.studies.compare import written_by
+from envtuning.studies.compare import arms_of
 from envtuning.studies.preregistered import ArmSpec, arm_of
 
 BASE = load_spec("corridors")
@@ -23,7 +23,7 @@ BASE = BASE.model_copy(
 )
 DOORS = {
     "run --engineer": lambda name: adjusted(BASE, engineer=name),
-    "compare": lambda name: written_by(BASE, name),
+    "compare": lambda name: arms_of(BASE, [name])[name],
     "a study": lambda name: arm_of(BASE, ArmSpec(engineer=EngineerSpec(name=name))),
 }
 
@@ -57,7 +57,7 @@ def test_a_slice_that_the_target_lacks_may_be_what_is_editable():
 
 
 def test_the_same_engineer_keeps_its_own_options_where_only_its_name_is_said_again():
-    for spec in (adjusted(BASE, engineer="rules"), written_by(BASE, "rules")):
+    for spec in (adjusted(BASE, engineer="rules"), arms_of(BASE, ["rules"])["rules"]):
         assert spec.engineer == BASE.engineer
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import engineers
 import envtuning.loop.ask
 from engineers import Proposal
 from envtuning.loop import run as loop
@@ -149,7 +150,7 @@ def test_a_first_config_that_cannot_be_drawn_stops_the_run_and_says_why(trainee,
         loop.start(trainee(faulty(s0=[InfeasibleConfig("0 of 1000 boards")])), tmp_path / "run")
 
 
-class Engineer:
+class Engineer(engineers.Engineer):
     """Answers by a function of (report, current)."""
 
     name = "test"

@@ -6,12 +6,14 @@ import json
 import os
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
 
+from engineers import registry
 from engineers.extras import _is_installed
 from engineers.from_file import raise_unless_allowed
 from engineers.own import declares, object_at, trust_only
@@ -24,9 +26,9 @@ from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
+from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
-from envtuning.trainees import UnknownTrainee, factory_of, make_trainee
-from envtuning.trainees.language.live_engineers import NEED_THE_TRAINEE
+from envtuning.trainees import LIVE, UnknownTrainee, factory_of, make_trainee
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
 from tests.lazily import needed
@@ -147,6 +149,23 @@ def test_no_module_is_imported_on_a_files_word(tmp_path, monkeypatch, text):
     assert (tmp_path / "it_ran").exists()
 
 
+def test_an_installed_backend_is_not_imported_on_a_files_word_either(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "planted_backend.py").write_text(PROOF + "from engineers.plain.fixed import FixedEngineer as Own\n")
+    point = EntryPoint("acme", "planted_backend:Own", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    text = BASE + "engineer: {name: acme}"
+    assert "--trust planted_backend" in refused(tmp_path, text)
+    assert not (tmp_path / "it_ran").exists()
+    for word in (("--trust", "planted_backend"), ("--engineer", "acme")):
+        sys.modules.pop("planted_backend", None)
+        (tmp_path / "it_ran").unlink(missing_ok=True)
+        code, output = envtuning("run", tmp_path / "it.yaml", *word, "--stages", 2, "--out", f"by{word[0]}")
+        assert code == 0, output
+        assert (tmp_path / "it_ran").exists()
+
+
 GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of its options, and }
 
 
@@ -213,10 +232,12 @@ def made_a_text(rest: str) -> str: ...
 
 
 def test_a_factory_declares_by_its_return_annotation_what_it_makes():
-    said = {found: declares(found, Engineer) for found in (Own, made, made_as_protocol, made_for_the_checker)}
+    said = {
+        found: declares(found, Engineer, ["propose"]) for found in (Own, made, made_as_protocol, made_for_the_checker)
+    }
     assert all(said.values()), said
     for found in (made_unsaid, made_a_text, os.system, str, World, 3, None):
-        assert not declares(found, Engineer), found
+        assert not declares(found, Engineer, ["propose"]), found
 
 
 def test_in_a_script_every_name_is_its_writers_own_word():
@@ -272,6 +293,18 @@ def test_what_cannot_be_read_from_a_spec_is_a_spec_error(tmp_path):
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError):
         load_spec(tmp_path / "x.yaml")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes as POSIX has them")
+def test_a_studys_file_that_is_a_pipe_or_endless_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(1 << 40)
+    for name in ("pipe", "large"):
+        with pytest.raises(SpecError, match=name):
+            load_study(tmp_path / name)
+    with pytest.raises(SpecError, match="large"):
+        load_spec(tmp_path / "large")
 
 
 # Options
@@ -462,8 +495,7 @@ def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
     spec = load_spec(name)
-    if spec.engineer.name not in NEED_THE_TRAINEE:
-        raise_unless_from_file(spec.engineer.name, spec.engineer.options)
+    raise_unless_from_file(LIVE.get(spec.engineer.name, spec.engineer.name), spec.engineer.options)
     raise_unless_allowed("trainee.options", spec.trainee.options, factory_of(spec.trainee.kind).from_file)
 
 
@@ -535,10 +567,40 @@ def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
     assert RunLog.open(tmp_path / "latest").name == "latest"
 
 
-def test_a_draft_that_is_a_link_is_written_anew(tmp_path):
+@pytest.mark.parametrize("place", ["rules", "rules/seed0", ".turn", "comparison.json"])
+def test_no_arm_is_entered_through_a_link_that_leads_out_of_the_comparison(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    link = tmp_path / "runs" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to(home / "bashrc" if place == ".turn" else home)
+    (home / "bashrc").write_text("mine\n")
+    words = ("scripted", "--engineers", "rules", "--seeds", 1, "--stages", 2)
+    for command in (("compare", *words, "--out", "runs"), ("show", "runs"), ("report", "runs")):
+        code, output = envtuning(*command)
+        assert code == 1
+        assert f"runs/{place} is a link to" in output
+    assert [path.name for path in home.iterdir()] == ["bashrc"]
+    assert (home / "bashrc").read_text() == "mine\n"
+
+
+def test_a_further_test_set_is_stored_in_the_studys_folder(tmp_path, monkeypatch):
+    """``beyond-`` is the folder of an arm, so the path of the cases led out of it."""
+    monkeypatch.chdir(tmp_path)
+    arms = {"beyond-": {"engineer": {"name": "fixed"}}}
+    study = {"name": "s", "question": "", "preset": "scripted", "seeds": [0], "arms": arms}
+    (tmp_path / "s.yaml").write_text(json.dumps(study | {"beyond": {"/../../../outside": {"num_agents": 3}}}))
+    code, output = envtuning("study", "s.yaml", "--out", "runs")
+    assert (code, "beyond./../../../outside" in output) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_draft_that_is_a_link_is_written_anew(tmp_path, link):
     """Pages and tables are written into folders that are no runs, too."""
     (tmp_path / "bashrc").write_text("mine\n")
-    (tmp_path / ".report.html.draft").symlink_to("bashrc")
+    link(tmp_path / "bashrc", tmp_path / ".report.html.draft")
     atomic.write_text(tmp_path / "report.html", "ours")
     assert (tmp_path / "bashrc").read_text() == "mine\n"
     assert (tmp_path / "report.html").read_text() == "ours"
@@ -573,6 +635,30 @@ def test_a_console_prints_hostile_text_as_text(capsys):
     for steering in ("\x1b]", "\x1b[2J", "\x00", "\x07", "\x9b", "\u202e", "\u2066", "\r"):
         assert steering not in said
     assert "\x1b[1m" in said  # its own colours pass
+
+
+@pytest.mark.parametrize("hostile", [True, False])
+def test_a_name_on_the_hub_names_no_other_model_either(tmp_path, monkeypatch, files_are_strangers, hostile):
+    needed("torch", "transformers", "llguidance", extra="local")
+    from engineers.backends.local import LocalChat
+    from engineers.model.chat import Rejected
+
+    asked = []
+
+    def fetched(model, name, revision):
+        asked.append((model, name, revision))
+        if not hostile or name != "adapter_config.json":
+            raise OSError(f"{model} has no {name}")
+        (tmp_path / name).write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
+        return str(tmp_path / name)
+
+    monkeypatch.setattr("transformers.utils.cached_file", fetched)
+    monkeypatch.setattr(
+        "transformers.AutoTokenizer.from_pretrained", lambda *_, **__: pytest.fail("loaded") if hostile else 1 / 0
+    )
+    with pytest.raises(Rejected, match="stranger/repo" if hostile else "ZeroDivisionError"):
+        LocalChat("some/model", arguments={"revision": "abc"}).load_now()
+    assert ("some/model", "adapter_config.json", "abc") in asked
 
 
 def test_a_models_folder_names_no_other_model(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+import engineers
 from engineers import Proposal
 from engineers.proposal import Change, Usage
 from engineers.report import SliceResult
@@ -83,7 +84,7 @@ class Trainee(CountTrainee):
         return super().train(config, budget, seed=seed, on_iteration=tell)
 
 
-class Engineer:
+class Engineer(engineers.Engineer):
     """Turns two knobs after the first stage and fails after the second."""
 
     def propose(self, report: Any, current: Any, editable: Any = None) -> Proposal:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engineers.tiers import Tier
-from envtuning.runs.spec import SpecError, load_spec
+from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
+from envtuning.studies.compare import arms_of
 from envtuning.studies.open_loop import ARMS
+from envtuning.studies.preregistered import ArmSpec, arm_of
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +66,21 @@ def test_near_uniform_closes_the_slices_beyond_the_target(spec):
     assert set(shares(made.stages[0].config)) == {3, 4, 5}
     assert {name.split(".")[1] for name in made.editable} == {"3", "4", "5"}
     assert made.engineer.options["space"] == spec.engineer.options["space"]
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_comparison_and_a_study_take_every_arm_by_its_name(spec, name):
+    study = arm_of(spec, ArmSpec(engineer=EngineerSpec(name=name)))
+    assert arms_of(spec, [name])[name] == study == ARMS[name].arm(spec)
+
+
+def test_where_no_stage_asks_an_engineer_uniform_draws_are_no_arm():
+    with pytest.raises(SpecError):
+        arms_of(load_spec("ladder"), ["fixed", "near-uniform"])
+    assert list(arms_of(load_spec("ladder"), ["fixed", "target-only", "warm-target"]))
+
+
+def test_a_mixture_leaves_open_what_the_target_leaves_open(spec):
+    slices = {size: piece.model_copy(update={"wait_ratio": None}) for size, piece in spec.target.slices.items()}
+    other = spec.model_copy(update={"target": spec.target.model_copy(update={"slices": slices})})
+    assert {ARMS["mixture"].arm(other).stages[0].config.slices[size].wait_ratio for size in (4, 5)} == {None}

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from engineers.report import SliceResult, StageReport
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies import beyond, compare, credit, summary
-from envtuning.studies.compare import Comparison, Row, arms_of, written_by
+from envtuning.studies.compare import Comparison, Row, arms_of
 from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import Interval, half_width, t_mean_over_cases
 from envtuning.studies.outcomes import fallbacks, ignition
@@ -161,8 +161,7 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
     blind = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_per_slice": 0})})
     with pytest.raises(SpecError, match=r"suites\.test_per_slice is 0"):
         arms_of(blind, ["rules"])
-    arms_of(spec, ["rules", "fixed"])
-    assert written_by(spec, "progress-share").engineer.name == "progress-share"
+    assert arms_of(spec, ["fixed", "progress-share"])["progress-share"].engineer.name == "progress-share"
 
 
 def test_engineers_that_no_stage_asks_are_not_compared():

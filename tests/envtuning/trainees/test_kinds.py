@@ -15,6 +15,7 @@ from envtuning.trainees import (
     reported_by,
     unit_for,
 )
+from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
 from mapf_frozenlake import LakeConfig
@@ -31,6 +32,7 @@ class Own:
     form = "plans"
     reports = ("success_rate", "loss")
     units = ("tokens", "samples")
+    train = policy = save = load = close = print
 
     def __init__(self, *, world, room, exclude, seed, unit="tokens", depth=1):
         self.given = {"world": world, "room": room, "exclude": exclude, "seed": seed, "unit": unit, "depth": depth}
@@ -68,6 +70,43 @@ def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
     assert make_trainee(HERE + "Own", room={}).given["seed"] == 0
     assert factory_of("scripted") is ScriptedTrainee
     made("Own", depth=10)
+
+
+class Slim(Own):
+    def collapse(self, iterations):
+        return f"{self.given['depth']} and {len(iterations)}"
+
+    def slim(self, folder):
+        self.given["slimmed"] = folder
+
+
+def test_a_class_that_is_not_derived_from_the_contract_is_completed_by_it():
+    own = Slim(world=None, room={}, exclude=(), seed=0)
+    trainee = as_trainee(own)
+    assert isinstance(trainee, Trainee)
+    assert (trainee.form, trainee.reports, trainee.units) == (Own.form, Own.reports, Own.units)
+    assert trainee.collapse([{}]) == "1 and 1"
+    trainee.slim("folder")
+    assert own.given["slimmed"] == "folder"
+    assert trainee.given is own.given
+    assert (trainee.slims(), as_kind(Slim).slims(), as_kind(Own).slims()) == (True, True, False)
+    assert (trainee.unrewarded([]), trainee.late_rates, trainee.checkpoints_inside) == (None, (), False)
+    assert as_trainee(trainee) is trainee
+    assert as_kind(ScriptedTrainee) is ScriptedTrainee
+    with pytest.raises(TypeError, match="train"):
+        as_trainee(object())
+
+
+def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
+    def factory(**given): ...
+
+    factory.form, factory.window_in = "acts", lambda room, **options: room["side"]
+    kind = as_kind(factory)
+    assert (kind.form, kind.window_in({"side": 3}), kind.reports) == ("acts", 3, None)
+    assert ScriptedTrainee.window_in({"side": 3}) is None
+    kind.check_options(anything=1)
+    with pytest.raises(ValueError, match="checkpoint"):
+        kind.check_asked_by("checkpoint")
 
 
 def test_what_a_class_declares_is_what_a_run_knows():

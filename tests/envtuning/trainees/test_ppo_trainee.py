@@ -165,6 +165,17 @@ def test_the_update_is_the_gradient_of_the_clipped_surrogate():
     assert seen["grad_norm"] == pytest.approx(norm**0.5)
 
 
+def test_the_papers_row_trains_on_the_suite_s_kinds_of_boards_with_as_many_agents_as_it_is_told():
+    from benchmarks.papers_row import SMALL_EVERY, config_of
+
+    for chunk in range(SMALL_EVERY):
+        usual, two = config_of(chunk), config_of(chunk, "two")
+        assert two.model_copy(update={"num_agents": usual.num_agents}) == usual
+        assert set(usual.num_agents) <= {3, 4, 5}
+        assert two.num_agents == {2: 1.0}
+        assert all(len(board.starts) == 2 for board in mfl.generate(two, n=8, seed=chunk))
+
+
 def test_the_papers_row_has_every_column(monkeypatch):
     from benchmarks import papers_row
 

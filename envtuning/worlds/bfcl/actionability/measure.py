@@ -9,11 +9,12 @@ from typing import Any
 
 from envtuning.worlds.bfcl.actionability.faults import VARIANTS, Fault, draw, named_plan
 from envtuning.worlds.bfcl.actionability.readers import RETRIES, Desk, Reader, Repair, complains
-from envtuning.worlds.bfcl.calls import Call, as_reply
+from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import required
-from envtuning.worlds.bfcl.episode import Conversation
+from envtuning.worlds.bfcl.episode import Conversation, HintPlace, Unlisted
 from envtuning.worlds.bfcl.events import CallAugmenter
 from envtuning.worlds.bfcl.package import Package
+from envtuning.worlds.bfcl.reply_format import ReplyFormat, write_answer, write_calls
 from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
@@ -41,6 +42,20 @@ class Condition:
     reader: Reader | None
     augmenter: CallAugmenter | None = None
     messages: Messages = as_they_are
+    hint_place: HintPlace = "after"
+    reply_format: ReplyFormat = "readable"  # that the reader writes in
+
+    def begin(self, package: Package, task: Task, unlisted: Unlisted = "run") -> Conversation:
+        """A conversation in which the reader is shown what this condition says."""
+        return Conversation(
+            package,
+            task,
+            augmenter=self.augmenter,
+            hint_place=self.hint_place,
+            tool_style="none",
+            reply_format=self.reply_format,
+            unlisted=unlisted,
+        )
 
 
 @dataclass(frozen=True)
@@ -64,13 +79,13 @@ def play_plan(
     package: Package, task: Task, fault: Fault | None, condition: Condition, generator: random.Random
 ) -> Outcome:
     """The plan with the fault in it, call by call; complaints are read as the condition says."""
-    talk = Conversation(package, task, augmenter=condition.augmenter, tool_style="none")
+    talk = condition.begin(package, task)
     left_out: list[Call] = []
     complaints, retries, asked = [], 0, False
     for turn, calls in enumerate(named_plan(package, task)):
         complained = 0
         if len(calls) > LONG_TURN:
-            talk.act(as_reply(calls))
+            _say(talk, *calls)
             calls = ()
         for index, meant in enumerate(calls):
             written = meant
@@ -103,11 +118,11 @@ def play_plan(
         if talk.over:
             break
         complaints.append(complained)
-        talk.act(DONE)
+        _end_turn(talk)
         if asked:
             break  # the user would answer; the plan of this turn was not carried out
     while not talk.over:
-        talk.act(DONE)
+        _end_turn(talk)
     return Outcome(bool(talk.scores()["success"]), tuple(complaints), retries, asked)
 
 
@@ -208,11 +223,11 @@ def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]])
 
 def abstention(package: Package, gap: Gap, condition: Condition) -> str:
     """What the reader does after the attempt: "asks", "guesses" (tries again with a made-up value); "went through": nothing complained."""
-    talk = Conversation(package, gap.task, augmenter=condition.augmenter, tool_style="none", unlisted="refuse")
+    talk = condition.begin(package, gap.task, unlisted="refuse")
     for calls in named_plan(package, gap.task)[: gap.turn]:
         if calls:
-            talk.act(as_reply(calls))
-        talk.act(DONE)
+            _say(talk, *calls)
+        _end_turn(talk)
     message = _say(talk, gap.attempt)
     if not complains(message):
         return "went through"
@@ -228,8 +243,12 @@ def _say(talk: Conversation, *calls: Call) -> str:
     """Make the calls in one reply; what is shown for them, nothing once the limit of steps has been met."""
     if talk.over:
         return ""
-    talk.act(as_reply(calls))
+    talk.act(write_calls(calls, talk.reply_format))
     return talk.said
+
+
+def _end_turn(talk: Conversation) -> None:
+    talk.act(write_answer(DONE, talk.reply_format))
 
 
 def _names(talk: Conversation) -> frozenset[str]:

@@ -1,0 +1,72 @@
+"""How success on a task of the gate's transformer grows with its data, and fades without: ``python -m benchmarks.doses``.
+
+Tasks that are lacking get one, two and three times their even share in every stage; what is left goes to the others. The families of
+``envtuning.dynamics`` have ranges that hold what is found here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import gate
+from benchmarks._record import raise_unless_committed, record
+
+DOSES = (1, 2, 3)
+GRID = np.linspace(0.02, 2.0, 100)
+
+
+def measured(variant: gate.Variant) -> dict[str, Any]:
+    """Success by stage, and the best fits: wait and time in parts of the run under even draws, forgetting by stage."""
+    gate.ARMS["dose"] = (lambda dose, seen: np.where(seen.tasks.kind == gate.LACKING, dose, (3 - dose) / 2), (None,))
+    found = {dose: gate.play(variant, [gate.Run(root, "dose", dose) for root in gate.DEVELOP]) for dose in DOSES}
+    fits: dict[str, list[float]] = {"wait": [], "time": [], "forgetting": []}
+    for runs in zip(*found.values(), strict=True):
+        kind, success = runs[0].tasks.kind, np.array([run.success for run in runs])  # [doses, stages, tasks]
+        for task in np.flatnonzero(kind == gate.LACKING):
+            wait, rise = learnt(success[:, :, task], variant.stages)
+            fits["wait"].append(wait)
+            fits["time"].append(rise)
+        fits["forgetting"] += [forgotten(success[-1, :, task]) for task in np.flatnonzero(kind == gate.MASTERED)]
+    curves = {
+        name: [np.mean([np.array(run.success)[:, run.tasks.kind == of].mean(1) for run in found[dose]], 0).round(4).tolist() for dose in DOSES]
+        for of, name in enumerate(gate.KINDS)
+    }  # fmt: skip
+    spread = {name: np.quantile(values, [0.05, 0.5, 0.95]).round(2).tolist() for name, values in fits.items()}
+    return {"variant": variant.name, "roots": gate.DEVELOP, "success_by_dose_and_stage": curves, "fits": spread}
+
+
+def learnt(success: np.ndarray, stages: int) -> tuple[float, float]:
+    """The wait and the time of the S that comes nearest to a task's success, [doses, stages]."""
+    spent = np.outer(DOSES, np.arange(stages + 1)) / stages
+    wait, rise = (axis[..., None, None] for axis in np.meshgrid(GRID, GRID))
+    off = (-np.expm1(-np.square(np.maximum(spent - wait, 0) / rise)) - success) ** 2
+    best = np.unravel_index(off.sum((2, 3)).argmin(), off.shape[:2])
+    return float(wait[best].item()), float(rise[best].item())
+
+
+def forgotten(success: np.ndarray) -> float:
+    """How much of a mastered task's practice a stage without data takes."""
+    kept = np.sqrt(-np.log1p(-min(success[0], 0.98))) * np.exp(-np.outer(GRID, np.arange(len(success))))
+    return float(GRID[((-np.expm1(-np.square(kept)) - success) ** 2).sum(1).argmin()])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.doses", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    if arguments.record:
+        raise_unless_committed()
+    figures = [measured(gate.VARIANTS[name]) for name in ("codes-slow", "codes-levels")]
+    for each in figures:
+        print(each["variant"], each["fits"], flush=True)
+    if arguments.record:
+        print(f"written to {record('doses', {'variants': figures})}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""What an engineer is told of a learner in closed form, and what it makes of it: ``play`` asks any engineer, unchanged.
+
+The first stage has even draws, so that no config names what is lacking; after each stage the engineer reads the report and writes
+the next config.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from engineers.knobs import dump
+from engineers.proposal import Engineer
+from engineers.report import SliceResult, StageReport
+from envtuning.dynamics.learners import KINDS, Array, Counts, Learners, step, validate, value
+
+OBJECTIVE = "success_rate"
+DOSE = 100  # samples that even draws give to a slice in a stage
+ENVIRONMENT = (
+    "A policy learns several skills, each a slice of the data. A stage has a fixed number of samples, drawn by the slices' "
+    "shares. Names and order say nothing. Skills may differ in how fast they are learnt and how far, may need, help or harm "
+    "each other, and may be forgotten."
+)
+MEANINGS = {kind: f"The policy goes wrong in the {kind} way; data with this focus works against it." for kind in KINDS}
+
+
+class Skill(BaseModel):
+    """The data of one slice."""
+
+    share: float = Field(1.0, ge=0, le=1, description="Weight of this skill in the data.")
+    focus: Literal["all", "first", "second", "third"] = Field(
+        "all", description="The kind of failure that this skill's data works against, or all alike."
+    )
+
+
+class SkillsConfig(BaseModel):
+    """The data of one stage."""
+
+    editable: ClassVar[tuple[str, ...]] = ("slices.*.share", "slices.*.focus")
+    slices: dict[str, Skill] = Field(description="The skills.")
+
+
+@dataclass
+class Run:
+    """One learner between two stages."""
+
+    learner: Learners  # a single one, without slices that it lacks
+    rng: np.random.Generator
+    config: SkillsConfig = field(init=False)
+    practice: Array = field(init=False)
+    reports: list[StageReport] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names = [f"skill-{number}" for number in range(self.learner.weight.shape[1])]
+        self.practice, self.stages = self.learner.start, int(self.learner.stages[0])
+        weights = self.learner.weight[0]
+        shares = np.round(weights / weights.max(), 4)
+        target = {name: Skill(share=share) for name, share in zip(self.names, shares.tolist(), strict=True)}
+        self.target = dump(SkillsConfig(slices=target))
+        self.train(SkillsConfig(slices={name: Skill() for name in self.names}))
+
+    @property
+    def success(self) -> float:
+        """On the target, without the noise of cases."""
+        return float(value(self.learner, self.practice)[0])
+
+    def train(self, config: SkillsConfig) -> None:
+        """One stage, and its report."""
+        shares, focus = as_arrays(config, self.names, self.learner)
+        self.config, self.practice = config, step(self.learner, self.practice, shares, focus)
+        self.reports.append(self._report(shares[0] / max(shares[0].sum(), 1e-12)))
+
+    def _report(self, parts: Array) -> StageReport:
+        stage, last = len(self.reports), self.reports[-1] if self.reports else None
+        validated, probed = (validate(self.learner, self.practice, self.rng) for _ in range(2))
+        in_use = np.flatnonzero(parts)
+        spent = float(DOSE * len(self.names))
+        return StageReport(
+            stage=stage,
+            environment=ENVIRONMENT,
+            objective=OBJECTIVE,
+            failure_meanings=MEANINGS,
+            config=dump(self.config),
+            target=self.target,
+            rounds_left=self.stages - 1 - stage,
+            budget_left=spent * (self.stages - 1 - stage),
+            unit="samples",
+            cost={"samples": spent},
+            results=self._rows(validated, range(len(self.names))),
+            training_results=self._rows(probed, in_use.tolist()),
+            history=last.records() if last else [],
+            training={"round": stage, "rounds": self.stages},
+        )
+
+    def _rows(self, counts: Counts, slices: list[int] | range) -> list[SliceResult]:
+        cases, succeeded, failed = int(self.learner.cases[0]), counts.succeeded[0].tolist(), counts.failed[0].tolist()
+        return [
+            SliceResult(
+                name=self.names[i],
+                episodes=cases,
+                metrics={OBJECTIVE: succeeded[i] / cases},
+                failures={kind: count for kind, count in zip(KINDS, failed[i], strict=True) if count},
+            )
+            for i in slices
+        ]
+
+
+def as_arrays(config: SkillsConfig, names: list[str], learner: Learners) -> tuple[Array, Array]:
+    """Shares and focus of one run, as ``step`` takes them. A config without any data draws evenly."""
+    shares, focus = np.zeros_like(learner.weight), learner.unfocused()
+    for i, name in enumerate(names):
+        skill = config.slices[name]
+        shares[0, i] = skill.share
+        if skill.focus != "all":
+            focus[0, i] = np.eye(len(KINDS))[KINDS.index(skill.focus)]
+    return (shares if shares.any() else learner.even()), focus
+
+
+def play(engineer: Engineer, learners: Learners, seed: int) -> list[Run]:
+    """All runs to their ends, each under this engineer. Run i's cases depend on seed and i alone."""
+    return [_played(engineer, Run(learners.alone(i), np.random.default_rng([seed, i]))) for i in range(len(learners))]
+
+
+def _played(engineer: Engineer, run: Run) -> Run:
+    while len(run.reports) < run.stages:
+        run.train(engineer.propose(run.reports[-1], run.config).config)
+    return run
