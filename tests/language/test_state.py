@@ -163,7 +163,7 @@ def test_a_mixture_of_experts_comes_back_in_place(tmp_path):
     trust_only(())  # of a run's folder that somebody else made
     try:
         with pytest.raises(ValueError, match="stranger/repo"):
-            _copy_weights(second, tmp_path)
+            load_weights(tmp_path, second)
     finally:
         trust_only(None)
 

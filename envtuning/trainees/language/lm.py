@@ -20,7 +20,7 @@ from engineers import untrusted
 from engineers.backends.weights import WEIGHTS, raise_unless_data
 from engineers.from_file import DATA, reads
 from envtuning.runs.seeds import derive
-from envtuning.trainees.base import Metrics, OnIteration, TrainingDiverged
+from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
 from envtuning.trainees.language.supervised import padded, step, tokens_of
@@ -55,7 +55,7 @@ class LMOptions(BaseModel):
 
 
 @reads(dict.fromkeys(LMOptions.model_fields, DATA))
-class LMTrainee:
+class LMTrainee(Trainee):
     """See ``Trainee`` for what its methods promise. It is deterministic, on the CPU."""
 
     form: Form = "replies"
@@ -100,8 +100,8 @@ class LMTrainee:
             tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left", trust_remote_code=trust)
             return AutoModelForCausalLM.from_pretrained(options.model, **WEIGHTS).float().eval(), tokenizer
 
-    @staticmethod
-    def check_options(**options: Any) -> None:
+    @classmethod
+    def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
         from engineers.extras import require
 
@@ -165,10 +165,6 @@ class LMTrainee:
     def policy(self) -> ReplyPolicy:
         """The model as it is now, which answers greedily."""
         return self._policy(deepcopy(self.model))
-
-    def language_model(self) -> tuple[Any, Any]:
-        """The model as it is now, and its tokenizer: for the engineer ``checkpoint``, which leaves both as they are."""
-        return self.model, self.tokenizer
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, and beside it what only training needs."""
