@@ -25,6 +25,7 @@ KINDS: dict[str, str] = {
     "menu": "envtuning.trainees.menu:MenuTrainee",
     "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
     "grpo": "envtuning.trainees.language.trainee:GRPOTrainee",
+    "lm": "envtuning.trainees.language.lm:LMTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
@@ -36,6 +37,7 @@ EXTRAS = {
     "sb3": "sb3",
     "menu": "bfcl",
     "grpo": "grpo",
+    "lm": "grpo",
 }  # what to install for a kind; the others share one extra with the loop
 
 
