@@ -13,10 +13,10 @@ from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, rea
 from envtuning.loop.fading import faded, until_next_part
 from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
-from envtuning.loop.transitions import Decision, History
 from envtuning.loop.validation import draw_probe
 from envtuning.runs.seeds import derive
 from envtuning.runs.tasks import closing_cost
+from envtuning.runs.transitions import Decision, History
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from engineers.knobs import dump
 from engineers.report import Incident, StageReport
-from envtuning.loop.transitions import History
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import RunState, StageConfig
+from envtuning.runs.transitions import History
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20

@@ -17,8 +17,10 @@ from pydantic import (
 
 from engineers.knobs import KnobError, dump, validated
 from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
-from envtuning.loop.transitions import Rule
 from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
+from envtuning.runs.transitions import Rule
+from envtuning.trainees.base import DEFAULT_KIND
+from envtuning.worlds.registry import DEFAULT_WORLD
 
 
 class Frozen(BaseModel):
@@ -82,12 +84,16 @@ class Named(Frozen):
 class WorldSpec(Named):
     """Which environment."""
 
-    name: str = Field("lakes", description="A name from envtuning.worlds, or 'package.module:object' of your own.")
+    name: str = Field(
+        DEFAULT_WORLD, description="A name from envtuning.worlds, or 'package.module:object' of your own."
+    )
     options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
 
 
 class TraineeSpec(Named):
-    kind: str = Field("rllib", description="A kind from envtuning.trainees, or 'package.module:Class' of your own.")
+    kind: str = Field(
+        DEFAULT_KIND, description="A kind from envtuning.trainees, or 'package.module:Class' of your own."
+    )
     options: Options = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
 
 

@@ -48,7 +48,7 @@ class RunSpec(Frozen):
     name: str = Field("run", pattern=FOLDER, max_length=100)
     description: str = ""
     seed: int = Field(0, ge=0, le=HIGHEST_SEED)
-    world: WorldSpec = Field(WorldSpec(), description="The environment; the default is lakes.")
+    world: WorldSpec = Field(WorldSpec(), description="The environment.")
     target: Config = Field(description="The config that validation and test cases are drawn from.")
     stages: tuple[Stage, ...] = Field(min_length=1, max_length=MOST_STAGES)
     unit: Unit | None = Field(

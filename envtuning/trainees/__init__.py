@@ -14,13 +14,14 @@ from engineers.own import object_at
 from engineers.sentences import in_sentences
 from envtuning.extras import needs
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
-from envtuning.worlds.registry import make_world
+from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
 KINDS: dict[str, str] = {
     "menu": "envtuning.trainees.menu:MenuTrainee",
     "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
     "grpo": "envtuning.trainees.language.trainee:GRPOTrainee",
+    "lm": "envtuning.trainees.language.lm:LMTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
@@ -32,6 +33,7 @@ EXTRAS = {
     "sb3": "sb3",
     "menu": "bfcl",
     "grpo": "grpo",
+    "lm": "grpo",
 }  # what to install for a kind; the others share one extra with the loop
 
 
@@ -52,7 +54,7 @@ def make_trainee(
     factory = factory_of(kind)
     with _explained(kind):
         _raise_unless_from_file(kind, factory, options)
-        given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
+        given = {"world": world or make_world(DEFAULT_WORLD), "room": room, "exclude": tuple(exclude), "seed": seed}
         return as_trainee(factory(**given, **options))
 
 

@@ -112,7 +112,7 @@ def test_tools_are_taught_in_whole_passes_over_their_tasks(samples, passes, monk
     monkeypatch.setattr(commands, "Plan", SimpleNamespace(of=lambda spec: plan))
     spec = SimpleNamespace(name="a run", world=SimpleNamespace(name="tools"))
     assert pretrain_for(spec, tmp_path / "model", samples=samples, seed=4, progress=lambda *now: told.append(now))
-    named = {"tool_style": target.tool_style, "passes": passes, "seed": 4}
+    named = {"tool_style": target.tool_style, "reply_format": target.reply_format, "passes": passes, "seed": 4}
     assert given == [(tmp_path / "model", "package", ["1", "2", "3"], named)]
     assert told == [(3, 3 * passes, 0.5)]
 

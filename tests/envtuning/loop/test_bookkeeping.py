@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from envtuning.loop.report import StageOutcome, bookkeeping, thinned
-from envtuning.loop.transitions import History
+from envtuning.runs.transitions import History
 
 
 def outcome(iterations=(), validations=(), **changes) -> StageOutcome:

@@ -10,10 +10,10 @@ import pytest
 from envtuning import loop
 from envtuning.loop.contract import TraineeFailed, amounts_in, read_metrics
 from envtuning.loop.stage import RunStopped
-from envtuning.loop.transitions import GradNormStable
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, SuiteSpec, TraineeSpec, load_spec
 from envtuning.runs.tasks import next_task
+from envtuning.runs.transitions import GradNormStable
 from envtuning.trainees import UnknownTrainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.lakes.world import LakeWorld

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engineers import Proposal
-from engineers.proposal import as_engineer
+from engineers import Engineer, Proposal
 from envtuning import loop
-from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, Fade, RunSpec, load_spec
+from envtuning.runs.transitions import Reached, Spent
 from envtuning.worlds.episodes import Episode
 from mapf_frozenlake import LakeConfig
 
@@ -78,7 +77,7 @@ def compare(run: RunLog, then: dict) -> None:
     assert run.state.test.model_dump(mode="json") == then["test"]
 
 
-class AsThen:
+class AsThen(Engineer):
     """Answers each report with what was answered then."""
 
     name = "as then"
@@ -93,5 +92,5 @@ class AsThen:
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_a_run_ends_as_it_did(name, tmp_path, monkeypatch):
     stages = RECORDED[name]["stages"]
-    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: as_engineer(AsThen(stages)))
+    monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: AsThen(stages))
     compare(loop.start(spec_of(name), tmp_path / "run"), RECORDED[name])

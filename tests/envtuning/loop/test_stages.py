@@ -13,13 +13,13 @@ from rich.console import Console
 
 import envtuning.loop.run
 from envtuning.loop import run as loop
-from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
+from envtuning.runs.transitions import Reached, Spent
 from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
