@@ -40,13 +40,14 @@ from envtuning.atlas.score import Agreement, Row, above_open_loop, agreement, he
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, player_of
-from envtuning.cli import parse_seeds
+from envtuning.cli.arguments import parse_seeds
 from envtuning.runs import checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.sections import EngineerSpec
 from envtuning.runs.spec import SpecError
-from envtuning.show.console import make_console, percent, plain_table
+from envtuning.show.console import percent, plain_table
+from envtuning.show.terminal import make_console
 from envtuning.studies.closed_loop import in_words
 from envtuning.studies.intervals import Interval
 from envtuning.studies.study import Arms, execute, folder_name

@@ -20,7 +20,8 @@ from envtuning.atlas.distance import Distances
 from envtuning.atlas.score import Row, references, row_of
 from envtuning.atlas.store import Tree, read_trees
 from envtuning.atlas.walk import Player, player_of
-from envtuning.show.console import make_console, plain_table
+from envtuning.show.console import plain_table
+from envtuning.show.terminal import make_console
 
 ASKED = ("V1", "V2", "V3", "V4", "V5", "V6", "informed")
 

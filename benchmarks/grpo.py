@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
-from envtuning.cli import parse_seeds
+from envtuning.cli.arguments import parse_seeds
 from envtuning.runs import atomic
 from envtuning.studies.intervals import t_mean
 from envtuning.trainees.language.learner import Learner

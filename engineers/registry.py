@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from engineers.errors import Mendable
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
@@ -88,7 +89,7 @@ POSITIONAL = (
 )
 
 
-class UnknownEngineer(ValueError):
+class UnknownEngineer(Mendable, ValueError):
     """No backend has this name; the message lists those that exist."""
 
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Trusted
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 

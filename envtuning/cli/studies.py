@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError, load_spec

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 import engineers
+from engineers.errors import Mendable
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
 from engineers.registry import needs_trainee, raise_unless_from_file
@@ -25,7 +26,7 @@ from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
 
 
-class EngineerUnavailable(RuntimeError):
+class EngineerUnavailable(Mendable, RuntimeError):
     """The engineer cannot be asked at all: an unknown name or option, a missing extra or key, a config without a knob for it."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from engineers import untrusted
+from engineers.errors import Mendable
 from engineers.sentences import in_sentences
 from envtuning.runs.reading import LONGEST, NotReadable, read_mapping
 from envtuning.runs.sections import (
@@ -38,7 +39,7 @@ __all__ = [
 Described = TypeVar("Described", bound=BaseModel)
 
 
-class SpecError(ValueError):
+class SpecError(Mendable, ValueError):
     """A run's file or preset does not describe a run."""
 
 

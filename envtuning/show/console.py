@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from io import StringIO
 from typing import Any
 
@@ -14,7 +13,6 @@ from rich.text import Text
 
 from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
-from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, StageState
@@ -22,25 +20,9 @@ from envtuning.runs.tasks import Train, next_task
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
-LOG_WIDTH = 120  # columns, where the output is no terminal
 HTML_WIDTH = 160
 KEPT = "kept"
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
-
-
-def make_console() -> Console:
-    """For tables and sentences: no line is broken but in tables, and a log file is not taken for 80 columns.
-
-    Square brackets are themselves, not markup, and control characters are written out: engineers, files and error messages
-    write what they like.
-    """
-    width = None if sys.stdout.isatty() else LOG_WIDTH
-    return TextConsole(soft_wrap=True, markup=False, emoji=False, highlight=False, width=width)
-
-
-def print_error(kind: str, message: str) -> None:
-    """One sentence on the error stream, word for word."""
-    TextConsole(stderr=True, soft_wrap=True).print(Text.assemble((f"{kind}:", "red"), f" {message}"))
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:

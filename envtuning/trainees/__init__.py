@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engineers.errors import Mendable
 from engineers.from_file import allowed_in, raise_unless_allowed
 from engineers.own import object_at
 from engineers.sentences import in_sentences
@@ -37,7 +38,7 @@ EXTRAS = {
 }  # what to install for a kind; the others share one extra with the loop
 
 
-class UnknownTrainee(ValueError):
+class UnknownTrainee(Mendable, ValueError):
     """There is no trainee of this kind, or it does not take these options, or it cannot learn in this world."""
 
 

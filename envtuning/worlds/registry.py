@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
+from engineers.errors import Mendable
 from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
 from engineers.own import NotTrusted, declares, object_at
 from envtuning.worlds.world import World
@@ -16,7 +17,7 @@ WORLDS: dict[str, str] = {
 }
 
 
-class UnknownWorld(ValueError):
+class UnknownWorld(Mendable, ValueError):
     """There is no world of this name, or it does not take these options."""
 
     @property

@@ -23,7 +23,8 @@ from typer.testing import CliRunner
 
 from engineers.proposal import Change
 from engineers.report import Incident
-from envtuning.cli import app, parse_seeds, run_name, views
+from envtuning.cli import app, views
+from envtuning.cli.arguments import parse_seeds, run_name
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked

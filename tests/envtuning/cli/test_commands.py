@@ -13,8 +13,8 @@ import envtuning.cli.runs
 import envtuning.cli.studies
 from engineers import own
 from envtuning.cli import app, views
-from envtuning.cli.app import trusting
 from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
+from envtuning.cli.base import trusting
 from envtuning.loop import run as loop
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError

@@ -176,7 +176,7 @@ def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
     (tmp_path / "planted_reward.py").write_text(PROOF + "def f(**columns): ...\n")
     said = refused(tmp_path, GRPO + "{model: some/model, reward: 'planted_reward:f'}}")
     assert "--trust planted_reward" in said
-    for place in ("os:system", "envtuning.cli.app:app", "engineers:make"):  # our own modules hold no rewards
+    for place in ("os:system", "envtuning.cli.base:app", "engineers:make"):  # our own modules hold no rewards
         assert "--trust " + place.partition(":")[0] in refused(tmp_path, GRPO + f"{{model: m/m, reward: '{place}'}}}}")
     assert not (tmp_path / "it_ran").exists()
     assert "planted_reward" not in sys.modules
