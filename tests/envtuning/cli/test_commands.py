@@ -216,7 +216,7 @@ def test_a_preset_is_printed_as_it_is_and_all_are_listed(monkeypatch):
     code, output = called("presets", "nothing")
     assert code == 1
     assert "no preset 'nothing': there are " in output
-    monkeypatch.setattr("envtuning.cli.runs.preset_names", lambda: ["ladder", "scripted"])
+    monkeypatch.setattr("envtuning.cli.presets.preset_names", lambda: ["ladder", "scripted"])
     code, output = called("presets")
     heading, *rows = output.splitlines()
     assert heading.split() == ["preset", "stages", "budget", "what", "it", "is"]
