@@ -12,6 +12,7 @@ from envtuning.worlds.world import World
 WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
     "tools": "envtuning.worlds.bfcl.world:BFCLWorld",
+    "reasoning-gym": "envtuning.worlds.reasoning_gym:reasoning_gym_world",
 }
 
 
