@@ -25,7 +25,19 @@ TABLES = (
     "language",
 )
 
-OPTIONS = ("fork", "traces", "out", "jobs", "seeds", "model", "answers", "reply_format", "max_cost", "max_tokens")
+OPTIONS = (
+    "fork",
+    "traces",
+    "out",
+    "jobs",
+    "seeds",
+    "budget",
+    "model",
+    "answers",
+    "reply_format",
+    "max_cost",
+    "max_tokens",
+)
 
 
 def main() -> None:
@@ -45,6 +57,7 @@ def main() -> None:
     parser.add_argument("--max-cost", type=float, help="model: US dollars for the whole file")
     parser.add_argument("--max-tokens", type=int, help="model: of one reply")
     parser.add_argument("--seeds", type=int, help="stages, held-out: only the first so many seeds")
+    parser.add_argument("--budget", type=float, help="stages, held-out: only this part of the preset's budgets")
     parser.add_argument("--jobs", type=int, help="stages, held-out: so many runs at once")
     arguments = parser.parse_args()
     if arguments.table == "model" and arguments.model is None:

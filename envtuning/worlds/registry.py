@@ -14,6 +14,7 @@ DEFAULT_WORLD = "lakes"
 WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
     "tools": "envtuning.worlds.bfcl.world:BFCLWorld",
+    "reasoning-gym": "envtuning.worlds.reasoning_gym:reasoning_gym_world",
 }
 
 
