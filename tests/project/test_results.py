@@ -15,7 +15,7 @@ from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
 from envtuning.runs.spec import preset_names
 from envtuning.studies.closed_loop import gain
-from envtuning.studies.intervals import Interval, seeds_for, t_mean
+from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import markdown
 
@@ -93,6 +93,11 @@ def test_every_engineer_that_needs_no_model_lies_above_uniform_draws(study):
     arms = {row["arm"]: row["against"] for row in figures["rows"]}
     for arm in ("rules", "progress-share", "half-success"):
         assert arms[arm]["uniform"]["low"] > 0
+
+
+def seeds_for(deviation: float, half: float) -> int:
+    """The least n for which the interval of a mean is ± ``half`` at most, by the spread that a pilot had."""
+    return next(n for n in range(2, 10_000) if half_width(deviation, n) <= half)
 
 
 def test_the_pilot_named_in_a_preregistration_is_the_stored_search():
