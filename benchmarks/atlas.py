@@ -203,7 +203,7 @@ def scored(
     transcripts: Path | None,
 ) -> list[Row]:
     """Reference rows, then the engineers', the best first."""
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.plan.world)
     rows = []
     for label, (engineer, own) in asked.items():
         kept = exchanges(transcripts, engineer, mode)
@@ -328,7 +328,7 @@ def do_evidence(arguments: argparse.Namespace) -> None:
     if healthy := [spec.name for spec in specs if spec.diagnosis is None]:
         raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
     trees = [tree for spec in specs for tree in read_trees(arguments.trees / spec.name, spec)]
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.plan.world)
     found = {
         label: read_by(
             trees, engineer, own | options, distances, exchanges(arguments.transcripts, engineer, "evidence")

@@ -66,7 +66,7 @@ def players(
     engineer: str, contexts: list[str], meter: Meter, transcripts: Path, trees: list[Tree]
 ) -> dict[str, Player]:
     """The engineer once for each context; its exchanges are kept apart."""
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.plan.world)
     found: dict[str, Player] = {}
     for context in contexts:
         kept = exchanges(transcripts, engineer, context)

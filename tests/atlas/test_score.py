@@ -37,6 +37,7 @@ from envtuning.atlas.score import (
     same_entry,
 )
 from envtuning.atlas.walk import Chooser, Writer, player_of, walk
+from envtuning.runs.plan import Plan
 
 
 class Replies:
@@ -79,7 +80,7 @@ def knowing(best):
 
 @pytest.fixture(scope="module")
 def distances(spec):
-    return Distances(spec.run.world.made)
+    return Distances(spec.plan.world)
 
 
 def test_a_model_that_is_right_gets_the_best_and_one_at_random_the_mean(trees):
@@ -168,7 +169,7 @@ def _opened(spec):
         update={"editable": ("slices",), "guard": spec.run.guard.model_copy(update={"max_drop": None})}
     )
     opened = spec.model_copy()
-    opened.__dict__["run"] = run
+    opened.__dict__["plan"] = Plan.of(run)
     return opened
 
 
@@ -231,7 +232,7 @@ def test_agreement_counts_resolved_pairs_alone():
 
 
 def test_distances_are_between_draws_and_not_between_knobs(spec, distances):
-    first = spec.run.stages[0].config
+    first = spec.first
     unused = type(first).model_validate(
         first.model_dump() | {"slices": {**first.model_dump()["slices"], 5: {"share": 0.0, "hole_ratio": 0.9}}}
     )

@@ -281,6 +281,14 @@ def both_readers(figures: Figures, row: str) -> str:
     return f"{recovered(figures, f'{row}, by names')} | {recovered(figures, f'{row}, one by one')} |"
 
 
+def ended_by_their_rules(figures: Figures) -> str:
+    """After how many episodes the rule ended each stage; fails where a budget did."""
+    stages = figures["stages"]
+    assert not any(stage["ended"].startswith("the budget") for stage in stages)
+    first, second, third = (f"{stage['spent']:,}" for stage in stages)
+    return f"after {first}, {second}…and {third}"
+
+
 def fewer(figures: Figures) -> int:
     """Faults that a reader recovers from only where the hint stands beside the message."""
     rows = figures["by half"]["not looked at"]
@@ -437,6 +445,7 @@ TOOL_USE = [
     *(Claim(PAPERS, f"bfcl_agreement_{version}", lambda f: no_disagreement(f, "{:,} trajectories")) for version in ("v4", "v3-paper")),
     *(Claim(PAPERS, f"bfcl_ground_truth_{version}", all_solved) for version in ("v4", "v3-paper")),
     *(Claim(TOOLS, f"bfcl_ground_truth_{version}", lambda f: f"{all_solved(f, 'solves all {}')} tasks of both versions") for version in ("v4", "v3-paper")),
+    *(Claim(page, "stage_rule_tools", ended_by_their_rules) for page in (TOOLS, PAPERS)),
     Claim(TOOLS, "bfcl_four_stages_v4", whole_run),
     Claim(TOOLS, "fuzz_tool_actions", lambda f: f"{f['inputs']:,} hostile replies…slowest took {f['slowest_cpu_seconds']:.1f} seconds"),
     Claim(TOOLS, "bfcl_language_v4", two_steps_each),

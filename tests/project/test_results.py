@@ -71,6 +71,16 @@ def test_what_reading_is_worth_is_from_the_stored_runs(target):
     assert row_of(target) in text
 
 
+def test_the_papers_own_protocol_stands_as_a_null():
+    success = success_of(TARGETS["engineer"])
+    found = gain(success, "rules", sorted(OPEN_LOOP & success.keys()))
+    text = (README.parent / "docs" / "papers.md").read_text(encoding="utf-8").replace("−", "-")
+    assert found.above == "uniform"
+    ends = f"`rules` ends {100 * found.mean:+.1f} points from uniform draws, with a one-sided 95 % bound of {100 * found.low:+.1f}"
+    assert ends in text
+    assert f"solves {100 * fmean(success['uniform']):.0f} % of it" in text
+
+
 def test_no_target_shows_that_reading_pays():
     """The README's headline says so; where a bound comes above zero, the headline has to change."""
     for target, result in TARGETS.items():
