@@ -77,7 +77,7 @@ class ShownConfigs:
         knobs = find_knobs(form.current, ("*",))
         self.trained_on = trained_on
         self.paths = [knob.path for knob in form.knobs]
-        self.slices = [(piece, piece.share) for piece in find_slices(knobs) if piece.share is not None]
+        self.slices = [(slice_, slice_.share) for slice_ in find_slices(knobs) if slice_.share is not None]
         self.meanings = {knob.name: str(knob.schema["description"]).rstrip(".") for knob in knobs}
 
     def editable(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,11 +134,11 @@ class ShownConfigs:
 
     def asked(self) -> dict[str, dict[str, float]]:
         """What training was to be drawn by: per slice its part of the data, and its numbers under their fields' names."""
-        shares = {piece.name: float(get_or_none(self.trained_on, share.path) or 0.0) for piece, share in self.slices}
+        shares = {slice_.name: float(get_or_none(self.trained_on, share.path) or 0.0) for slice_, share in self.slices}
         total = sum(shares.values()) or 1.0
         numbers = {
-            piece.name: {knob.field: get_or_none(self.trained_on, knob.path) for knob in piece.difficulties}
-            for piece, _ in self.slices
+            slice_.name: {knob.field: get_or_none(self.trained_on, knob.path) for knob in slice_.difficulties}
+            for slice_, _ in self.slices
         }
         return {name: numbers[name] | {"share": weight / total} for name, weight in shares.items()}
 
