@@ -73,10 +73,10 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
 class ShownConfigs:
     """The configs of a run in a prompt about the current one: what may be written, what is fixed, what changed."""
 
-    def __init__(self, form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
-        knobs = find_knobs(form.current, ("*",))
+    def __init__(self, wire_form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
+        knobs = find_knobs(wire_form.current, ("*",))
         self.trained_on = trained_on
-        self.paths = [knob.path for knob in form.knobs]
+        self.paths = [knob.path for knob in wire_form.knobs]
         self.slices = [(slice_, slice_.share) for slice_ in find_slices(knobs) if slice_.share is not None]
         self.meanings = {knob.name: str(knob.schema["description"]).rstrip(".") for knob in knobs}
 

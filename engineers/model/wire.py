@@ -118,7 +118,7 @@ def _raise_unless_json(knobs: Sequence[Knob]) -> None:
             ) from None
 
 
-def form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
+def wire_form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
     """The form of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
     raise_unless_knobs(space, current)
     return WireForm(current, editable)
