@@ -92,10 +92,10 @@ class HumanEngineer(Engineer):
                     continue
                 config, reasons = read_config(text, wire_form, report, guard=self.guard)
             except (ReplyError, NotReadable) as error:
-                said = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
-                refusals.append(said)
-                _write(answer_file.parent / "refused.txt", f"{said}\n")
-                self.say(f"Not accepted: {said}. Edit and save again.")
+                refusal = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
+                refusals.append(refusal)
+                _write(answer_file.parent / "refused.txt", f"{refusal}\n")
+                self.say(f"Not accepted: {refusal}. Edit and save again.")
                 continue
             answer_file.replace(given)
             usage = Usage(seconds=round(waited, 3), attempts=len(refusals) + 1)

@@ -76,9 +76,9 @@ def _raise_unless_told_apart(groups: Iterable[tuple[str, ...]]) -> None:
 
 def role_of(knob: Knob) -> str:
     """``"share"``, ``"difficulty"`` or ``"none"``."""
-    said = knob.extra.get("role")
-    if said is not None:
-        return str(said)
+    role = knob.extra.get("role")
+    if role is not None:
+        return str(role)
     if knob.field == "share" and knob.bounds:
         return "share"
     return "difficulty" if knob.bounds else "none"
