@@ -15,6 +15,7 @@ from rich.table import Table
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import cells_of, counted, in_words
@@ -58,12 +59,13 @@ def compare(
     execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
     knowing = {name: known(spec.engineer.replaced_by(name)) for name in engineers}
     runs = [outcome_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
-    about = spec.world.made.about
+    plan = Plan.of(spec)
+    about = plan.world.about
     return Comparison(
         preset=spec.name,
         world=about.name,
         budget=spec.budget,
-        unit=spec.unit,
+        unit=plan.unit,
         headings=about.headings,
         runs=runs,
         rows=rows(runs, knowing, BASELINES),

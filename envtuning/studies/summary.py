@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from envtuning.runs import atomic
+from envtuning.runs.plan import Plan
 from envtuning.studies import beyond, closed_loop
 from envtuning.studies.closed_loop import Gain
 from envtuning.studies.intervals import Interval
@@ -44,14 +45,14 @@ def summarise(study: StudySpec, out: Path) -> Summary:
 
 
 def summary_of(study: StudySpec, outcomes: Sequence[Outcome], further: Beyond) -> Summary:
-    base, known = study.base, study.known()
+    base, known = Plan.of(study.base), study.known()
     there = {(one.arm, one.seed) for one in outcomes}
     return Summary(
         study=study.name,
         question=" ".join(study.question.split()),
         preset=study.preset,
-        headings=base.world.made.about.headings,
-        budget=base.budget,
+        headings=base.world.about.headings,
+        budget=base.spec.budget,
         unit=base.unit,
         preregistered_seeds=study.seeds,
         test_seed=study.test_seed,

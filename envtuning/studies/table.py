@@ -140,8 +140,8 @@ def cells(found: Sequence[Row], headings: Mapping[str, str]) -> list[list[str]]:
         objective[1]: [row.success.percent() for row in found],
         **{word: [row.others[metric].percent() if metric in row.others else "" for row in found] for metric, word in others},
         "gain": [row.gain.percent(signed=True) for row in found],
-        "− best open loop": [_bounded(row.above_open_loop) for row in found],
-        "− lower tiers": [_bounded(row.above_lower_tiers) for row in found],
+        "− best open loop": [bounded(row.above_open_loop) for row in found],
+        "− lower tiers": [bounded(row.above_lower_tiers) for row in found],
         **{
             f"− {base}": [row.against[base].percent(signed=True) if base in row.against else "" for row in found]
             for base in dict.fromkeys(base for row in found for base in row.against)
@@ -156,7 +156,7 @@ def cells(found: Sequence[Row], headings: Mapping[str, str]) -> list[list[str]]:
     return [list(kept), *(list(line) for line in zip(*kept.values(), strict=True))]
 
 
-def _bounded(found: Gain | None) -> str:
+def bounded(found: Gain | None) -> str:
     """+2.9 (≥ -2.4, ladder)."""
     if found is None:
         return ""

@@ -93,7 +93,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/runs/test_hostile_files.py",
     ),
     "envtuning/loop": (
-        "tests/envtuning/loop/test_transitions.py",
+        "tests/envtuning/runs/test_transitions.py",
         "tests/envtuning/loop/test_fading.py",
         "tests/envtuning/loop/test_bookkeeping.py",
         "tests/envtuning/loop/test_accounting.py",
