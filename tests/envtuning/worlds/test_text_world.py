@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
@@ -21,6 +24,7 @@ from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld, answe
 from envtuning.worlds.world import TooFewCases
 from examples.five_tasks import world
 
+ROOT = Path(__file__).parents[3]
 CONFIG = world.config_type()
 HOSTILE = {
     "long": "7" * 100_000,
@@ -57,6 +61,13 @@ def one_task(score=None, make=number) -> TextWorld:
 
 def test_the_world_keeps_its_promises():
     check_world(world, CONFIG)
+
+
+def test_the_page_s_python_runs_and_its_run_is_the_example():
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), {"__name__": "page"})
+    shown = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL).group(1))
+    assert shown.items() <= yaml.safe_load((ROOT / "examples" / "five_tasks.yaml").read_text()).items()
 
 
 def test_each_task_is_a_slice_with_a_share_and_knobs_of_its_own():
