@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,9 +16,22 @@ from benchmarks._record import record
 from envtuning.cli import adjusted, parse_seeds
 from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver, make_console
-from envtuning.studies.compare import compare, table, with_keys
+from envtuning.studies.compare import compare, table
 
 ENGINEERS = "fixed,random,uniform,rules,half-success,progress-share"
+NEED_A_KEY = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
+
+
+def with_keys(engineers: Sequence[str], has: Callable[[str], object]) -> tuple[list[str], dict[str, str]]:
+    """Those that can be asked here, and for the others the key they lack."""
+    able, missing = [], {}
+    for name in engineers:
+        needed = NEED_A_KEY.get(name.partition("/")[0], ())
+        if needed and not any(has(key) for key in needed):
+            missing[name] = " or ".join(needed)
+        else:
+            able.append(name)
+    return able, missing
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ the commit, the machine and the versions. A `+` after a commit means that there 
 refused. `python -m benchmarks.readme` makes this page
 from those files, and a test checks that it is up to date.
 
-Some figures are older than the code that would make them now. The studies' worst tenth was chosen on the seeds that it is scored on, which is
-too low; now it is chosen on the other seeds. `credit_corridors` has intervals over seeds alone, now they are over seeds and boards. The headroom of
-small-corridors was computed again from the stored runs, with the best searched arm chosen in every resample.
+Some figures are older than the code that would make them now: `credit_corridors` has intervals over seeds alone, now they are over seeds and
+boards. The tables of the studies are made again from the outcomes that are stored (`python -m benchmarks.study NAME --redraw`): their intervals
+are Student's t now, and were by bootstrap when the studies were published.
 
 `half-success` and `progress-share` were called `learnability` and `bandit`, and still are in the studies' pictures. The runs of the studies,
 of `engineers_engineer` and of `credit_corridors` were made by these two and by `rules` in an earlier version: it took a step less to the target

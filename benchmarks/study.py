@@ -2,26 +2,32 @@
 
 The files are in ``benchmarks/preregistered``. ``--arms`` and ``--seeds`` do a part of it, ``--table`` runs nothing. The table holds
 whatever is finished and says what is not; it goes to ``benchmarks/results`` as JSON, with the commits that the runs were made
-by, and as Markdown. A study of your own is ``envtuning study FILE``.
+by, and as Markdown. ``--redraw`` makes the table of the stored outcomes again, without the runs. A study of your own is
+``envtuning study FILE``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks import readme
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
 from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console
-from envtuning.studies.outcomes import finished
+from envtuning.studies.intervals import Interval
+from envtuning.studies.outcomes import Outcome, finished
 from envtuning.studies.pace import Pace
 from envtuning.studies.preregistered import StudySpec, load_study, part_of, seeds_of
 from envtuning.studies.study import Job, execute, is_done, plan
-from envtuning.studies.summary import as_json, markdown, summarise
+from envtuning.studies.summary import Summary, markdown, summarise, summary_of
 
 HERE = Path(__file__).parent / "preregistered"
 COMMITS = "commits.txt"
+MADE_BY = ("runs_made_by_commits", "commits_of_runs")  # entries of a stored study beside its summary
 
 
 def main() -> None:
@@ -32,6 +38,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at a time")
     parser.add_argument("--out", type=Path, default=Path("runs/studies"), help="folder of all studies' runs")
     parser.add_argument("--table", action="store_true", help="run nothing, only draw up the table")
+    parser.add_argument("--redraw", action="store_true", help="the table of the outcomes that are stored")
     arguments = parser.parse_args()
     console = make_console()
     try:
@@ -40,6 +47,9 @@ def main() -> None:
         seeds = seeds_of(study, arguments.seeds)
     except SpecError as error:
         parser.error(str(error))
+    if arguments.redraw:
+        redraw(study)
+        return
     out = arguments.out / study.name
     raise_unless_committed()
     if not arguments.table:
@@ -59,10 +69,33 @@ def store(study: StudySpec, out: Path) -> Path:
     """The table of what is finished and its picture, among the results that pages may claim; returns the JSON's path."""
     summary = summarise(study, out)
     path = RESULTS / f"study_{study.name}.md"
-    draw(summary, study, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
+    draw(summary, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
     path.write_text(markdown(summary), encoding="utf-8")
-    made_by = {"runs_made_by_commits": commits(out), "commits_of_runs": commits_of_runs(out)}
-    return record(path.stem, as_json(summary) | made_by)
+    made_by = dict(zip(MADE_BY, (commits(out), commits_of_runs(out)), strict=True))
+    return record(path.stem, asdict(summary) | made_by)
+
+
+def from_stored(study: StudySpec) -> Summary:
+    """The summary of the outcomes that are stored, by today's code."""
+    figures = json.loads(stored_at(study).read_text(encoding="utf-8"))["figures"]
+    outcomes = [Outcome(**one) for one in figures["runs"]]
+    further = {arm: {name: Interval(**one) for name, one in row.items()} for arm, row in figures["beyond"].items()}
+    return summary_of(study, outcomes, further)
+
+
+def redraw(study: StudySpec) -> None:
+    """How the runs were made stays as it is stored."""
+    path = stored_at(study)
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    summary = from_stored(study)
+    kept = {name: stored["figures"][name] for name in MADE_BY}
+    path.write_text(json.dumps(stored | {"figures": asdict(summary) | kept}, indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(markdown(summary), encoding="utf-8")
+    readme.main()
+
+
+def stored_at(study: StudySpec) -> Path:
+    return RESULTS / f"study_{study.name}.json"
 
 
 def remember_commit(out: Path, commit: str, run: str = "") -> None:

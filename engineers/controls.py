@@ -26,6 +26,7 @@ from engineers.from_file import PLAIN, reads
 from engineers.proposal import Engineer, Proposal
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import natural_key
+from engineers.tiers import Tier, tier_of
 from engineers.untrusted import parsed, read_bytes
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -40,8 +41,9 @@ DOSE_PREFIXES = ("trained_", "validated_")
 class ControlledEngineer(Engineer):
     """An engineer that is told something else than what happened."""
 
-    def __init__(self, engineer: Engineer, told: Told, control: str) -> None:
+    def __init__(self, engineer: Engineer, told: Told, control: str, tier: Tier) -> None:
         self.engineer, self.told, self.name = engineer, told, f"{engineer.name} ({control})"
+        self.tier = tier
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -51,18 +53,18 @@ class ControlledEngineer(Engineer):
 
 def donor(engineer: Engineer, run: Run) -> ControlledEngineer:
     """The engineer with the outcomes of another of its runs."""
-    return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "donor")
+    return ControlledEngineer(engineer, lambda report: with_outcomes_of(run, report), "donor", Tier.FAMILY)
 
 
 def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
     """The engineer with the mean outcomes of these runs."""
     mean = mean_run(runs)
-    return ControlledEngineer(engineer, lambda report: with_outcomes_of(mean, report), "average")
+    return ControlledEngineer(engineer, lambda report: with_outcomes_of(mean, report), "average", Tier.FAMILY)
 
 
 def permuted(engineer: Engineer, seed: int) -> ControlledEngineer:
     """The engineer with its own outcomes under other slices' names."""
-    return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted")
+    return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted", tier_of(engineer))
 
 
 def save_run(path: Path, run: Run, **made_by: Any) -> None:

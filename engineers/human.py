@@ -54,6 +54,7 @@ class HumanEngineer(Engineer):
         require_templates()
         self.desk, self.timeout, self.poll = Path(desk), timeout, poll
         self.context = context_named(context)
+        self.tier = self.context.tier
         self.guard, self.space = guard, checked_space(space)
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
 

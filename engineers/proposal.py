@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engineers.own import completed
 from engineers.report import StageReport
+from engineers.tiers import UNKNOWN, Tier
 
 if TYPE_CHECKING:
     from engineers.guard import Guard
@@ -80,6 +81,7 @@ class Engineer(ABC):
     """
 
     name: str
+    tier: Tier = UNKNOWN  # what it knows at most
     guard: Guard | None = None  # what it checks its own proposals by; None: who asks has to check them
 
     @abstractmethod

@@ -12,8 +12,10 @@ from typing import Any
 
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
+from engineers.model.context import Context, context_named
 from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.proposal import Engineer, as_engineer
+from engineers.tiers import Tier, tier_of
 
 ENTRY_POINT_GROUP = "engineers.backends"
 
@@ -50,6 +52,8 @@ NEEDS_MODEL = {
 }
 
 TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
+
+CONTEXT_UNLESS_GIVEN = {"human": "full", "replay": "full"}  # a replay has what was recorded, which may be all
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
@@ -145,6 +149,19 @@ def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
         name: value for name, value in options.items() if taken is None or name in taken
     }  # ``make`` refuses the others
     raise_unless_allowed("engineer.options", known, {**COMMON_FROM_FILE, **allowed})
+
+
+def tier_named(name: str, **options: Any) -> Tier:
+    """What the engineer of this name and these options knows. Loads no model."""
+    backend, _, rest = name.partition("/")
+    if backend == "average":
+        return Tier.FAMILY
+    if backend == "permuted":
+        return tier_named(rest, **options)
+    if backend in TAKES_NOTHING or ":" in backend:
+        return tier_of(make(name, **options))
+    context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
+    return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier
 
 
 def require_common(engineer: str, unused: Mapping[str, Any]) -> None:

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.tiers import Tier
+
 
 class Context(BaseModel):
     """Which sections of a report go into the prompt. The environment, the knobs and the current config always do."""
@@ -34,6 +36,11 @@ class Context(BaseModel):
         ge=500,
         description="Largest estimated number of tokens in the prompt; failed episodes are left out first.",
     )
+
+    @property
+    def tier(self) -> Tier:
+        """What an engineer with this context knows."""
+        return Tier.CASES if self.cases else Tier.REPORT
 
 
 _V1 = Context(name="V1")

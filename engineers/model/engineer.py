@@ -70,6 +70,7 @@ class ModelEngineer(Engineer):
         self.chat = chat
         self.name = redact(name or chat.model)  # a server's address may hold a password
         self.context = context_named(context)
+        self.tier = self.context.tier
         self.max_attempts = max_attempts
         self.max_tokens = max_tokens
         self.meter = meter or Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)

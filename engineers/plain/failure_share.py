@@ -7,6 +7,7 @@ never be learnt. Difficulties stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -20,15 +21,17 @@ from engineers.plain.way import Way
 from engineers.report import StageReport
 from engineers.roles import find_slices, share_of
 from engineers.space import Space
+from engineers.tiers import Tier
 
 
 class FailureShareEngineer(PlainEngineer):
     """``floor`` is the part of the data that all slices of the target get alike."""
 
     name = "failure-share"
+    tier = Tier.SLICE_SUCCESS
     turns = "the shares of two slices or more"
 
-    def __init__(self, *, floor: float = 0.2, **options: object) -> None:
+    def __init__(self, *, floor: float = 0.2, **options: Any) -> None:
         super().__init__(**options)
         if not 0 <= floor <= 1:
             raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")

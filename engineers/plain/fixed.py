@@ -9,12 +9,14 @@ from pydantic import BaseModel
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
+from engineers.tiers import Tier
 
 
 class FixedEngineer(PlainEngineer):
     """Proposes the current config."""
 
     name = "fixed"
+    tier = Tier.NOTHING
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         return Design()

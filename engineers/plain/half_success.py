@@ -19,6 +19,7 @@ from engineers.plain.way import Walker, Way, part_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
 from engineers.space import Space
+from engineers.tiers import Tier
 
 UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so that none is never seen again
 LIMITS = Thresholds()  # what counts as learnable and as dead, as in ``rules``
@@ -28,6 +29,7 @@ class HalfSuccessEngineer(Walker):
     """Without a target, it keeps difficulties and weights the slices by their success in training."""
 
     name = "half-success"
+    tier = Tier.SLICE_SUCCESS
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()

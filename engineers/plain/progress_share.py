@@ -20,6 +20,7 @@ from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices, with_beside
 from engineers.space import Space
+from engineers.tiers import Tier
 
 UNIFORM_PART = 0.3  # exploration
 SMOOTHING = 0.5  # weight of the newest change; older ones fade
@@ -33,6 +34,7 @@ class ProgressShareEngineer(Walker):
     """
 
     name = "progress-share"
+    tier = Tier.SLICE_SUCCESS
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, records, design = find_slices(knobs), report.records(), Design()

@@ -14,6 +14,7 @@ from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
 from engineers.roles import split_by_role
 from engineers.space import Space
+from engineers.tiers import Tier
 
 DRAWS = 20  # of one slice until one can be drawn by the generator; then the slice stays as it is
 
@@ -26,6 +27,7 @@ class RandomEngineer(PlainEngineer):
     """
 
     name = "random"
+    tier = Tier.NOTHING
     turns = f"{PlainEngineer.turns}, and choices"
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:

@@ -27,6 +27,7 @@ from engineers.plain.way import ALIVE, Walker, Way, part_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices, with_beside
 from engineers.space import Space
+from engineers.tiers import Tier
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class RulesEngineer(Walker):
     end of every difficulty's range, by half of the difference between success in training and in validation."""
 
     name = "rules"
+    tier = Tier.SLICE_SUCCESS
 
     def __init__(self, *, thresholds: Thresholds | None = None, **options: Any) -> None:
         super().__init__(**options)

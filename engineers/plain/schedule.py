@@ -15,6 +15,7 @@ from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
 from engineers.space import Space
+from engineers.tiers import Tier
 
 
 class ScheduleEngineer(Walker):
@@ -24,6 +25,7 @@ class ScheduleEngineer(Walker):
     """
 
     name = "schedule"
+    tier = Tier.FAMILY
 
     def __init__(self, *, parts: Sequence[float] = (), **options: Any) -> None:
         super().__init__(**options)

@@ -17,12 +17,14 @@ from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
 from engineers.roles import role_of, share_of, split_by_role
 from engineers.space import Space
+from engineers.tiers import Tier
 
 
 class UniformEngineer(PlainEngineer):
     """Equal shares, every other bounded number spread evenly; choices, nulls' alternatives and texts stay."""
 
     name = "uniform"
+    tier = Tier.NOTHING
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         shares, others = split_by_role(knobs)

@@ -12,12 +12,12 @@ from typing import Annotated
 import typer
 
 from engineers import UnknownEngineer, own
-from envtuning.loop.ask import EngineerUnavailable
 from envtuning.loop.contract import TraineeFailed
 from envtuning.loop.observer import UnknownObserver
 from envtuning.loop.stage import RunStopped
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
+from envtuning.runs.plan import EngineerUnavailable
 from envtuning.runs.spec import SpecError
 from envtuning.show.console import make_console, print_error
 from envtuning.trainees import UnknownTrainee

@@ -21,13 +21,15 @@ from envtuning.cli.arguments import (
     run_name,
 )
 from envtuning.loop import run as loop
-from envtuning.loop.ask import out_of_reach
 from envtuning.loop.observer import Observers, observer_at
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import out_of_reach, resolve
+from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
 from envtuning.runs.tasks import next_task
 from envtuning.show.console import ConsoleObserver, in_words, summary
 from envtuning.show.page import write_page
+from envtuning.worlds.world import About
 
 
 @app.command()
@@ -59,7 +61,7 @@ def run(
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         if engineer is not None and not spec.asks_an_engineer:
             console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
-        note_out_of_reach(spec)
+        note_out_of_reach(resolve(spec))
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
             one = spec.model_copy(update={"seed": seed})
@@ -92,13 +94,15 @@ def presets(
             listing.add_column(heading, justify="right" if heading in ("stages", "budget") else "left")
         for each in preset_names():
             spec = load_spec(each)
-            listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,} {in_words(spec.unit)}", spec.description)
+            listing.add_row(
+                each, str(len(spec.stages)), f"{spec.budget:,} {in_words(spec.unit or About.unit)}", spec.description
+            )
         console.print(listing)
 
 
-def note_out_of_reach(*specs: RunSpec) -> None:
+def note_out_of_reach(*plans: Plan) -> None:
     """Say before the first run what its engineer will never bring to the target's value."""
-    for note in dict.fromkeys(map(out_of_reach, specs)):
+    for note in dict.fromkeys(map(out_of_reach, plans)):
         if note is not None:
             console.print(f"note: {note}")
 

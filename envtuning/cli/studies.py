@@ -10,10 +10,12 @@ import typer
 from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.cli.runs import note_out_of_reach
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
+from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
 from envtuning.studies.study import execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
@@ -25,7 +27,7 @@ def compare(
         str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
     ] = None,
     engineers: Annotated[
-        str, typer.Option(help="Names, separated by commas; 'target-only' trains on the target alone.")
+        str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
     ] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
     preset: Annotated[
@@ -51,7 +53,7 @@ def compare(
         folder = out or Path("runs/compare") / spec.name
         said = console.print
         names = [name.strip() for name in engineers.split(",") if name.strip()]
-        note_out_of_reach(*comparing.arms_of(spec, names).values())
+        note_out_of_reach(*map(Plan.of, comparing.arms_of(spec, names).values()))
         result = comparing.compare(
             spec,
             names,
@@ -97,7 +99,7 @@ def study(
         if not table:
             raise_unless_comparable(chosen := part_of(written, arms))
             beyond.raise_unless_playable(written)
-            note_out_of_reach(*chosen.values())
+            note_out_of_reach(*map(Plan.of, chosen.values()))
             execute(
                 chosen,
                 seeds_of(written, seeds),

@@ -41,6 +41,8 @@ class Gain:
     low: float | None  # the one-sided 95 % bound over roots; None for a single root
     roots: int
     training_seeds: int
+    oracle: bool = True  # whether the arm is a choice made in hindsight; an engineer's arm is none
+    matched: bool = True  # whether one of the schedules warms up before the target; else the gain may be a warm-up
 
     @property
     def found(self) -> str:
@@ -49,7 +51,8 @@ class Gain:
             return "open"
         if self.low <= 0:
             return "none found"
-        return "some" if self.training_seeds >= FEWEST_TRAINING_SEEDS else "open"
+        chosen_fairly = self.training_seeds >= FEWEST_TRAINING_SEEDS or not self.oracle
+        return "some" if chosen_fairly and self.matched else "open"
 
 
 def freeze(development: Success, always: Sequence[str], searched: Sequence[str], most: int = 3) -> tuple[str, ...]:
@@ -58,7 +61,9 @@ def freeze(development: Success, always: Sequence[str], searched: Sequence[str],
     return (*always, *best[:most])
 
 
-def gain(success: Success, arm: str, open_loop: Sequence[str]) -> Gain:
+def gain(
+    success: Success, arm: str, open_loop: Sequence[str], *, confidence: float = CONFIDENCE, oracle: bool = True
+) -> Gain:
     """The least mean gain over any open-loop schedule, and the least bound.
 
     The arm is above the best schedule only if it is above each of them, so each is tested at the full level and no
@@ -69,7 +74,7 @@ def gain(success: Success, arm: str, open_loop: Sequence[str]) -> Gain:
     ours = _table(success, arm)
     differences = {name: (ours - _table(success, name)).mean(axis=1) for name in open_loop}
     nearest = min(open_loop, key=lambda name: float(differences[name].mean()))
-    bounds = [lower_bound(column) for column in differences.values()]
+    bounds = [lower_bound(column, confidence) for column in differences.values()]
     return Gain(
         arm=arm,
         above=nearest,
@@ -77,7 +82,15 @@ def gain(success: Success, arm: str, open_loop: Sequence[str]) -> Gain:
         low=None if None in bounds else min(bound for bound in bounds if bound is not None),
         roots=len(ours),
         training_seeds=ours.shape[1],
+        oracle=oracle,
     )
+
+
+def best_reader(success: Success, readers: Sequence[str], open_loop: Sequence[str]) -> Gain:
+    """What the best arm that reads is worth: its bound allows for the choice among them (Bonferroni)."""
+    level = 1 - (1 - CONFIDENCE) / len(readers)
+    found = [gain(success, name, open_loop, confidence=level, oracle=False) for name in readers]
+    return max(found, key=lambda one: one.mean if one.low is None else one.low)
 
 
 def lower_bound(values: ArrayLike, confidence: float = CONFIDENCE) -> float | None:
@@ -132,17 +145,29 @@ def budget_saved(spent: Sequence[float], curves: ArrayLike, reached: float, budg
     return Saved(float(spent[point - 1] + part * (spent[point] - spent[point - 1])) / budget - 1)
 
 
-def in_words(headroom: Gain) -> str:
-    """The line that stands under a published study or tree."""
-    points = f"{100 * headroom.mean:+.1f} points over {headroom.above}"
-    bound = "" if headroom.low is None else f", one-sided 95 % bound {100 * headroom.low:+.1f}"
-    counted = f"{headroom.roots} roots, training seeds: {headroom.training_seeds}"
+def in_words(found: Gain | None) -> str:
+    """The line that stands under a published study or tree; None: arms that read, or arms that do not, are missing."""
+    if found is None:
+        return "Closed-loop headroom: not measured, because it takes an arm that reads and one that does not."
+    points = f"{100 * found.mean:+.1f} points over `{found.above}`"
+    bound = "" if found.low is None else f", one-sided 95 % bound {100 * found.low:+.1f}"
+    whose = "the best choice in hindsight" if found.oracle else f"`{found.arm}`, the best arm that reads,"
+    counted = (
+        f"{found.roots} roots, {found.training_seeds} training seed{'' if found.training_seeds == 1 else 's'} each"
+    )
+    unclear = (
+        "no arm here warms up before the target, so this may be a warm-up"
+        if not found.matched
+        else "the choice was made on the outcomes that it is scored on, so this is an upper limit"
+        if found.oracle
+        else "one root says too little"
+    )
     verdict = {
-        "some": "reading can pay here",
-        "none found": "this target says nothing about reading",
-        "open": "the best choice was made on the outcomes that it is scored on, so this is an upper limit",
-    }[headroom.found]
-    return f"Closed-loop headroom: {points}{bound} ({counted}): {verdict}."
+        "some": "some: reading can pay here",
+        "none found": "none found: this says nothing about reading",
+        "open": f"open: {unclear}",
+    }[found.found]
+    return f"Closed-loop headroom: {whose} ends {points}{bound} ({counted}): {verdict}."
 
 
 def _table(success: Success, arm: str) -> NDArray[np.float64]:

@@ -26,7 +26,8 @@ class Interval:
         sign = "+" if signed else ""
         half = None if self.low is None or self.high is None else 50 * (self.high - self.low)
         spread = "" if half is None else " ± >100" if half > 100 else f" ± {half:.1f}"
-        return f"{100 * self.mean:{sign}.1f}{spread}"
+        digits = 2 if not signed and 0 < 100 * self.mean < 0.1 else 1  # .05 is not .1
+        return f"{100 * self.mean:{sign}.{digits}f}{spread}"
 
 
 def t_mean(values: Sequence[float]) -> Interval:

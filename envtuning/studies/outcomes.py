@@ -1,27 +1,20 @@
-"""The results of a study's runs: one line per run, read from its folder, and its test case by case."""
+"""The results of a study's runs: one line per run, read from its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from envtuning.loop.contract import load_checkpoint
-from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
 from envtuning.runs.state import RunState
 from envtuning.studies.study import Arms, Job, begun
-from envtuning.trainees import make_trainee
 from envtuning.worlds.episodes import pooled
 
 IGNITED = 0.1  # success on the target from which a run counts as ignited
-OUTCOMES_FILE = "test_outcomes.json"  # 0 or 1 per test case, in the suite's order
 
 
 @dataclass(frozen=True)
@@ -31,24 +24,31 @@ class Outcome:
     arm: str
     seed: int
     success: float  # the objective on the test suite, after the last stage
-    first: float  # after the first stage
-    spent: int  # of the budget
+    others: dict[str, float]  # the world's other rates there
+    first: float  # the objective after the first stage
+    spent: dict[str, int]  # by unit
     ignited_after: int | None  # what was spent when validation first reached IGNITED; None: never
+    tokens: int
+    cost: float | None  # US dollars; None where no price is known
     incidents: int
     fallbacks: int  # answers after which the current config went on
 
 
 def outcome_of(run: RunLog, arm: str) -> Outcome:
-    test, spec, objective = run.state.test, run.plan.spec, run.plan.world.about.objective
+    test, spec, about = run.state.test, run.plan.spec, run.plan.world.about
     if test is None:
         raise SpecError(f"{run.path} has not opened its test: finish it with `envtuning resume {run.path}`")
+    usage = run.state.usage()
     return Outcome(
         arm=arm,
         seed=spec.seed,
-        success=pooled(test.last, objective),
-        first=pooled(test.first, objective),
-        spent=run.state.spent.get(spec.unit, 0),
-        ignited_after=ignition(run.state, spec.unit, objective),
+        success=pooled(test.last, about.objective),
+        others={metric: pooled(test.last, metric) for metric in about.headings if metric != about.objective},
+        first=pooled(test.first, about.objective),
+        spent=run.state.spent,
+        ignited_after=ignition(run.state, run.plan.unit, about.objective),
+        tokens=usage.tokens,
+        cost=usage.cost,
         incidents=len(run.state.incidents()),
         fallbacks=fallbacks(run.state),
     )
@@ -81,32 +81,13 @@ def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int
     return found
 
 
-def test_outcomes(run: RunLog) -> NDArray[np.float64]:
-    """Success of the last stage's trainee on each test case: played again from its checkpoint the first time, then kept."""
-    path = run.path / OUTCOMES_FILE
-    found = checked.figures(path, list[Literal[0, 1]])
-    if found is None:
-        found = [int(value) for value in played_on(run, run.plan.spec.target, run.cases("test"))]
-        atomic.write_json(path, found)
-    return np.asarray(found, float)
-
-
-test_outcomes.__test__ = False  # type: ignore[attr-defined]  # not a pytest function
-
-
 def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
     """Success of the last stage's trainee on these cases, as the run's own test would play them."""
     spec, world = run.plan.spec, run.plan.world
-    room = world.room([*spec.written_configs, target])
-    trainee = make_trainee(spec.trainee.kind, world=world, room=room, seed=0, **spec.trainee.options)
+    trainee = run.plan.make_trainee(configs=[target])
     try:
         load_checkpoint(trainee, run.files, run.state.done[-1].checkpoint)
         seed = derive(spec.suites.seed, "play the test")
         return [episode.succeeded for episode in world.play(trainee.policy(), cases, target, seed=seed)]
     finally:
         trainee.close()
-
-
-def matrix(runs: Mapping[tuple[str, int], RunLog], arm: str, seeds: Sequence[int]) -> NDArray[np.float64]:
-    """[seeds, cases] of an arm."""
-    return np.stack([test_outcomes(runs[arm, seed]) for seed in seeds])

@@ -5,15 +5,19 @@ The file is committed before the final runs begin, so that what is claimed was c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from engineers.tiers import Tier
+from envtuning.runs.plan import Plan
 from envtuning.runs.sections import FOLDER, HIGHEST_SEED
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
 from envtuning.studies import open_loop
 from envtuning.studies.study import FIRST_STAGE, Arms, comparable
+from envtuning.studies.table import Known
 
 EXAMPLE = Path(__file__).with_name("example_study.yaml")  # a whole one, to copy
 
@@ -31,6 +35,17 @@ class ArmSpec(BaseModel):
         "preset",
         description="The first stage's config: the preset's, the target itself, or the preset's redrawn from each seed.",
     )
+    tier: Tier | None = Field(
+        None,
+        description="What the arm knows; null: what its engineer and its start do. Say it where its trainee reads more.",
+    )
+    tuning_runs: int = Field(0, ge=0, description="Runs on other seeds that went into the arm.")
+
+    @property
+    def known(self) -> Known:
+        found = open_loop.known(self.engineer, self.tuning_runs)
+        start = Tier.TARGET if self.start == "target" else Tier.NOTHING
+        return replace(found, tier=max(start, found.tier) if self.tier is None else self.tier)
 
 
 class StudySpec(BaseModel):
@@ -53,10 +68,7 @@ class StudySpec(BaseModel):
         "", description="The pilot's spread and the n that it asks for; empty: n was chosen without one."
     )
     arms: dict[str, ArmSpec] = Field(min_length=1)
-    trivial: tuple[str, ...] = Field(
-        (), description="Arms that need no engineering; headroom is counted from the best."
-    )
-    searched: tuple[str, ...] = Field((), description="Arms that stand for the best schedule a search can find.")
+    trivial: tuple[str, ...] = Field((), description="Arms that need no engineering; every other is set against them.")
     beyond: dict[str, dict[str, Any]] = Field(
         default_factory=dict,
         description="Further test sets by name: what each changes in the target, as dotted keys with new values.",
@@ -66,7 +78,6 @@ class StudySpec(BaseModel):
         default_factory=dict,
         description="Arms, or `beyond`, that were written down after the test was opened, and what was known of them by then.",
     )
-    margin: float = Field(0.10, description="The least headroom that is expected.")
 
     @model_validator(mode="after")
     def _names_its_arms(self) -> StudySpec:
@@ -78,7 +89,7 @@ class StudySpec(BaseModel):
                 raise ValueError(
                     f"beyond.{name}: a file in the study's folder is named after it, so write it without slashes"
                 )
-        for name in (*self.trivial, *self.searched):
+        for name in self.trivial:
             if name not in self.arms:
                 raise ValueError(f"{name!r} is not an arm: the arms are {', '.join(self.arms)}")
         for name in self.added_later:
@@ -92,7 +103,7 @@ class StudySpec(BaseModel):
     def base(self) -> RunSpec:
         """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
         spec = comparable(load_spec(self.preset).with_test_seed(self.test_seed))
-        objective = spec.world.made.about.objective
+        objective = Plan.of(spec).world.about.objective
         if self.metric != objective:
             raise SpecError(
                 f"metric={self.metric!r}: a study compares the objective of its world, {objective} for {self.preset}; "
@@ -103,6 +114,10 @@ class StudySpec(BaseModel):
     def specs(self) -> Arms:
         """The run of every arm, without its seed."""
         return {name: arm_of(self.base, arm) for name, arm in self.arms.items()}
+
+    def known(self) -> dict[str, Known]:
+        """What went into every arm before its runs."""
+        return {name: arm.known for name, arm in self.arms.items()}
 
 
 def arm_of(base: RunSpec, arm: ArmSpec) -> RunSpec:

@@ -9,6 +9,7 @@ from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
 from engineers.own import NotTrusted, declares, object_at
 from envtuning.worlds.world import World
 
+DEFAULT_WORLD = "lakes"
 WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
     "tools": "envtuning.worlds.bfcl.world:BFCLWorld",

@@ -11,6 +11,7 @@ import engineers
 from engineers import Engineer, UnknownEngineer, available, registry
 from engineers.extras import require
 from engineers.plain.fixed import FixedEngineer
+from engineers.tiers import Tier, tier_of
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -233,3 +234,26 @@ def test_one_missing_module_is_missing():
     with pytest.raises(ImportError, match=r"^no_a\.b is not installed"):  # its parent is not there either
         require("no_a.b", extra="prompt")
     require("json", "os.path", extra="prompt")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "tier"),
+    [
+        ("fixed", {}, Tier.NOTHING), ("uniform", {}, Tier.NOTHING), ("random", {}, Tier.NOTHING),
+        ("schedule", {"parts": [0.5]}, Tier.FAMILY), ("average/rules", {}, Tier.FAMILY),
+        ("rules", {}, Tier.SLICE_SUCCESS), ("half-success", {}, Tier.SLICE_SUCCESS), ("progress-share", {}, Tier.SLICE_SUCCESS), ("failure-share", {}, Tier.SLICE_SUCCESS),
+        ("permuted/rules", {}, Tier.SLICE_SUCCESS), ("openai/gpt", {}, Tier.REPORT), ("openai/gpt", {"context": "full"}, Tier.CASES),
+        ("gemini/pro", {"context": {"cases": True}}, Tier.CASES), ("human", {}, Tier.CASES), ("human", {"context": "V1"}, Tier.REPORT),
+    ],
+)  # fmt: skip
+def test_what_an_engineer_knows_is_known_by_its_name(name, options, tier):
+    assert registry.tier_named(name, **options) == tier
+
+
+@pytest.mark.parametrize(("context", "tier"), [("V6", Tier.REPORT), ("full", Tier.CASES)])
+def test_an_engineer_with_a_context_knows_what_the_context_shows(context, tier, tmp_path):
+    assert tier_of(engineers.make("human", context=context, desk=tmp_path)) == tier
+
+
+def test_an_engineer_that_says_nothing_of_it_knows_all_that_it_is_handed():
+    assert tier_of(object()) == Tier.CASES

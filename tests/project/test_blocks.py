@@ -34,6 +34,7 @@ PYTHON_RUNS_IN = {
     "docs/doors.md": "tests/doors/test_docs.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
+    "docs/solvers.md": "tests/project/test_readme.py",
     "docs/worlds.md": "tests/envtuning/worlds/test_example_worlds.py",
     "docs/tasks.md": "tests/envtuning/worlds/test_text_world.py",
     "docs/engineers.md": "tests/engineers/test_docs.py",

@@ -93,7 +93,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/runs/test_hostile_files.py",
     ),
     "envtuning/loop": (
-        "tests/envtuning/loop/test_transitions.py",
+        "tests/envtuning/runs/test_transitions.py",
         "tests/envtuning/loop/test_fading.py",
         "tests/envtuning/loop/test_bookkeeping.py",
         "tests/envtuning/loop/test_accounting.py",
@@ -155,7 +155,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/studies/test_tune.py",
     ),
     "envtuning/studies/credit.py": ("tests/envtuning/studies/test_study_parts.py", "tests/atlas/test_credit.py"),
-    "envtuning/studies/readers.py": ("tests/envtuning/studies/test_study_parts.py", "tests/language/test_readers.py"),
     "envtuning/testing": ("tests/envtuning/testing/test_promises.py", "tests/envtuning/testing/test_testing.py"),
     "envtuning/trainees": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/loop/test_validation.py"),
     "envtuning/trainees/__init__.py": ("tests/envtuning/trainees/test_kinds.py", "tests/envtuning/loop/test_stages.py"),

@@ -25,6 +25,9 @@ from engineers.plain.signals import learnability
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from engineers.tiers import Tier
+
+KNOW_THE_WEIGHTS = ("checkpoint", "introspection")
 
 _CHAT: Allowed = {
     **ENGINEER,
@@ -67,6 +70,7 @@ class IntrospectionEngineer(PlainEngineer):
     """
 
     name = "introspection"
+    tier = Tier.WEIGHTS
     turns = "the shares of two slices or more"
 
     def __init__(self, *, trainee: Any, boards: int = BOARDS, **options: Any) -> None:

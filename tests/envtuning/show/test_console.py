@@ -98,7 +98,7 @@ class Engineer(engineers.Engineer):
 @pytest.fixture
 def run(tmp_path, monkeypatch) -> RunLog:
     monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: Engineer())
-    monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: Trainee(**arguments))
+    monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: Trainee(**arguments))
     clock = iter(range(0, 10_000, 12))
     monkeypatch.setattr("envtuning.loop.stage.time.monotonic", lambda: float(next(clock)))
     stages = [{"name": "warm up"}, {}, {}]

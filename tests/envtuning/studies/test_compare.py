@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from benchmarks.engineers import with_keys
 from envtuning.loop import ask
 from envtuning.loop.observer import Observer
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
-from envtuning.studies.compare import RunFigures, compare, figures_of, rows, table, with_keys, write
+from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
+from envtuning.studies.compare import BASELINES, compare, table, write
 from envtuning.studies.intervals import seeds_for, t_mean
+from envtuning.studies.open_loop import known
 from envtuning.studies.outcomes import outcome_of
+from envtuning.studies.table import rows
 
 NAMES, SEEDS = ["fixed", "uniform", "rules"], [0, 1]
 
@@ -64,13 +67,13 @@ def test_all_are_judged_on_the_same_boards_and_start_from_the_same_rate(done):
     suites = {(run.path / "test.cases").read_bytes() for run in folders(out).values()}
     assert len(suites) == 1
     for seed in SEEDS:
-        assert len({one.success_first for one in result.runs if one.seed == seed}) == 1
+        assert len({one.first for one in result.runs if one.seed == seed}) == 1
 
 
 def test_the_rows_are_means_and_paired_differences_of_the_runs(done):
     result, _ = done
-    valid = {(one.engineer, one.seed): one.success for one in result.runs}
-    by_name = {row.engineer: row for row in result.rows}
+    valid = {(one.arm, one.seed): one.success for one in result.runs}
+    by_name = {row.arm: row for row in result.rows}
     assert list(by_name) == NAMES
     rules = by_name["rules"]
     assert rules.success.mean == pytest.approx(np.mean([valid["rules", seed] for seed in SEEDS]))
@@ -102,9 +105,9 @@ def test_a_comparison_that_is_repeated_trains_nothing_and_one_more_engineer_only
 def test_the_figures_are_stored_beside_the_runs(done):
     result, out = done
     stored = json.loads(write(result, out).read_text())
-    assert [row["engineer"] for row in stored["rows"]] == NAMES
+    assert [row["arm"] for row in stored["rows"]] == NAMES
     assert len(stored["runs"]) == len(NAMES) * len(SEEDS)
-    assert stored["table"]["headings"][0] == "engineer"
+    assert stored["table"]["headings"][0] == "arm"
     assert [row[0] for row in stored["table"]["rows"]] == NAMES
     assert {len(row) for row in stored["table"]["rows"]} == {len(stored["table"]["headings"])}
 
@@ -124,10 +127,6 @@ def test_only_runs_are_counted_while_they_end_and_the_shared_first_stage_is_none
     assert [said.partition(",")[0] for _, said in told] == ["0 of 2 runs", "1 of 2 runs", "2 of 2 runs"]
 
 
-def figures(engineer: str, seed: int, valid: float) -> RunFigures:
-    return RunFigures(engineer, seed, valid, {"optimal_rate": valid / 2}, 0.1, {"env_steps": 1000}, 0, 0.0, 0, 0)
-
-
 def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_apart(spec, tmp_path, monkeypatch):
     made = ask.make_engineer
 
@@ -145,34 +144,14 @@ def test_an_engineer_that_always_fails_ends_like_fixed_and_the_table_tells_them_
     assert broken.success == fixed.success
     assert (fixed.incidents, fixed.fallbacks) == (0, 0)
     assert (broken.incidents, broken.fallbacks) == (2, 2)  # one for each of the two rounds
-    one = outcome_of(RunLog.open(tmp_path / "random" / "seed0"), "random")
-    assert (one.incidents, one.fallbacks) == (2, 2)  # a study counts the same
     console = Console(width=200, record=True)
     console.print(table(result))
     said = console.export_text()
     assert "(2 in random/seed0)" in " ".join(said.split())  # which run it was
     lines = said.splitlines()
-    shown = {
-        name: line.split() for line in lines for name in ("engineer", "fixed", "random") if name in line.split()[:1]
-    }
-    assert shown["engineer"][-2:] == ["incidents", "fallbacks"]
-    assert (shown["fixed"][-2:], shown["random"][-2:]) == (["0", "0"], ["2", "2"])
-
-
-def test_pairing_takes_the_seeds_luck_out():
-    """Seeds differ wildly, engineers by a constant: the rates' intervals are wide, the difference's has no width."""
-    luck = [0.1, 0.5, 0.8]
-    runs = [figures("fixed", seed, rate) for seed, rate in enumerate(luck)]
-    runs += [figures("rules", seed, rate + 0.05) for seed, rate in enumerate(luck)]
-    row = rows(runs, ["fixed", "rules"])[1]
-    assert row.success.high - row.success.low > 0.5
-    assert row.against["fixed"].low == pytest.approx(0.05)
-    assert row.against["fixed"].high == pytest.approx(0.05)
-
-
-def test_a_cost_that_is_not_known_stays_unknown():
-    runs = [replace(figures("openai/x", 0, 0.5), cost=None), figures("openai/x", 1, 0.5)]
-    assert rows(runs, ["openai/x"])[0].cost is None
+    shown = {name: line.split() for line in lines for name in ("arm", "random") if name in line.split()[:1]}
+    assert shown["arm"][-2:] == ["incidents", "fallbacks"]
+    assert shown["random"][-2:] == ["2", "2"]
 
 
 def test_engineers_without_their_key_are_named_and_left_out():
@@ -220,10 +199,10 @@ def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_sta
     proposal = answer.proposal.model_copy(update={"usage": usage})
     first = replace(run.state.stages[0], answer=answer.model_copy(update={"proposal": proposal}))
     run.state = replace(run.state, stages=(first, *run.state.stages[1:]))
-    found = figures_of(run, "rules")
+    found = outcome_of(run, "rules")
     assert (found.cost, found.tokens) == (None, 9)
     console = Console(width=200, record=True)
-    shown = replace(result, runs=[found], rows=rows([found], ["rules"]))
+    shown = replace(result, runs=[found], rows=rows([found], {"rules": known(EngineerSpec(name="rules"))}, BASELINES))
     console.print(table(shown))
     assert "unknown" in console.export_text()
 
@@ -231,27 +210,11 @@ def test_a_comparison_lets_engineers_drop_working_slices_and_an_unknown_cost_sta
 def test_the_figures_of_a_run_are_its_files(done):
     result, out = done
     for one in result.runs:
-        run = folders(out)[one.engineer, one.seed]
+        run = folders(out)[one.arm, one.seed]
         assert one.success == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.state.test.last]))
-        assert one.success_first == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.state.test.first]))
+        assert one.first == pytest.approx(np.mean([row.metrics["valid_rate"] for row in run.state.test.first]))
         assert one.others == {
             "optimal_rate": pytest.approx(np.mean([row.metrics["optimal_rate"] for row in run.state.test.last]))
         }
         assert one.spent["env_steps"] == sum(stage.done.spent["env_steps"] for stage in run.state.stages)
         assert (one.tokens, one.cost, one.incidents) == (0, 0.0, len(run.state.incidents()))
-
-
-def test_a_row_adds_up_incidents_and_takes_means_of_the_rest():
-    runs = [
-        replace(figures("rules", 0, 0.5), tokens=10, cost=0.25, incidents=2, fallbacks=1, spent={"env_steps": 1000}),
-        replace(figures("rules", 1, 0.7), tokens=30, cost=0.75, incidents=3, fallbacks=3, spent={"env_steps": 2000}),
-        figures("fixed", 1, 0.4),  # a seed that the other does not have is left out of the differences
-    ]
-    row = next(one for one in rows(runs, ["fixed", "rules"]) if one.engineer == "rules")
-    assert (row.seeds, row.tokens, row.cost, row.incidents, row.fallbacks) == (2, 20, 0.5, 5, 4)
-    assert row.spent == {"env_steps": 1500}
-    assert row.success.mean == pytest.approx(0.6)
-    assert row.gain.mean == pytest.approx(0.5)  # the first stage reached .1
-    assert row.others["optimal_rate"].mean == pytest.approx(0.3)
-    assert list(row.against) == ["fixed"]
-    assert row.against["fixed"].mean == pytest.approx(0.3)

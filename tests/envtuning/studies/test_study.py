@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations
 
 import numpy as np
@@ -20,18 +20,19 @@ import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
 from envtuning.cli import app
-from envtuning.loop.run import raise_unless_runnable
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
-from envtuning.studies import beyond
-from envtuning.studies.intervals import Interval
-from envtuning.studies.outcomes import finished, played_on
+from envtuning.studies import beyond, closed_loop
+from envtuning.studies.closed_loop import gain
+from envtuning.studies.outcomes import Outcome, finished, played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
 from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
-from envtuning.studies.summary import Paired, as_json, difference, markdown, notes, said, summarise
+from envtuning.studies.summary import markdown, notes, summarise, summary_of
 from tests.envtuning.counting_runs import spec_of
 
 
@@ -140,28 +141,19 @@ def test_the_table_holds_what_is_finished_and_says_what_is_not(tmp_path, monkeyp
     assert len(runs) == 9
     means = {row.arm: row.success.mean for row in summary.rows}
     assert means == {arm: pytest.approx(sum(runs[arm, seed] for seed in (3, 4, 5)) / 3) for arm in means}
-    assert summary.headroom.mean == pytest.approx(means["written"] - means["uniform"])
     rules = next(row for row in summary.rows if row.arm == "rules")
-    assert rules.against["uniform"].difference.mean == pytest.approx(means["rules"] - means["uniform"])
-    assert rules.against["uniform"].with_cases.mean == pytest.approx(means["rules"] - means["uniform"])
-    assert next(row for row in summary.rows if row.arm == "uniform").above_trivial is None
-    pair = rules.against["uniform"]
-    assert pair.wins == sum(runs["rules", seed] > runs["uniform", seed] for seed in (3, 4, 5))
+    assert rules.against["uniform"].mean == pytest.approx(means["rules"] - means["uniform"])
+    columns = {arm: [runs[arm, seed] for seed in (3, 4, 5)] for arm in means}
+    assert rules.above_open_loop == gain(columns, "rules", ["uniform", "written"], oracle=False)
+    assert summary.headroom == replace(rules.above_open_loop, matched=True)
     text = markdown(summary)
-    assert "| `rules` | 3 |" in text
-    assert f"| {said(pair.difference, signed=True)} | {said(pair.chance_to_beat)}, {pair.wins}/3 |" in text
-    assert (pair.difference.low, pair.with_cases.low) == (None, None)
-    assert "No interval stands where there are fewer than 5 seeds" in text
+    assert "| `rules` | 5 | 3 |" in text
+    assert closed_loop.in_words(summary.headroom) in text
     assert "n was chosen without a pilot." in text
     assert "Preregistered runs that are not finished: uniform 1; rules 1; written 1." in text
-    assert json.loads(json.dumps(as_json(summary)))["rows"][0]["arm"] == "uniform"
-
-
-def test_a_difference_is_written_with_its_signs():
-    seeds, cases, even = Interval(0.14, 0.116, 0.168), Interval(0.14, -0.02, 0.172), Interval(0.5, None, None)
-    assert difference(Paired(3, seeds, cases, even, 2)) == "+14.0 (+11.6, +16.8) [-2.0, +17.2]"
-    assert difference(Paired(1, even, even, even, 1)) == "+50.0"
-    assert said(seeds) == "14.0 (11.6, 16.8)"
+    assert json.loads(json.dumps(asdict(summary)))["rows"][0]["arm"] == "uniform"
+    again = summary_of(study, [Outcome(**one) for one in asdict(summary)["runs"]], {})
+    assert markdown(again) == text, "the outcomes alone make the table"
 
 
 def test_arms_that_begin_alike_share_their_first_stage(arms, tmp_path):
@@ -204,7 +196,7 @@ def test_a_shared_first_stage_is_anybodys_who_begins_with_the_same_work(tmp_path
     spec = spec_of({}, {})
     slow = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"timeout": 7.0})})
     first = next(plan({"fixed": spec, "slow": slow}, [0], tmp_path))
-    RunLog.create(first.folder, first.spec)  # interrupted before anything was trained
+    RunLog.create(first.folder, Plan.of(first.spec))  # interrupted before anything was trained
     execute({"slow": slow, "fixed": spec}, [0], tmp_path)
     assert is_done(first)
     shutil.copytree(first.folder, first.folder.with_name("seed1"))
@@ -236,7 +228,8 @@ def test_a_random_first_config_keeps_to_the_space(tmp_path):
 
     spec = arm_of(load_spec("corridors"), ArmSpec(engineer=EngineerSpec(name="fixed"), start="random"))
     for seed in range(3):
-        config = redraw(spec.model_copy(update={"seed": seed}), spec.stages[0].config)
+        plan = Plan.of(spec.model_copy(update={"seed": seed}))
+        config = redraw(plan, plan.configs[0])
         assert all(piece.min_distance <= size for size, piece in config.slices.items())
 
 
@@ -246,7 +239,6 @@ question: which
 preset: scripted
 seeds: [3, 4]
 trivial: [uniform]
-searched: [written]
 arms:
   uniform: {engineer: {name: uniform}}
   rules: {engineer: {name: rules}}
@@ -268,7 +260,7 @@ def test_a_study_has_a_test_of_its_own_whatever_the_presets_is(tmp_path):
     assert seeded.base.suites.seed == before.base.suites.seed
     few = {"test_per_slice": 3, "validation_per_slice": 1}
     specs = [
-        spec.model_copy(update={"suites": spec.suites.model_copy(update=few)})
+        Plan.of(spec.model_copy(update={"suites": spec.suites.model_copy(update=few)}))
         for spec in (theirs, before.base, seeded.base)
     ]
     validation = draw_validation(specs[0])
@@ -290,14 +282,13 @@ def test_every_study_from_now_on_names_its_test():
 
 def test_what_was_written_down_later_is_said_to_be(tmp_path):
     (tmp_path / "two.yaml").write_text(
-        STUDY.replace("[3, 4]", "[3]").replace("searched: [written]\n", "")
+        STUDY.replace("[3, 4]", "[3]")
         + "added_later: {rules: no run of it was made}\npilot: The sd was 4, which asks for n = 5.\ntest_seed: 7\n"
     )
     text = notes(summarise(load_study(tmp_path / "two.yaml"), tmp_path / "runs"))
     assert "Written down after the test was opened: `rules` (no run of it was made)." in text
     assert "The sd was 4, which asks for n = 5." in text
     assert "The test was drawn from seed 7, which is this study's alone." in text
-    assert "headroom was not measured" in text
     (tmp_path / "two.yaml").write_text(STUDY + "added_later: {luck: none}\n")
     with pytest.raises(SpecError, match="luck is neither an arm nor `beyond`: the arms are uniform, rules, written"):
         load_study(tmp_path / "two.yaml")
@@ -353,8 +344,8 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
 
 def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
     file = tmp_path / "two.yaml"
-    file.write_text(STUDY + "margin: 5e-2\n")
-    assert load_study(file).margin == 0.05
+    file.write_text(STUDY + "beyond_per_slice: 2e1\n")
+    assert load_study(file).beyond_per_slice == 20
     for written, fault in {
         STUDY + "name: again\n": "has the key 'name' twice",
         "- a": "holds list, not a mapping",
@@ -383,9 +374,9 @@ def test_what_is_preregistered_can_be_run(name):
     assert len(study.seeds) >= 10
     for spec in study.specs().values():
         assert spec.budget == study.base.budget
-        raise_unless_runnable(spec)
+        resolve(spec)
     for target in beyond.targets(study).values():
-        study.base.world.made.check(target)
+        Plan.of(study.base).world.check(target)
         assert spec.suites.test_per_slice >= 500
 
 
@@ -404,7 +395,7 @@ def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_
     assert code == 2  # what was written down is not changed
     code, output = called("--arms", "uniform, rules", "--jobs", "1")
     assert code == 0, output
-    assert "| `rules` | 1 |" in output.replace("  ", " ")
+    assert "| `rules` | 5 | 1 |" in output.replace("  ", " ")
     assert "`written`" not in output.split("not finished")[0]
     stored = json.loads((tmp_path / "two" / "study_two.json").read_text())
     assert stored["missing"] == {"uniform": [4], "rules": [4], "written": [3, 4]}

@@ -5,31 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from benchmarks.readers import merits
 from engineers.report import SliceResult, StageReport
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
-from envtuning.studies import beyond, compare, credit, summary
-from envtuning.studies.compare import Comparison, Row, arms_of
+from envtuning.studies import beyond, credit
+from envtuning.studies.compare import arms_of
 from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import Interval, half_width, t_mean_over_cases
 from envtuning.studies.outcomes import fallbacks, ignition
 from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
-from envtuning.studies.readers import merits
-from envtuning.studies.statistics import (
-    above_the_best,
-    headroom,
-    interquartile_mean,
-    interval,
-    mean,
-    mean_difference,
-    over_seeds_and_cases,
-    worst_tenth,
-)
 from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name
-from envtuning.studies.summary import ArmRow, Paired, Summary, markdown, notes
 
 
 @pytest.mark.parametrize(("n", "factor"), [(2, 12.7062), (3, 4.30265), (31, 2.04227), (32, 2.03951), (1000, 1.96234)])
@@ -44,52 +32,13 @@ def test_an_interval_is_as_wide_as_its_degrees_of_freedom_say(n, factor):
         (Interval(0.5, 0.4, 0.6), "50.0 ± 10.0", "+50.0 ± 10.0"),
         (Interval(-0.5, -1.5, 0.5), "-50.0 ± 100.0", "-50.0 ± 100.0"),
         (Interval(0.5, -0.502, 1.502), "50.0 ± >100", "+50.0 ± >100"),
+        (Interval(0.0005, -0.0005, 0.0015), "0.05 ± 0.1", "+0.1 ± 0.1"),
+        (Interval(0.0, 0.0, 0.0), "0.0 ± 0.0", "+0.0 ± 0.0"),
     ],
 )
 def test_an_interval_in_percent(found, plain, signed):
     assert (found.percent(), found.percent(signed=True)) == (plain, signed)
-    assert (summary.said(Interval(0.5, None, 0.6)), summary.said(Interval(0.5, 0.4, None))) == ("50.0", "50.0")
-
-
-def test_an_interval_over_seeds_is_scipys_bootstrap_and_the_same_each_time():
-    from scipy.stats import bootstrap
-
-    values = np.array([0.1, 0.4, 0.45, 0.7, 0.9])
-    wanted = bootstrap(
-        [values], np.mean, n_resamples=10_000, confidence_level=0.95, method="BCa", rng=np.random.default_rng(0)
-    ).confidence_interval
-    found = interval(mean, values)
-    assert (found.mean, found.low, found.high) == (pytest.approx(values.mean()), wanted.low, wanted.high)
-    assert interval(mean, values[[0, 1]]) == Interval(0.25, None, None)
-    assert interval(mean, values[[0, 1, 3, 4]]) == Interval(pytest.approx(0.525), None, None)  # four are too few
-
-
-def test_statistics_go_along_the_axis_that_they_are_told():
-    one, other = np.array([[1.0, 3.0], [5.0, 9.0]]), np.array([[0.0, 1.0], [8.0, 2.0]])
-    assert above_the_best(one, other, np.ones((2, 2))).tolist() == [2 - 1.0, 7 - 5.0]
-    assert mean_difference(one, other).tolist() == [1.5, 2.0]
-    assert mean_difference(one, other, axis=0).tolist() == [-1.0, 4.5]
-    wide = np.array([[0.0, 1.0, 2.0, 9.0], [4.0, 4.0, 6.0, 0.0]])
-    assert interquartile_mean(wide).tolist() == [1.5, 4.0]
-    assert interquartile_mean(wide.T, axis=0).tolist() == [1.5, 4.0]
-
-
-@pytest.mark.parametrize(("cases", "worst"), [(1, 0.0), (9, 0.0), (19, 0.0), (20, 0.5), (30, 1.0)])
-def test_the_worst_tenth_is_one_case_at_least(cases, worst):
-    assert worst_tenth([[float(case) for case in range(cases)]] * 2) == worst
-
-
-def test_headroom_needs_one_arm_of_each_kind_and_takes_the_best_searched_one():
-    arms = {"a": [0.6, 0.8, 0.7], "b": [0.9, 0.1, 0.1], "u": [0.3, 0.5, 0.4]}
-    assert headroom(arms, ["b", "a"], ["u"]).mean == pytest.approx(0.3)
-    assert headroom(arms, ["a"], []) is None
-    assert headroom(arms, [], ["u"]) is None
-
-
-def test_five_seeds_that_agree_can_be_drawn_in_one_way_only_and_four_are_too_few():
-    exact = over_seeds_and_cases([[1.0]] * 5, [[0.5]] * 5)
-    assert (exact.mean, exact.low, exact.high) == pytest.approx((0.5, 0.5, 0.5))
-    assert over_seeds_and_cases([[1.0]] * 4, [[0.25]] * 4) == Interval(0.75, None, None)
+    assert (Interval(0.5, None, 0.6).percent(), Interval(0.5, 0.4, None).percent()) == ("50.0", "50.0")
 
 
 def stage(answer="none", lines=(), spent=None):
@@ -117,40 +66,6 @@ def test_a_run_ignites_at_the_first_validation_of_a_tenth_and_counts_what_was_sp
     assert ignited(first, stage(lines=[line(30, 0.1), line(40, 0.5)], spent=50)) == 130
     assert ignited(first, stage(lines=[{"kind": "validation", "spent": 5}], spent=50)) is None
     assert ignited(stage(), stage(lines=[line(30, 1.0)])) == 30
-
-
-ROW = Row(
-    engineer="rules", seeds=2, success=Interval(0.5, 0.4, 0.6), others={"optimal_rate": Interval(0.25, None, None)},
-    gain=Interval(0.1, None, None), against={"fixed": Interval(0.05, None, None)}, tokens=12345.6, cost=0.01234,
-    spent={"env_steps": 1000.0}, incidents=3, fallbacks=1,
-)  # fmt: skip
-
-
-def test_the_table_of_a_comparison_cell_by_cell():
-    fixed = replace(ROW, engineer="fixed", against={}, cost=None, tokens=0.0)
-    found = compare.table(
-        Comparison(
-            "mine", "lakes", 1000, "env_steps", {"valid_rate": "valid", "optimal_rate": "optimal"}, [], [fixed, ROW]
-        )
-    )
-    assert found.title == "mine: 2 paired seeds, 1,000 env steps each, % of the test suite, 95 % intervals"
-    assert [column.header for column in found.columns] == [
-        "engineer", "valid", "optimal", "gain", "− fixed", "tokens", "cost", "incidents", "fallbacks",
-    ]  # fmt: skip
-    assert [column.justify for column in found.columns] == ["left"] + ["right"] * 8
-    assert all(column.no_wrap for column in found.columns)
-    assert [list(cells) for cells in zip(*(column.cells for column in found.columns), strict=True)] == [
-        ["fixed", "50.0 ± 10.0", "25.0", "+10.0", "", "0", "unknown", "3", "1"],
-        ["rules", "50.0 ± 10.0", "25.0", "+10.0", "+5.0", "12,346", "$0.0123", "3", "1"],
-    ]
-    assert compare.table(Comparison("mine", "lakes", 1, "tokens", {}, [])).title.startswith("mine: 0 paired seeds, 1 ")
-
-
-@pytest.mark.parametrize(("best", "remarked"), [(0.049, True), (0.05, False)])
-def test_where_nothing_was_learnt_the_table_says_that_it_compares_nothing(best, remarked):
-    rows = [replace(ROW, success=Interval(rate, None, None)) for rate in (0.0, best)]
-    caption = compare.table(Comparison("mine", "lakes", 1, "tokens", {}, [], rows)).caption
-    assert (". None reaches 5%: nothing was learnt that could be compared" in caption) == remarked
 
 
 def test_what_cannot_be_compared_is_told_before_anything_is_run():
@@ -282,14 +197,8 @@ def test_a_study_says_as_little_as_it_must():
     study = StudySpec.model_validate(
         STUDY | {"added_later": {"beyond": "no set was drawn", "rules": "no run was made"}}
     )
-    assert (study.metric, study.test_seed, study.pilot, study.trivial, study.searched) == (
-        "valid_rate",
-        None,
-        "",
-        (),
-        (),
-    )
-    assert (study.beyond, study.beyond_per_slice, study.margin) == ({}, 200, 0.1)
+    assert (study.metric, study.test_seed, study.pilot, study.trivial) == ("valid_rate", None, "", ())
+    assert (study.beyond, study.beyond_per_slice) == ({}, 200)
     assert study.arms["rules"].start == "preset"
     assert StudySpec.model_validate(STUDY | {"beyond_per_slice": 1, "test_seed": 0}).test_seed == 0
 
@@ -357,99 +266,6 @@ def test_beginnings_are_alike_where_the_first_stages_work_is(tmp_path):
     assert replace(job, shared=None).begun_with is None
     assert replace(job, arm="first-stage-ab").is_first_stage
     assert folder_name("a-b.C 1/ö") == "a-b.C_1_ö"
-
-
-def figure(value):
-    return Interval(value, value - 0.05, value + 0.05)
-
-
-def arm_row(name, above=None, against=None, **more):
-    fields = {
-        "seeds": 3, "success": figure(0.5), "interquartile": figure(0.45), "worst_tenth": 0.0512, "ignited": 2 / 3,
-        "ignited_after": 12_600.0, "incidents": 4, "fallbacks": 2,
-    }  # fmt: skip
-    return ArmRow(arm=name, above_trivial=above, against=against or {}, **(fields | more))
-
-
-def summed_up(**more):
-    pair = Paired(3, figure(0.1), Interval(0.1, None, None), figure(0.75), 2)
-    rows = [arm_row("uniform", ignited=0.0, ignited_after=None), arm_row("rules", figure(0.1), {"uniform": pair})]
-    fields = {
-        "study": "s", "question": "q", "preset": "p", "metric": "valid_rate", "budget": 12_345, "unit": "env_steps",
-        "preregistered_seeds": (1, 2, 3), "test_seed": 7, "pilot": " The sd\n was 4. ", "added_later": {}, "searched": ("rules",),
-        "missing": {}, "headroom": figure(0.2), "headroom_expected": 0.2, "rows": rows, "beyond": {}, "runs": [],
-    }  # fmt: skip
-    return Summary(**(fields | more))
-
-
-def test_a_studys_table_cell_by_cell():
-    lines = markdown(summed_up()).splitlines()
-    assert lines[:4] == [
-        "| arm | n | valid rate | middle half | − uniform | beats uniform | worst tenth | ignited | incidents | fallbacks |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| `uniform` | 3 | 50.0 (45.0, 55.0) | 45.0 |  |  | 5.1 | 0% | 4 | 2 |",
-        "| `rules` | 3 | 50.0 (45.0, 55.0) | 45.0 | +10.0 (+5.0, +15.0) | 75.0 (70.0, 80.0), 2/3 | 5.1 | 67% after 13k | 4 | 2 |",
-    ]
-    assert "Beyond" not in markdown(summed_up())
-    further = {arm: {"one more": figure(value)} for arm, value in (("uniform", 0.2), ("rules", 0.3))}
-    assert markdown(summed_up(beyond=further)).splitlines()[-4:] == [
-        "| arm | one more |", "| --- | ---: |", "| `uniform` | 20.0 (15.0, 25.0) |", "| `rules` | 30.0 (25.0, 35.0) |",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("more", "said", "unsaid"),
-    [
-        ({}, "12,345 env steps a run. In percent, 95 % intervals by bootstrap", "not finished"),
-        ({}, "whose validation reached 10%, and", "Written down after"),
-        (
-            {},
-            "Headroom over the better trivial answer: 20.0 (15.0, 25.0) points, at least the 20 expected.",
-            "less than",
-        ),
-        ({}, "`rules` takes 50% of it (+10.0 (+5.0, +15.0)).", "`uniform` takes"),
-        ({}, "The test was drawn from seed 7, which is this study's alone. The sd was 4.", "without a pilot"),
-        ({"headroom_expected": 0.21}, "points, less than the 21 expected.", "at least the"),
-        ({"headroom": figure(0.0)}, "0.0 (-5.0, 5.0) points", "of it"),
-        (
-            {"headroom": None, "searched": ()},
-            "No searched schedule is among the arms: headroom was not measured.",
-            "Headroom over",
-        ),
-        ({"headroom": None}, "The test was drawn", "headroom was not measured"),
-        (
-            {"test_seed": None},
-            "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was.",
-            "alone",
-        ),
-        ({"pilot": ""}, "n was chosen without a pilot.", "The sd"),
-        (
-            {"added_later": {"rules": "no\n run", "beyond": "none"}},
-            "Written down after the test was opened: `rules` (no run); `beyond` (none).",
-            "not finished",
-        ),
-        (
-            {"missing": {"rules": [1, 2], "uniform": [3]}},
-            "Preregistered runs that are not finished: rules 2; uniform 1.",
-            "Written",
-        ),
-    ],
-)
-def test_what_stands_below_a_studys_table(more, said, unsaid):
-    text = notes(summed_up(**more))
-    assert said in text
-    assert unsaid not in text
-
-
-def test_arms_are_compared_on_the_seeds_that_all_of_them_have():
-    success = {"a": {1: 0.1, 2: 0.2, 3: 0.3}, "b": {3: 0.5, 2: 0.4}, "c": {1: 0.9, 2: 0.8}}
-    assert (summary.common(success, "a", "b"), summary.common(success, "a", "b", "c")) == ([2, 3], [2])
-    assert summary.column(success, "b", [2, 3]).tolist() == [0.4, 0.5]
-    study = SimpleNamespace(trivial=("a",), searched=("b",))
-    assert summary._headroom(study, success).mean == pytest.approx(0.45 - 0.25)
-    assert summary._headroom(SimpleNamespace(trivial=("a",), searched=("d",)), success) is None
-    assert summary._headroom(study, {"a": {1: 0.1}, "b": {2: 0.2}}) is None
-    assert summary._headroom(SimpleNamespace(trivial=(), searched=()), success) is None
 
 
 @pytest.mark.parametrize(

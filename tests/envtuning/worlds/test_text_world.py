@@ -18,6 +18,7 @@ from engineers import make
 from engineers.knobs import find_knobs
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, parse_spec
 from envtuning.testing import check_world
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld, answer_in
@@ -94,12 +95,12 @@ def test_a_world_without_a_task_is_refused():
 
 def test_a_run_s_file_names_tasks_with_shares_and_knobs():
     text = "world: examples.five_tasks:world\ntarget: {tasks: {double: {digits: 3}}}\nstages: [{config: {tasks: {double: {digits: %s}}}, budget: 10}]"
-    spec = parse_spec(text % 4, "here")
-    assert spec.target.tasks["double"].digits == 3
-    assert spec.unit == "samples"
-    assert RunSpec.model_validate_json(spec.model_dump_json()) == spec
+    plan = Plan.of(parse_spec(text % 4, "here"))
+    assert plan.target.tasks["double"].digits == 3
+    assert plan.unit == "samples"
+    assert RunSpec.model_validate_json(plan.spec.model_dump_json()) == plan.spec
     with pytest.raises(SpecError):
-        parse_spec(text % 9, "here")
+        Plan.of(parse_spec(text % 9, "here"))
 
 
 @pytest.mark.parametrize("engineer", ["uniform", "rules", "half-success", "progress-share", "random"])

@@ -1,0 +1,193 @@
+"""One table for comparisons and studies: every arm over its seeds, what it knows, and what it gains over arms that know less.
+
+Differences are paired: seed by seed, on the seeds that all compared arms have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from rich.table import Table
+
+from engineers.tiers import Tier
+from envtuning.show.console import plain_table
+from envtuning.studies.closed_loop import Gain, best_reader, gain
+from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.outcomes import IGNITED, Outcome
+
+LEGEND = (
+    "means over seeds, 95 % intervals by Student's t from three seeds on, differences paired by seed; gain: over the first stage; "
+    "− best open loop: the mean gain over the best arm that reads nothing, its one-sided 95 % bound over each of them, and which it is; "
+    "− lower tiers: likewise over every arm that knows less; "
+    f"ignited: share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent; "
+    "fallbacks: answers, of all runs, after which the current config went on; columns without an entry are left out"
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What went into an arm before its runs."""
+
+    tier: Tier
+    tuning_runs: int = 0  # runs on other seeds
+    warms_up: bool = False  # whether it comes to the target by easier stages that it was given beforehand
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm over its seeds."""
+
+    arm: str
+    tier: int
+    tuning_runs: int
+    seeds: int
+    success: Interval
+    others: dict[str, Interval]  # the world's other rates
+    gain: Interval  # of success over the first stage
+    above_open_loop: Gain | None  # of an arm that reads
+    above_lower_tiers: Gain | None  # where this says something else
+    against: dict[str, Interval]  # success over each baseline's
+    ignited: float  # share of seeds whose validation ever reached IGNITED
+    ignited_after: float | None  # budget spent until then, the median of those that did
+    tokens: float  # mean per run
+    cost: float | None  # US dollars; None where no price is known
+    spent: dict[str, float]  # by unit, mean per run
+    incidents: int  # of all runs together, as fallbacks are: an engineer that always fails is `fixed`
+    fallbacks: int
+
+
+Success = Mapping[str, Mapping[int, float]]  # by arm and seed
+
+
+def success_of(outcomes: Sequence[Outcome]) -> Success:
+    found: dict[str, dict[int, float]] = {}
+    for one in outcomes:
+        found.setdefault(one.arm, {})[one.seed] = one.success
+    return found
+
+
+def rows(outcomes: Sequence[Outcome], arms: Mapping[str, Known], baselines: Sequence[str]) -> list[Row]:
+    """One row for each arm that has a run, in the order given."""
+    success = success_of(outcomes)
+    return [_row(name, outcomes, success, arms, baselines) for name in arms if name in success]
+
+
+def headroom(outcomes: Sequence[Outcome], arms: Mapping[str, Known]) -> Gain | None:
+    """Of the best arm that reads, above the best that does not; None where one kind is missing."""
+    success = success_of(outcomes)
+    readers = [name for name in success if arms[name].tier.reads]
+    blind = [name for name in success if not arms[name].tier.reads]
+    columns = _paired(success, [*readers, *blind]) if readers and blind else {}
+    if not any(columns.values()):
+        return None
+    return replace(best_reader(columns, readers, blind), matched=any(arms[name].warms_up for name in blind))
+
+
+def _row(
+    name: str, outcomes: Sequence[Outcome], success: Success, arms: Mapping[str, Known], baselines: Sequence[str]
+) -> Row:
+    own, known = [one for one in outcomes if one.arm == name], arms[name]
+    blind = [other for other in success if known.tier.reads and not arms[other].tier.reads]
+    lower = [other for other in success if arms[other].tier < known.tier]
+    lit = [one.ignited_after for one in own if one.ignited_after is not None]
+    costs = [one.cost for one in own]
+    return Row(
+        arm=name,
+        tier=int(known.tier),
+        tuning_runs=known.tuning_runs,
+        seeds=len(own),
+        success=t_mean([one.success for one in own]),
+        others={metric: t_mean([one.others[metric] for one in own]) for metric in own[0].others},
+        gain=t_mean([one.success - one.first for one in own]),
+        above_open_loop=_above(name, blind, success),
+        above_lower_tiers=None if set(lower) == set(blind) else _above(name, lower, success),
+        against={
+            base: t_mean([ours - theirs for ours, theirs in zip(*pair.values(), strict=True)])
+            for base in baselines
+            if base != name and base in success and (pair := _paired(success, [name, base]))[name]
+        },
+        ignited=len(lit) / len(own),
+        ignited_after=median(lit) if lit else None,
+        tokens=fmean(one.tokens for one in own),
+        cost=None if None in costs else fmean(cost or 0.0 for cost in costs),
+        spent={unit: fmean(one.spent.get(unit, 0) for one in own) for unit in own[0].spent},
+        incidents=sum(one.incidents for one in own),
+        fallbacks=sum(one.fallbacks for one in own),
+    )
+
+
+def _paired(success: Success, arms: Sequence[str]) -> dict[str, list[float]]:
+    """The success of these arms on the seeds that all of them have."""
+    seeds = [seed for seed in success[arms[0]] if all(seed in success[arm] for arm in arms)]
+    return {arm: [success[arm][seed] for seed in seeds] for arm in arms}
+
+
+def _above(name: str, others: Sequence[str], success: Success) -> Gain | None:
+    columns = _paired(success, [name, *others])
+    return gain(columns, name, others, oracle=False) if others and columns[name] else None
+
+
+def cells(found: Sequence[Row], headings: Mapping[str, str]) -> list[list[str]]:
+    """The table as text, in percent, its headings first. ``headings``: the world's rates, the objective first."""
+    objective, *others = headings.items()
+    columns = {
+        "arm": [row.arm for row in found],
+        "tier": [str(row.tier) for row in found],
+        "tuning runs": [str(row.tuning_runs or "") for row in found],
+        "n": [str(row.seeds) for row in found],
+        objective[1]: [row.success.percent() for row in found],
+        **{word: [row.others[metric].percent() if metric in row.others else "" for row in found] for metric, word in others},
+        "gain": [row.gain.percent(signed=True) for row in found],
+        "− best open loop": [bounded(row.above_open_loop) for row in found],
+        "− lower tiers": [bounded(row.above_lower_tiers) for row in found],
+        **{
+            f"− {base}": [row.against[base].percent(signed=True) if base in row.against else "" for row in found]
+            for base in dict.fromkeys(base for row in found for base in row.against)
+        },
+        "ignited": [_ignition(row) for row in found],
+        "tokens": [f"{row.tokens:,.0f}" if row.tokens else "" for row in found],
+        "cost": ["unknown" if row.cost is None else f"${row.cost:.4f}" if row.cost else "" for row in found],
+        "incidents": [str(row.incidents or "") for row in found],
+        "fallbacks": [str(row.fallbacks or "") for row in found],
+    }  # fmt: skip
+    kept = {heading: column for heading, column in columns.items() if any(column)}
+    return [list(kept), *(list(line) for line in zip(*kept.values(), strict=True))]
+
+
+def bounded(found: Gain | None) -> str:
+    """+2.9 (≥ -2.4, ladder)."""
+    if found is None:
+        return ""
+    bound = "" if found.low is None else f"≥ {100 * found.low:+.1f}, "
+    return f"{100 * found.mean:+.1f} ({bound}{found.above})"
+
+
+def _ignition(row: Row) -> str:
+    after = "" if row.ignited_after is None else f" after {row.ignited_after / 1000:.0f}k"
+    return f"{row.ignited:.0%}{after}"
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """A table for a page: headings, then rows; an arm's name as code."""
+    head, *body = lines
+    ruled = [head, ["---", *["---:"] * (len(head) - 1)], *([f"`{name}`", *more] for name, *more in body)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
+
+
+def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> Table:
+    """The same for a terminal."""
+    head, *body = lines
+    found = plain_table(title, caption)
+    for heading in head:
+        found.add_column(heading, justify="left" if heading == "arm" else "right", no_wrap=True)
+    for line in body:
+        found.add_row(*line)
+    return found
+
+
+def tiers_in_words(found: Sequence[Row]) -> str:
+    """What the table's tiers are."""
+    there = sorted({Tier(row.tier) for row in found})
+    return "Tiers, each with what the lower ones know: " + "; ".join(f"{int(tier)} {tier.meaning}" for tier in there)
