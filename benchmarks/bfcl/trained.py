@@ -34,12 +34,16 @@ class Arm:
     version: Version
     changes: dict[str, Any] = field(default_factory=dict)
     held_out: ToolClass | None = None
+    part: float = 1.0  # of every stage's budget
 
     def spec(self, seed: int) -> RunSpec:
         """The run, without a test of its own: that of a preset has one variant of each scenario."""
         options = {"version": self.version} | ({"held_out": self.held_out} if self.held_out else {})
         world = {"name": "tools", "options": options}
-        return spec_of(self.version, {"world": world, "seed": seed, "suites.test_per_slice": 0} | self.changes)
+        changes = {"world": world, "seed": seed, "suites.test_per_slice": 0} | self.changes
+        stages = enumerate(spec_of(self.version, changes).stages)
+        budgets = {f"stages.{number}.budget": round(self.part * stage.budget) for number, stage in stages}
+        return spec_of(self.version, changes | budgets)
 
     @property
     def world(self) -> BFCLWorld:
@@ -78,10 +82,12 @@ class Trained:
         print(f"{arm.name}, seed {seed}: {means(found['scores'])}", flush=True)
 
     def folder(self, arm: Arm, seed: int) -> Path:
-        return self.out / arm.version / f"{arm.name.replace(' ', '-')}-seed{seed}"
+        part = "" if arm.part == 1 else f"-budget{arm.part:g}"
+        return self.out / arm.version / f"{arm.name.replace(' ', '-')}{part}-seed{seed}"
 
     def file(self, arm: Arm, seed: int) -> Path:
-        return self.folder(arm, seed).with_suffix(".json")
+        folder = self.folder(arm, seed)
+        return folder.with_name(f"{folder.name}.json")
 
     def found(self, arm: Arm, seed: int) -> dict[str, Any]:
         return json.loads(self.file(arm, seed).read_text())
