@@ -61,7 +61,7 @@ def merits(report: StageReport, before: Any, after: Any, *, fallback: bool = Fal
 
 
 def _shares(config: Any) -> dict[str, float]:
-    slices = [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
+    slices = [slice_ for slice_ in find_slices(find_knobs(config, ("*",))) if slice_.share is not None]
     return shares_of(dump(config), slices)
 
 

@@ -13,7 +13,7 @@ from envtuning.studies.closed_loop import Gain
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome, finished, outcome_of
 from envtuning.studies.preregistered import StudySpec
-from envtuning.studies.table import LEGEND, Row, cells, headroom, rows, tiers_in_words
+from envtuning.studies.table import Row, cells, headroom, legend, rows
 from envtuning.studies.table import markdown as ruled
 
 Beyond = Mapping[str, Mapping[str, Interval]]  # by arm and further test set
@@ -68,7 +68,7 @@ def summary_of(study: StudySpec, outcomes: Sequence[Outcome], further: Beyond) -
 
 def markdown(summary: Summary) -> str:
     """The tables for a page, in percent, with what stands below them."""
-    return f"{ruled(cells(summary.rows, summary.headings))}\n\n{notes(summary)}\n{_beyond(summary)}"
+    return f"{ruled(_lines(summary))}\n\n{notes(summary)}\n{_beyond(summary)}"
 
 
 def write(summary: Summary, folder: Path) -> Path:
@@ -78,6 +78,10 @@ def write(summary: Summary, folder: Path) -> Path:
         atomic.write_text(path, markdown(summary))
         atomic.write_json(path.with_suffix(".json"), asdict(summary))
     return path
+
+
+def _lines(summary: Summary) -> list[list[str]]:
+    return cells(summary.rows, summary.headings, wide=True)
 
 
 def _beyond(summary: Summary) -> str:
@@ -91,8 +95,10 @@ def _beyond(summary: Summary) -> str:
 
 def notes(summary: Summary) -> str:
     """What stands below the table: how to read it, what reading is worth, what is missing."""
-    sentences = [f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent: {LEGEND}."]
-    sentences += [f"{tiers_in_words(summary.rows)}.", f"**{closed_loop.in_words(summary.headroom)}**"]
+    sentences = [
+        f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent: {legend(_lines(summary), summary.rows)}"
+    ]
+    sentences.append(f"**{closed_loop.in_words(summary.headroom)}**")
     sentences.append(
         "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was."
         if summary.test_seed is None

@@ -14,7 +14,7 @@ from tests.lazily import needed
 
 needed("torch", "trl", extra="grpo")
 
-CONFIG = world.config_type.model_validate({"tasks": {"copy": {"share": 0.75}, "add": {"share": 0.25}}})
+CONFIG = world.config_type.model_validate({"tasks": {"copy": {"share": 0.75}, "double": {"share": 0.25}}})
 
 
 def test_a_row_is_a_function_of_config_seed_and_number():

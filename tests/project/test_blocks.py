@@ -36,6 +36,7 @@ PYTHON_RUNS_IN = {
     "docs/instances.md": "tests/project/test_readme.py",
     "docs/solvers.md": "tests/project/test_readme.py",
     "docs/worlds.md": "tests/envtuning/worlds/test_example_worlds.py",
+    "docs/tasks.md": "tests/envtuning/worlds/test_text_world.py",
     "docs/engineers.md": "tests/engineers/test_docs.py",
     "docs/tools.md": "tests/bfcl/test_docs.py",
     "docs/training.md": "tests/envtuning/cli/test_examples.py",

@@ -194,7 +194,7 @@ SUITE = [
     Claim(INSTANCES, "papers_row", lambda f: f"greedy {both(f['greedy']['overall'])}…sampled {both(f['sampled']['overall'])}…"
           f"{f['best of 8, valid']:.2f} / {f['best of 8, optimal']:.2f}"),
     Claim(PAPERS, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.2f} % greedily ({f['greedy']['overall']['optimal']:.2f} % at the least makespan) and {f['best of 8, valid']:.2f} %"),
-    Claim(README, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.0f} % valid greedily, {f['best of 8, valid']:.0f} %"),
+    Claim(README, "papers_row", lambda f: f"{f['greedy']['overall']['valid']:.0f} % valid greedily ({f['greedy']['overall']['optimal']:.1f} % at the least makespan), {f['best of 8, valid']:.0f} %"),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "greedy, ignoring the others", "greedy…")),
     Claim(INSTANCES, "evaluate_suite", lambda f: suite_row(f, "random walk", "random walk…")),
 ]  # fmt: skip
@@ -286,7 +286,7 @@ def ended_by_their_rules(figures: Figures) -> str:
     stages = figures["stages"]
     assert not any(stage["ended"].startswith("the budget") for stage in stages)
     first, second, third = (f"{stage['spent']:,}" for stage in stages)
-    return f"after {first}, {second}…and {third}"
+    return f"after {first}, {second} and {third}"
 
 
 def fewer(figures: Figures) -> int:
@@ -446,6 +446,7 @@ TOOL_USE = [
     *(Claim(PAPERS, f"bfcl_ground_truth_{version}", all_solved) for version in ("v4", "v3-paper")),
     *(Claim(TOOLS, f"bfcl_ground_truth_{version}", lambda f: f"{all_solved(f, 'solves all {}')} tasks of both versions") for version in ("v4", "v3-paper")),
     *(Claim(page, "stage_rule_tools", ended_by_their_rules) for page in (TOOLS, PAPERS)),
+    *(Claim(page, "stage_rule_lakes", ended_by_their_rules) for page in (RUNS, PAPERS)),
     Claim(TOOLS, "bfcl_four_stages_v4", whole_run),
     Claim(TOOLS, "fuzz_tool_actions", lambda f: f"{f['inputs']:,} hostile replies…slowest took {f['slowest_cpu_seconds']:.1f} seconds"),
     Claim(TOOLS, "bfcl_language_v4", two_steps_each),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +86,12 @@ def test_a_level_of_its_curriculum_is_a_knob(world):
     config = config_of(world, chain_sum={"num_terms": 0, "num_digits": 0})
     easy = [ask(world.tasks["chain_sum"], config.tasks["chain_sum"], seed).question for seed in range(20)]
     assert all(sum(sign.isdigit() for sign in question) <= 6 for question in easy)
+
+
+def test_the_page_names_every_dataset_that_is_left_out():
+    page = (Path(__file__).parents[3] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert not [name for name in LEFT_OUT if not re.search(rf"\b{name}\b", page)]
+    assert f"{len(USED)} of its {len(USED) + len(LEFT_OUT)} datasets" in page
 
 
 def test_a_share_says_nothing_of_the_questions(world):
