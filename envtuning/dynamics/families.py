@@ -1,7 +1,7 @@
 """Families of learners: each is a draw of parameters of the one dynamics. ``DEVELOPMENT`` is for tuning, ``HELD_OUT`` for claims.
 
-Times are parts of the run: a slice with a plateau of 1 takes off when even draws end. The ranges hold what a small transformer
-showed (``benchmarks/results/dynamics_doses.json``); ``outside`` draws beyond them.
+Times are parts of the run: what waits for 1 takes off when even draws end. The ranges hold nine tenths of what a small transformer
+showed (``benchmarks/results/doses.json``); ``outside`` draws beyond them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Sizes(NamedTuple):
 
 
 SIZES = Sizes()
+TIME, WAIT, FORGETTING = (0.4, 3.0), (0.2, 1.5), (0.05, 1.0)
 MASTERED = 1.75  # practice beyond the plateau of what a learner can do from the start: .95 of the ceiling
 
 
@@ -35,7 +36,7 @@ class Draw:
         self.count, self.stages, self.cases = (rng.integers(low, high + 1, runs) for low, high in sizes)
         self.present = np.arange(sizes.slices[1]) < self.count[:, None]
         self.known = rng.random(self.shape) < 1 / 3
-        self.time = self.between(0.4, 3.0)  # to learn 63 %
+        self.time = self.between(*TIME)  # to learn 63 %
         self.wait = np.zeros(self.shape)  # before take-off
         self.ceiling = np.ones(self.shape)
         self.forgetting = np.zeros(self.shape)
@@ -89,7 +90,7 @@ def rates(draw: Draw) -> None:
 
 def plateaus(draw: Draw) -> None:
     """Nothing succeeds before a dose that even draws may just miss; then it goes fast."""
-    draw.wait, draw.time = draw.between(0.2, 1.5), draw.between(0.3, 1.2)
+    draw.wait, draw.time = draw.between(*WAIT), draw.between(0.5, 1.7)
 
 
 def prerequisites(draw: Draw) -> None:
@@ -99,7 +100,7 @@ def prerequisites(draw: Draw) -> None:
     needs = draw.present & (draw.rng.random((runs, slices)) < 0.75) & (np.arange(slices) > 0)
     run, later = np.nonzero(needs)
     draw.needs[run, earlier[run, later], later] = 1.0
-    draw.time = draw.between(0.3, 1.5)
+    draw.time = draw.between(0.5, 1.7)
 
 
 def transfer(draw: Draw) -> None:
@@ -111,7 +112,7 @@ def transfer(draw: Draw) -> None:
 
 def forgetting(draw: Draw) -> None:
     """What gets no data is lost, at rates of its own; two thirds are mastered."""
-    draw.forgetting, draw.known = draw.between(0.02, 0.5), draw.rng.random(draw.shape) < 2 / 3
+    draw.forgetting, draw.known = draw.between(*FORGETTING), draw.rng.random(draw.shape) < 2 / 3
 
 
 def ceilings(draw: Draw) -> None:
@@ -125,7 +126,7 @@ def causes(draw: Draw) -> None:
     """All succeed equally often at first; each slice fails mostly in one way, and a focus against that one teaches it."""
     draw.cause = 0.2 + 0.4 * np.eye(len(KINDS))[draw.rng.integers(0, len(KINDS), draw.shape)]
     draw.known = np.zeros(draw.shape, bool)
-    draw.time = draw.between(0.8, 2.2, (draw.shape[0], 1)) * np.ones(draw.shape)
+    draw.time = draw.between(0.8, 2.0, (draw.shape[0], 1)) * np.ones(draw.shape)
     draw.begun = draw.wait / draw.time + draw.between(0.1, 0.5, (draw.shape[0], 1))
 
 
@@ -133,7 +134,7 @@ def null(draw: Draw) -> None:
     """One shared skill: whatever is drawn, all learn alike, so that no shares are better than others."""
     both = draw.present[:, :, None] & draw.present[:, None, :]
     draw.transfer = both / draw.count[:, None, None] - np.eye(draw.shape[1])
-    draw.time = draw.between(0.2, 1.2, (draw.shape[0], 1)) * np.ones(draw.shape)
+    draw.time = draw.between(0.4, 2.0, (draw.shape[0], 1)) * np.ones(draw.shape)
     draw.wait, draw.known = draw.between(0.05, 1.0), np.zeros(draw.shape, bool)
 
 
