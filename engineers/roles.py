@@ -49,6 +49,11 @@ def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
     return tuple(sorted(slices, key=lambda piece: natural_key(piece.name)))
 
 
+def are_ordered(slices: Sequence[SliceKnobs]) -> bool:
+    """Whether the slices stand in an order from easy to hard: their keys are numbers, or a share says ``{"order": true}``."""
+    return all(piece.name.isdecimal() or (piece.share and piece.share.extra.get("order")) for piece in slices)
+
+
 def with_beside(slices: Sequence[SliceKnobs], knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
     """The slices, and in one more piece without a share the difficulties that are in none of them."""
     inside = {knob.path for piece in slices for knob in piece.difficulties}
