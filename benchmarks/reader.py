@@ -81,6 +81,10 @@ def ruled(rule: Rule, floor: float, of: Learners, seed: int) -> Array:
     return ends
 
 
+def best_floor(rule: Rule, tuning: Learners) -> float:
+    return max(SETTINGS, key=lambda floor: float(ruled(rule, floor, tuning, CASES).mean()))
+
+
 def like(family: str, one: Learners, seed: int) -> Learners:
     """Other learners of the family with as many slices and stages."""
     sizes = ((int(size), int(size)) for size in (one.weight.shape[1], one.stages[0], one.cases[0]))
@@ -103,10 +107,7 @@ def study(family: str, roots: int) -> dict[str, Any]:
     even = next(iter(tried))
     opened = freeze(developed, [even], [name for name in tried if name != even])
     ends = {name: dynamics.unread(*tried[name], fresh) for name in opened}
-    floors = {
-        name: max(SETTINGS, key=lambda floor, rule=rule: float(ruled(rule, floor, tuning, CASES).mean()))
-        for name, rule in RULES.items()
-    }
+    floors = {name: best_floor(rule, tuning) for name, rule in RULES.items()}
     ends |= {name: ruled(RULES[name], floor, fresh, CASES) for name, floor in floors.items()}
     ends["reader"] = ended(engineers.make("reader"), fresh)
     ends["permuted"] = ended(permuted(engineers.make("reader"), 0), fresh)
@@ -116,9 +117,9 @@ def study(family: str, roots: int) -> dict[str, Any]:
     rows = {}
     for name in (*RULES, "reader", "permuted", "average"):
         over = gain(ends, name, opened, oracle=False)
-        between = asdict(t_mean(ends[name] - ends[over.above]))
+        between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
-    beyond = asdict(t_mean(ends["reader"] - ends["failure"]))
+    beyond = asdict(t_mean((ends["reader"] - ends["failure"]).tolist()))
     return {
         "family": family,
         "roots": roots,

@@ -58,5 +58,5 @@ def remedies(knobs: Iterable[Knob], kinds: Iterable[str]) -> list[Remedy]:
 
 
 def words(name: str) -> frozenset[str]:
-    """The words of a name without their plural."""
-    return frozenset(word.rstrip("s") for word in re.findall(r"[a-z0-9]+", name.lower()))
+    """The words of a name without the endings that a plural has: crash and crashes, hole and holes are one."""
+    return frozenset(re.sub(r"e?s?$", "", word) for word in re.findall(r"[a-z0-9]+", name.lower()))

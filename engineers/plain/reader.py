@@ -82,7 +82,8 @@ class ReaderEngineer(RulesEngineer):
             if piece.share is not None:
                 design.turn(piece.share, share_of(piece.share, part), why)
         if way.is_known:
-            for piece in with_beside(slices, knobs):
+            beside = with_beside(slices, knobs)[len(slices) :]
+            for piece in (*aims, *beside):
                 way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
         return design
 
