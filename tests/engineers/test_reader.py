@@ -162,7 +162,7 @@ class Case:
     def _config(self) -> dict[str, Any]:
         fields = self.whole.model_fields["parts"].annotation.__args__[1].model_fields
         whole = fields["share"].annotation is int
-        made = {"share": lambda: self.rng.randint(1, 100) if whole else self.rng.uniform(0.02, 1)}
+        made: dict[str, Any] = {"share": lambda: self.rng.randint(1, 100) if whole else self.rng.uniform(0.02, 1)}
         made |= {"hardness": self.rng.random, "length": lambda: self.rng.choice([None, 1, 9])}
         made |= {"against": lambda: self.rng.choice(["all", "late", "crash"])}
         parts = {name: {knob: made[knob]() for knob in fields} for name in self.names}
