@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engineers.model.transcript import TranscriptError
-from envtuning.cli.app import MENDABLE
+from engineers.errors import Mendable
 
 
 @contextmanager
@@ -14,5 +13,5 @@ def errors_in_one_sentence() -> Iterator[None]:
     """With the error's sentence alone, without a traceback, as ``envtuning`` ends."""
     try:
         yield
-    except (*MENDABLE, TranscriptError) as error:
+    except (Mendable, ImportError) as error:
         raise SystemExit(str(error)) from error

@@ -58,11 +58,12 @@ def raise_unless_committed() -> None:
 
 
 def conditions() -> dict[str, Any]:
-    """Machine, versions, commit and command."""
+    """Machine, versions, commit, command, and what it took so far, processes that it waited for included."""
     return {
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join([*_started(), *sys.argv[1:]]),
         "commit": _commit(),
+        "cpu_minutes": round(sum(os.times()[:4]) / 60, 1),
         "machine": {
             "processor": _processor(),
             "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

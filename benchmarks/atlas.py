@@ -21,6 +21,7 @@ from benchmarks.atlas_figure import draw
 from benchmarks.causes import KIND, falsified, report_of
 from engineers.model.context import CONTEXTS
 from engineers.model.meter import Meter
+from engineers.registry import tier_named
 from envtuning.atlas.build import build
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.evidence import (
@@ -35,19 +36,22 @@ from envtuning.atlas.evidence import (
     planted,
     probed_by_validation,
 )
-from envtuning.atlas.score import Agreement, Row, agreement, references, reliability, row_of, taken
+from envtuning.atlas.score import Agreement, Row, above_open_loop, agreement, headroom, references, reliability, row_of
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, player_of
-from envtuning.cli import parse_seeds
+from envtuning.cli.arguments import parse_seeds
 from envtuning.runs import checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.sections import EngineerSpec
 from envtuning.runs.spec import SpecError
-from envtuning.show.console import make_console, percent, plain_table
+from envtuning.show.console import percent, plain_table
+from envtuning.show.terminal import make_console
+from envtuning.studies.closed_loop import in_words
 from envtuning.studies.intervals import Interval
 from envtuning.studies.study import Arms, execute, folder_name
+from envtuning.studies.table import bounded
 from envtuning.worlds.episodes import pooled
 
 HERE = Path(__file__).parent / "atlases"
@@ -71,9 +75,9 @@ ROSTER: dict[str, tuple[str, dict[str, Any]]] = {
 
 Answers = tuple[dict[str, Planted], Altered]  # by confirmed weakness; and to altered reports
 
-TAKEN = (  # what a table's column says
-    "taken: of the way from the mean path to the best path; that one is chosen on the other seeds, so whoever follows its own "
-    "seed's reports can take more than all of it"
+ABOVE = (  # what two columns of a table say
+    "tier: what whoever chooses knows, from 0 (the config's class) over 1 (the target), 3 (other seeds) and 5 (success for each slice) to 10 "
+    "(hindsight); − best open loop: the mean gain of who reads over the best who does not, its one-sided 95 % bound over each of them, and who it is"
 )
 
 
@@ -200,12 +204,13 @@ def scored(
     transcripts: Path | None,
 ) -> list[Row]:
     """Reference rows, then the engineers', the best first."""
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.plan.world)
     rows = []
     for label, (engineer, own) in asked.items():
         kept = exchanges(transcripts, engineer, mode)
         player = player_of(engineer, mode, distances, transcripts=kept, **own, **options)
-        rows.append(row_of(label, trees, player))
+        told = own if options.get("context") is None else {**own, "context": options["context"]}
+        rows.append(row_of(label, trees, player, tier=tier_named(engineer, **told)))
     return [*references(trees), *sorted(rows, key=lambda row: -row.success.mean)]
 
 
@@ -218,9 +223,9 @@ def table(trees: list[Tree], rows: list[Row]) -> Table:
     spec = trees[0].spec
     found = plain_table(
         f"{spec.name}: {len(trees)} seeds, {spec.depth} stages from a menu of {len(spec.menu)}, % of the test at the leaf",
-        f"means over seeds, Student's t intervals; {TAKEN}",
+        f"means over seeds, Student's t intervals; {ABOVE}",
     )
-    for heading in ("who chooses", "success", "taken", "distance", "fallbacks", "tokens", "cost"):
+    for heading in ("who chooses", "tier", "success", "− best open loop", "distance", "fallbacks", "tokens", "cost"):
         found.add_column(heading, justify="left" if heading == "who chooses" else "right", no_wrap=True)
     for row in rows:
         found.add_row(*cells(row, rows))
@@ -228,12 +233,12 @@ def table(trees: list[Tree], rows: list[Row]) -> Table:
 
 
 def cells(row: Row, rows: list[Row]) -> list[str]:
-    part = taken(row, rows)
     near = row.nearness
     return [
         row.name,
+        str(int(row.tier)),
         row.success.percent() if row.counts else "no score",
-        "" if part is None or not row.counts else percent(part),
+        bounded(above_open_loop(row, rows)),
         "" if near is None else f"{near.median:.2f} (bound {near.bound:.2f})",
         str(row.fallbacks or ""),
         f"{row.tokens:,}" if row.tokens else "",
@@ -242,7 +247,7 @@ def cells(row: Row, rows: list[Row]) -> list[str]:
 
 
 def notes(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> list[str]:
-    said = []
+    said = [f"**{in_words(headroom(trees))}**"]
     if len(trees) > 1:
         found = reliability(trees)
         more = "" if found.ships else f"; {found.seeds_needed} seeds would make .8"
@@ -273,6 +278,7 @@ def store(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> None:
         "seeds": [tree.seed for tree in trees],
         "held_out": spec.held_out,
         "rows": [as_json(row, rows) for row in rows],
+        "headroom": asdict(headroom(trees)),
         "reliability": asdict(reliability(trees)) if len(trees) > 1 else None,
         "agreement": None if agree is None else asdict(agree),
     }
@@ -282,18 +288,20 @@ def store(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> None:
 
 def markdown(trees: list[Tree], rows: list[Row], agree: Agreement | None) -> str:
     """The table for a page."""
-    lines = [["who chooses", "% of the test", "taken", "distance"], ["---", "---:", "---:", "---:"]]
-    lines += [cells(row, rows)[:4] for row in rows]
+    lines = [["who chooses", "tier", "% of the test", "− best open loop", "distance"], ["---", *["---:"] * 4]]
+    lines += [cells(row, rows)[:5] for row in rows]
     written = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    said = f"{len(trees)} seeds, means and 95 % intervals; {TAKEN}."
+    said = f"{len(trees)} seeds, means and 95 % intervals; {ABOVE}."
     return "\n\n".join([written, " ".join([said, *notes(trees, rows, agree)])]) + "\n"
 
 
 def as_json(row: Row, rows: list[Row]) -> dict[str, Any]:
+    above = above_open_loop(row, rows)
     return {
         "name": row.name,
         "success": asdict(row.success),
-        "taken": taken(row, rows),
+        "tier": int(row.tier),
+        "above_open_loop": None if above is None else asdict(above),
         "by_seed": row.values,
         "paths": {seed: list(path) for seed, path in row.paths.items()},
         "median_distance": None if row.nearness is None else row.nearness.median,
@@ -321,7 +329,7 @@ def do_evidence(arguments: argparse.Namespace) -> None:
     if healthy := [spec.name for spec in specs if spec.diagnosis is None]:
         raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
     trees = [tree for spec in specs for tree in read_trees(arguments.trees / spec.name, spec)]
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.plan.world)
     found = {
         label: read_by(
             trees, engineer, own | options, distances, exchanges(arguments.transcripts, engineer, "evidence")

@@ -15,7 +15,7 @@ from benchmarks.study import HERE
 from engineers.controls import mean_run, save_run
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec
-from envtuning.show.console import make_console
+from envtuning.show.terminal import make_console
 from envtuning.studies.preregistered import ArmSpec, arm_of
 from envtuning.studies.study import execute, folder_name
 

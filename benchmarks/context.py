@@ -20,7 +20,8 @@ from envtuning.atlas.distance import Distances
 from envtuning.atlas.score import Row, references, row_of
 from envtuning.atlas.store import Tree, read_trees
 from envtuning.atlas.walk import Player, player_of
-from envtuning.show.console import make_console, plain_table
+from envtuning.show.console import plain_table
+from envtuning.show.terminal import make_console
 
 ASKED = ("V1", "V2", "V3", "V4", "V5", "V6", "informed")
 
@@ -66,7 +67,7 @@ def players(
     engineer: str, contexts: list[str], meter: Meter, transcripts: Path, trees: list[Tree]
 ) -> dict[str, Player]:
     """The engineer once for each context; its exchanges are kept apart."""
-    distances = Distances(trees[0].spec.run.world.made)
+    distances = Distances(trees[0].spec.plan.world)
     found: dict[str, Player] = {}
     for context in contexts:
         kept = exchanges(transcripts, engineer, context)
@@ -76,7 +77,10 @@ def players(
 
 def ablation(trees: list[Tree], asked: dict[str, Player]) -> list[Row]:
     """A row for each context, in the order given, and what could have been reached."""
-    return [*(row_of(context, trees, player) for context, player in asked.items()), *references(trees)]
+    return [
+        *(row_of(context, trees, player, tier=CONTEXTS[context].tier) for context, player in asked.items()),
+        *references(trees),
+    ]
 
 
 def table(trees: list[Tree], rows: list[Row]) -> Table:

@@ -16,7 +16,7 @@ from benchmarks._record import raise_unless_committed, record
 from benchmarks.atlas import ROSTER, real_arms, spec_named
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.runs.log import RunLog
-from envtuning.show.console import make_console
+from envtuning.show.terminal import make_console
 from envtuning.studies.credit import Credit, changed_stages, credit, raise_unless_enough, table, write
 from envtuning.studies.study import execute, folder_name
 

@@ -30,7 +30,7 @@ from envtuning.studies.intervals import Interval, t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "dynamics"
 TUNING, FRESH = 1, 2  # seeds of roots
-ROOTS, TUNING_ROOTS, SEEDS = 32, 16, 2  # seeds: of the cases that reports are counted on
+ROOTS, TUNING_ROOTS, SEEDS = 32, 12, 2  # seeds: of the cases that reports are counted on
 SETTINGS = {name: (name, False) for name in FAMILIES} | {f"{name}, outside": (name, True) for name in DEVELOPMENT}
 ENGINEERS = ("rules", "half-success", "progress-share")  # uniform and fixed are even draws here
 FLOORS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # of failure-share

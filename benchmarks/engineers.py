@@ -13,9 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks._record import record
-from envtuning.cli import adjusted, parse_seeds
+from envtuning.cli.arguments import adjusted, parse_seeds
 from envtuning.runs.spec import load_spec
-from envtuning.show.console import ConsoleObserver, make_console
+from envtuning.show.console import ConsoleObserver
+from envtuning.show.terminal import make_console
 from envtuning.studies.compare import compare, table
 
 ENGINEERS = "fixed,random,uniform,rules,half-success,progress-share"

@@ -1,7 +1,7 @@
 """What GRPO adds to a warm start: ``python -m benchmarks.grpo``.
 
 From nothing, a model of 1.2 million parameters is taught on certified plans, in few of which anybody waits. The target is boards
-that nobody can solve without a wait. From each such warm start five arms of equal cost, paired: nothing more, continued supervision
+that nobody can solve without a wait. From each such warm start five arms, paired: nothing more, continued supervision
 (the target's certified plans, equal CPU time), rejection fine-tuning (as many samples, the valid ones are taught once), GRPO with random
 rewards, GRPO. Each is asked the same held-out boards of the target: greedy, sampled once, best of 16.
 Each finished part is kept under --out: an interrupted benchmark continues where it stopped, and other processes may do parts of it
@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 import mapf_frozenlake as mfl
 from benchmarks._record import record
-from envtuning.cli import parse_seeds
+from envtuning.cli.arguments import parse_seeds
 from envtuning.runs import atomic
 from envtuning.studies.intervals import t_mean
 from envtuning.trainees.language.learner import Learner
@@ -69,8 +69,11 @@ def random_rewards(completions: Sequence[Any], **_: Any) -> list[float]:
 
 
 class Study:
-    def __init__(self, out: Path, samples: int, grpo_samples: int, boards: int, best_of: int) -> None:
+    def __init__(
+        self, out: Path, samples: int, grpo_samples: int, boards: int, best_of: int, beta: float | None = None
+    ) -> None:
         self.out, self.samples, self.grpo_samples, self.best_of = out, samples, grpo_samples, best_of
+        self.grpo = SMALL if beta is None else SMALL | {"beta": beta}
         self.test = mfl.validation_suite(TARGET, boards, seed=20_261)
         self.keys = canonical_keys(self.test)
 
@@ -118,8 +121,14 @@ class Study:
         """The arm's policy, and what its training took; imports and loading are not counted."""
         reward = "benchmarks.grpo:random_rewards" if "random" in arm else None
         options = LanguageOptions(
-            model=str(warm), grpo=SMALL, torch_threads=1, reward=reward, skip_equal_groups=True
-        )  # the same steps for two thirds of the time: half of the groups are equal
+            model=str(warm),
+            grpo=self.grpo,
+            torch_threads=1,
+            reward=reward,
+            skip_equal_groups=not self.grpo[
+                "beta"
+            ],  # the same steps for two thirds of the time: half of the groups are equal
+        )
         learner = Learner(options, seed)
         begin = time.process_time()
         if arm.startswith("GRPO"):
@@ -242,13 +251,17 @@ def main(say: Callable[[str], None] = print) -> None:
     parser.add_argument("--grpo-samples", type=int, default=16_384, help="replies that GRPO and rejection may sample")
     parser.add_argument("--boards", type=int, default=2_000, help="held-out boards")
     parser.add_argument("--best-of-boards", type=int, default=250, help="of these, boards that are asked 16 times")
+    parser.add_argument(
+        "--beta", type=float, help="weight of GRPO's KL term; the papers use 0.1, here it is 0 by default"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/grpo"), help="folder of what is done so far")
     parser.add_argument("--name", default="grpo", help="name of the result in benchmarks/results")
     parser.add_argument("--parts-only", action="store_true", help="help another process, and write no table")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     place = arguments.out / settings_digest(arguments)
-    study = Study(place, arguments.samples, arguments.grpo_samples, arguments.boards, arguments.best_of_boards)
+    boards, few = arguments.boards, arguments.best_of_boards
+    study = Study(place, arguments.samples, arguments.grpo_samples, boards, few, arguments.beta)
     seeds = parse_seeds(arguments.seeds)
     study.work(seeds)
     if arguments.parts_only:
@@ -256,7 +269,7 @@ def main(say: Callable[[str], None] = print) -> None:
     runs = {arm: [briefly(study.figures(seed, arm)) for seed in seeds] for arm in ARMS}
     for arm, row in (table := summary(runs)).items():
         say(f"{arm}: " + ", ".join(f"{column} {cell['mean']:.3f}" for column, cell in row.items()))
-    path = record(arguments.name, {"seeds": list(seeds), "table": table, "runs": runs, "grpo": SMALL})
+    path = record(arguments.name, {"seeds": list(seeds), "table": table, "runs": runs, "grpo": study.grpo})
     say(f"figures: {path}")
 
 

@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import mapf_frozenlake as mfl
 from benchmarks._record import record
 from benchmarks.grpo import CONFIG
-from envtuning.cli import parse_seeds
+from envtuning.cli.arguments import parse_seeds
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from mapf_frozenlake.generator.symmetry import canonical_keys

@@ -18,6 +18,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from benchmarks._record import raise_unless_committed, record
 from benchmarks.bfcl.memory import highest_kib
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.trainees.language.learner import Learner
 from envtuning.trainees.language.options import LanguageOptions
@@ -68,7 +69,7 @@ def random_model(folder: Path, dimensions: dict[str, Any], dtype: str) -> int:
 def two_steps(spec: RunSpec, model: Path) -> dict[str, Any]:
     """One batch of replies and the optimiser steps on it, by the settings of this run; what they took."""
     options = LanguageOptions(**spec.trainee.options | {"model": str(model)})
-    config = spec.target
+    config = Plan.of(spec).target
     rows = rows_of(config, options.batch // options.group, seed=0, style=spec.world.options["style"])
     learner = Learner(options, seed=0)
     try:

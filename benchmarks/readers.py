@@ -24,7 +24,8 @@ from engineers.report import StageReport
 from engineers.roles import find_slices, natural_key, shares_of
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
-from envtuning.show.console import make_console, percent, plain_table
+from envtuning.show.console import percent, plain_table
+from envtuning.show.terminal import make_console
 
 WORKS = 0.7  # success from which a slice works
 FRONTIER = (0.1, WORKS)  # success of a slice just under the frontier
@@ -60,7 +61,7 @@ def merits(report: StageReport, before: Any, after: Any, *, fallback: bool = Fal
 
 
 def _shares(config: Any) -> dict[str, float]:
-    slices = [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
+    slices = [slice_ for slice_ in find_slices(find_knobs(config, ("*",))) if slice_.share is not None]
     return shares_of(dump(config), slices)
 
 

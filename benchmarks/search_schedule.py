@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks._record import record
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, load_spec
-from envtuning.show.console import make_console
+from envtuning.show.terminal import make_console
 from envtuning.studies.preregistered import ArmSpec, arm_of
 from envtuning.studies.study import comparable, execute, folder_name
 

@@ -36,7 +36,7 @@ def done_by(folder: Path, spec: RunSpec) -> RunLog:
 
 def rows(run: RunLog) -> list[dict[str, Any]]:
     """What ended each stage, after how much of its budget, and the validations that it was decided by."""
-    unit, objective = run.plan.spec.unit, run.plan.world.about.objective
+    unit, objective = run.plan.unit, run.plan.world.about.objective
     found = []
     for listed, stage in zip(run.plan.spec.stages, run.state.done):
         assert stage.done is not None
@@ -75,7 +75,7 @@ def main() -> None:
     arguments = parser.parse_args()
     raise_unless_committed()
     done = done_by(arguments.out / arguments.world, spec_of(arguments.world))
-    figures = {"preset": PRESETS[arguments.world], "unit": done.plan.spec.unit, "stages": rows(done)}
+    figures = {"preset": PRESETS[arguments.world], "unit": done.plan.unit, "stages": rows(done)}
     print(table(figures))
     print(record(f"stage_rule_{arguments.world}", figures))
 

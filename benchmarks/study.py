@@ -17,7 +17,7 @@ from benchmarks import readme
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
 from envtuning.runs.spec import SpecError
-from envtuning.show.console import make_console
+from envtuning.show.terminal import make_console
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome, finished
 from envtuning.studies.pace import Pace

@@ -52,5 +52,5 @@ def draw(summary: Summary, runs: dict[tuple[str, int], RunLog], path: Path) -> N
 def curves_of(runs: Sequence[RunLog], metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Thousands spent after each stage, and [seeds, stages] of the closing validations."""
     table = np.array([[pooled(stage.report.results, metric) for stage in run.state.done] for run in runs])
-    spent = np.array([[stage.done.spent[run.plan.spec.unit] for stage in run.state.done] for run in runs])
+    spent = np.array([[stage.done.spent[run.plan.unit] for stage in run.state.done] for run in runs])
     return spent.cumsum(axis=1).mean(axis=0) / 1000, table

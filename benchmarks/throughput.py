@@ -28,7 +28,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ from mapf_frozenlake.types import Action
 HOLES, HORIZON, TAPE = 0.2, 64, 64
 ROLLOUT = 16  # observations that a trainer holds at a time: more than the vector env keeps arrays for
 ENV_STEPS = ("single env", "FrozenLake")  # what is measured in env-steps begins so
-PEERS = Path(__file__).parent / "throughput_peers.py"
+PEERS = Path(__file__).parent / "_throughput_peers.py"
 
 
 @dataclass(frozen=True)
@@ -416,18 +415,6 @@ def _judged(goal: Goal, speeds: dict[str, list[float]]) -> dict[str, Any]:
     }
 
 
-def vector_over_batch(turns: int) -> dict[str, float]:
-    """By how much of the bare batch's time Gymnasium's vector env takes longer, 1,024 envs: the median of paired turns."""
-    table = {}
-    for name, kwargs in (("11×11", {"window": 11}), ("5×5", {"window": 5}), ("compact", {"observation": "compact"})):
-        bare = stepper(lake(8, 4), 1024, **kwargs)
-        for copy in (False, True):
-            vector = vector_env(copy=copy, **kwargs)
-            excess = [bare() / vector() - 1 for _ in range(turns)]
-            table[f"{name}, {'copying' if copy else 'lending'}"] = round(float(np.median(excess)), 3)
-    return table
-
-
 def growth(quick: bool) -> dict[str, dict[str, float]]:
     """Nanoseconds of CPU per agent-step, as one thing grows."""
     most_envs = 4096 if quick else 65_536
@@ -452,24 +439,6 @@ def growth(quick: bool) -> dict[str, dict[str, float]]:
 
 def _nanoseconds(run: Callable[[], float]) -> float:
     return round(1e9 / max(run() for _ in range(3)), 1)
-
-
-def memory() -> dict[str, dict[str, float]]:
-    """How far observations are from the speed of memory: the share of a step's time that merely filling them would take."""
-    table = {}
-    for window, dtype in ((11, "float32"), (11, "int8"), (5, "float32")):
-        config = lake(8, 4)
-        run = stepper(config, 1024, window=window, dtype=dtype)
-        buffer = make_batch(config, 1024, window=window, dtype=dtype).observation
-        fill = min(cpu_seconds(partial(buffer.fill, 1)) for _ in range(5))
-        step = 4096 / max(run() for _ in range(5))
-        table[f"{window}×{window} {dtype}"] = {
-            "bytes_per_agent_step": buffer.nbytes // 4096,
-            "fill_gigabytes_per_second": round(buffer.nbytes / fill / 1e9, 1),
-            "observed_gigabytes_per_second": round(buffer.nbytes / step / 1e9, 1),
-            "share_of_memory_speed": round(fill / step, 3),
-        }
-    return table
 
 
 def stable_baselines3(envs: int = 64, steps: int = 100) -> dict[str, dict[str, float]]:
@@ -517,24 +486,6 @@ def _cpu_seconds_with(processes: list[int]) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
-
-
-def start_up() -> dict[str, float]:
-    """Wall seconds from ``import mapf_frozenlake`` to the end of the first step, with compiled code cached and without."""
-    code = (
-        "import time; t = time.perf_counter(); import gymnasium as gym, mapf_frozenlake\n"
-        "env = gym.make('MAPFFrozenLake-v0'); env.reset(seed=0); env.step(env.action_space.sample())\n"
-        "print(time.perf_counter() - t)"
-    )
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        seconds = [
-            float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout)
-            for _ in range(4)
-        ]  # fmt: skip
-    return {"cold": round(seconds[0], 2), "warm": round(min(seconds[1:]), 2)}
 
 
 def chart(figures: dict[str, Any], path: Path) -> None:
@@ -607,15 +558,10 @@ def main(argv: list[str] | None = None) -> None:
         return
     figures = {
         "compared": compare(args),
-        "vector_over_batch": vector_over_batch(5 if args.quick else 25),
         "growth": growth(args.quick),
-        "memory": memory(),
-        "start_up_seconds": start_up(),
         "stable_baselines3": stable_baselines3(),
     }
     say(figures)
-    print(f"vector env over the bare batch: {figures['vector_over_batch']}")
-    print(f"import to first step, seconds: {figures['start_up_seconds']}")
     if not args.quick:
         sys.argv = _without_places(args)
         path = record("throughput", figures)

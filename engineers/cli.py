@@ -124,14 +124,14 @@ def prompt(
 ) -> None:
     """Show what would be sent to a model, without sending it."""
     read, current = _load(report, config_class)
-    form, told = WireForm(current, editable or None), context_named(context)
+    wire_form, told = WireForm(current, editable or None), context_named(context)
     if told.summary:
-        _show_prompt(build_summary_prompt(read, form, told), "first question: the summary")
+        _show_prompt(build_summary_prompt(read, wire_form, told), "first question: the summary")
     _show_prompt(
-        build_prompt(read, form, told, "(the model's summary)" if told.summary else ""), f"context {told.name}"
+        build_prompt(read, wire_form, told, "(the model's summary)" if told.summary else ""), f"context {told.name}"
     )
     if schema:
-        out.print_json(json.dumps(form.schema))
+        out.print_json(json.dumps(wire_form.schema))
 
 
 @app.command(name="list")

@@ -26,7 +26,7 @@ from engineers.from_file import PLAIN, reads
 from engineers.proposal import Engineer, Proposal
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import natural_key
-from engineers.tiers import Tier, tier_of
+from engineers.tiers import Tier
 from engineers.untrusted import parsed, read_bytes
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -64,7 +64,7 @@ def average(engineer: Engineer, runs: Sequence[Run]) -> ControlledEngineer:
 
 def permuted(engineer: Engineer, seed: int) -> ControlledEngineer:
     """The engineer with its own outcomes under other slices' names."""
-    return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted", tier_of(engineer))
+    return ControlledEngineer(engineer, lambda report: under_other_names(report, seed), "permuted", engineer.tier)
 
 
 def save_run(path: Path, run: Run, **made_by: Any) -> None:

@@ -96,12 +96,12 @@ def _dropped(
     slices = find_slices(find_knobs(current, ("*",)))
     before, after = shares_of(dump(current), slices), shares_of(dump(config), slices)
     refusals = []
-    for piece in slices:
-        old, new = before[piece.name], after[piece.name]
+    for slice_ in slices:
+        old, new = before[slice_.name], after[slice_.name]
         least = old * (1 - max_drop)
-        if rates.get(piece.name, 0.0) >= WORKING_RATE and new < least - 1e-6:
+        if rates.get(slice_.name, 0.0) >= WORKING_RATE and new < least - 1e-6:
             refusals.append(
-                f"slice {piece.name} works ({objective} {rates[piece.name]:.2f}) and would fall from {old:.1%} to {new:.1%} "
+                f"slice {slice_.name} works ({objective} {rates[slice_.name]:.2f}) and would fall from {old:.1%} to {new:.1%} "
                 f"of the data: keep at least {least:.1%} in one step"
             )
     return refusals

@@ -23,7 +23,7 @@ from engineers.model.context import Context, context_named
 from engineers.model.prompt import build_prompt, require_templates
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
-from engineers.model.wire import WireForm, form_of
+from engineers.model.wire import WireForm, wire_form_of
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
@@ -60,14 +60,14 @@ class HumanEngineer(Engineer):
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
-        form_of(current, editable, self.space)
+        wire_form_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
-        form = form_of(current, editable, self.space)
-        answer_file = self._lay_out(report, form)
+        wire_form = wire_form_of(current, editable, self.space)
+        answer_file = self._lay_out(report, wire_form)
         given = answer_file.with_name(ACCEPTED)
         again = (
             f" An earlier answer is in {given}: copy it to {answer_file.name} to give it again."
@@ -77,7 +77,7 @@ class HumanEngineer(Engineer):
         self.say(
             f"Stage {report.stage} is done: read {given.parent / 'report.md'}, edit and save {answer_file}.{again}"
         )
-        begin, seen, settling = time.monotonic(), _untouched(answer_file, form), None
+        begin, seen, settling = time.monotonic(), _untouched(answer_file, wire_form), None
         refusals: list[str] = []
         while (waited := time.monotonic() - begin) < self.timeout:
             stamp = _stamp(answer_file)
@@ -90,12 +90,12 @@ class HumanEngineer(Engineer):
                 text = _read(answer_file)
                 if text is None:  # an editor that saves by renaming is between its two steps
                     continue
-                config, reasons = read_config(text, form, report, guard=self.guard)
+                config, reasons = read_config(text, wire_form, report, guard=self.guard)
             except (ReplyError, NotReadable) as error:
-                said = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
-                refusals.append(said)
-                _write(answer_file.parent / "refused.txt", f"{said}\n")
-                self.say(f"Not accepted: {said}. Edit and save again.")
+                refusal = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
+                refusals.append(refusal)
+                _write(answer_file.parent / "refused.txt", f"{refusal}\n")
+                self.say(f"Not accepted: {refusal}. Edit and save again.")
                 continue
             answer_file.replace(given)
             usage = Usage(seconds=round(waited, 3), attempts=len(refusals) + 1)
@@ -104,7 +104,7 @@ class HumanEngineer(Engineer):
         usage = Usage(seconds=round(time.monotonic() - begin, 3), attempts=len(refusals))
         return Proposal(config=current, usage=usage, engineer=self.name, fallback=True, refusals=refusals)
 
-    def _lay_out(self, report: StageReport, form: WireForm[Any]) -> Path:
+    def _lay_out(self, report: StageReport, wire_form: WireForm[Any]) -> Path:
         """Write the question. An answer that was edited for the very same question is left as it is."""
         folder = self.desk / f"stage-{report.stage}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,10 +113,10 @@ class HumanEngineer(Engineer):
         report_file, answer_file = folder / "report.json", folder / "answer.json"
         asked_before = _holds(report_file, question)
         _write(report_file, question)
-        read_me = build_prompt(report, form, self.context, space=self.space).messages[-1]["content"]
+        read_me = build_prompt(report, wire_form, self.context, space=self.space).messages[-1]["content"]
         _write(folder / "report.md", f"{read_me}\n")
         if not (asked_before and answer_file.exists()):
-            _write(answer_file, _blank_answer(form))
+            _write(answer_file, _blank_answer(wire_form))
         return answer_file
 
 
@@ -141,8 +141,8 @@ def _write(file: Path, text: str) -> None:
     draft.replace(file)
 
 
-def _blank_answer(form: WireForm[Any]) -> str:
-    return json.dumps(form.example(), indent=2) + "\n"
+def _blank_answer(wire_form: WireForm[Any]) -> str:
+    return json.dumps(wire_form.example(), indent=2) + "\n"
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
@@ -154,9 +154,9 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _untouched(answer_file: Path, form: WireForm[Any]) -> tuple[int, int] | None:
+def _untouched(answer_file: Path, wire_form: WireForm[Any]) -> tuple[int, int] | None:
     """The stamp of a blank answer; None, which is never a stamp that is waited for, if somebody has edited it already."""
-    return _stamp(answer_file) if _holds(answer_file, _blank_answer(form)) else None
+    return _stamp(answer_file) if _holds(answer_file, _blank_answer(wire_form)) else None
 
 
 @reads({"poll": PLAIN, "timeout": PLAIN})

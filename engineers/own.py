@@ -57,8 +57,8 @@ def is_trusted_host(host: str) -> bool:
     """Whether the user named this very host, or with a leading dot (``host:.example.org``) a domain that it is in."""
     if _trusted is None:
         return True
-    said = {name.removeprefix(HOST).lower() for name in _trusted if name.startswith(HOST)}
-    return host.lower() in said or any(name.startswith(".") and host.lower().endswith(name) for name in said)
+    hosts = {name.removeprefix(HOST).lower() for name in _trusted if name.startswith(HOST)}
+    return host.lower() in hosts or any(name.startswith(".") and host.lower().endswith(name) for name in hosts)
 
 
 def host_of(address: str) -> str | None:
@@ -100,8 +100,8 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
     except (ValueError, TypeError) as error:  # an empty or a relative module name
         raise ImportError(f"{module_name!r} cannot be imported ({error})", name=module_name) from error
     except (Exception, SystemExit) as error:  # its own code raised, or would end this process
-        said = f"its code raised {type(error).__name__}: {error}"
-        raise ImportError(f"{module_name!r} cannot be imported ({said})", name=module_name) from error
+        cause = f"its code raised {type(error).__name__}: {error}"
+        raise ImportError(f"{module_name!r} cannot be imported ({cause})", name=module_name) from error
     if not hasattr(module, attribute):
         raise ImportError(f"{module_name} has no {attribute!r}", name=module_name)
     return getattr(module, attribute)
@@ -109,8 +109,10 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
 
 def completed(found: Any, contract: type) -> type:
     """A class of this abstract class, with what an object, a class or a function has of it, and the defaults for the rest."""
-    said = {name: getattr(found, name) for name in vars(contract) if not name.startswith("_") and hasattr(found, name)}
-    own = {name: staticmethod(value) if callable(value) else value for name, value in said.items()}
+    declared = {
+        name: getattr(found, name) for name in vars(contract) if not name.startswith("_") and hasattr(found, name)
+    }
+    own = {name: staticmethod(value) if callable(value) else value for name, value in declared.items()}
     name = getattr(found, "__name__", type(found).__name__)
     return type(name, (contract,), own | {"__getattr__": lambda self, name: getattr(found, name)})
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from engineers.errors import Mendable
 from engineers.from_file import DATA, PLAIN, Allowed, allowed_in, not_allowed, raise_unless_allowed
 from engineers.guard import Guard
 from engineers.model.context import Context, context_named
 from engineers.own import declares, is_trusted_option, object_at, raise_unless_importable
 from engineers.proposal import Engineer, as_engineer
-from engineers.tiers import Tier, tier_of
+from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"
 
@@ -99,7 +100,7 @@ POSITIONAL = (
 )
 
 
-class UnknownEngineer(ValueError):
+class UnknownEngineer(Mendable, ValueError):
     """No backend has this name; the message lists those that exist."""
 
 
@@ -170,7 +171,7 @@ def tier_named(name: str, **options: Any) -> Tier:
     if backend == "permuted":
         return tier_named(rest, **options)
     if backend in TAKES_NOTHING or ":" in backend:
-        return tier_of(make(name, **options))
+        return make(name, **options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
     return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier
 

@@ -46,7 +46,7 @@ def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
         return tuple(SliceKnobs(WHOLE, None, tuple(all_there_are)) for all_there_are in difficulties.values())
     _raise_unless_told_apart(shares)
     slices = [SliceKnobs(group[-1], share, tuple(difficulties.get(group, ()))) for group, share in shares.items()]
-    return tuple(sorted(slices, key=lambda piece: natural_key(piece.name)))
+    return tuple(sorted(slices, key=lambda slice_: natural_key(slice_.name)))
 
 
 def are_ordered(slices: Sequence[SliceKnobs]) -> bool:
@@ -55,8 +55,8 @@ def are_ordered(slices: Sequence[SliceKnobs]) -> bool:
 
 
 def with_beside(slices: Sequence[SliceKnobs], knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
-    """The slices, and in one more piece without a share the difficulties that are in none of them."""
-    inside = {knob.path for piece in slices for knob in piece.difficulties}
+    """The slices, and in one more entry without a share the difficulties that are in none of them."""
+    inside = {knob.path for slice_ in slices for knob in slice_.difficulties}
     beside = tuple(knob for knob in knobs if role_of(knob) == "difficulty" and knob.path not in inside)
     return (*slices, SliceKnobs(WHOLE, None, beside)) if beside else tuple(slices)
 
@@ -81,9 +81,9 @@ def _raise_unless_told_apart(groups: Iterable[tuple[str, ...]]) -> None:
 
 def role_of(knob: Knob) -> str:
     """``"share"``, ``"difficulty"`` or ``"none"``."""
-    said = knob.extra.get("role")
-    if said is not None:
-        return str(said)
+    role = knob.extra.get("role")
+    if role is not None:
+        return str(role)
     if knob.field == "share" and knob.bounds:
         return "share"
     return "difficulty" if knob.bounds else "none"
@@ -99,7 +99,9 @@ def split_by_role(knobs: Iterable[Knob]) -> tuple[list[Knob], list[Knob]]:
 
 def shares_of(data: dict[str, Any], slices: Iterable[SliceKnobs]) -> dict[str, float]:
     """Each slice's part of the data, summing to 1 (all zero if every share is 0), from a config's JSON."""
-    raw = {piece.name: 1.0 if piece.share is None else float(get(data, piece.share.path) or 0.0) for piece in slices}
+    raw = {
+        slice_.name: 1.0 if slice_.share is None else float(get(data, slice_.share.path) or 0.0) for slice_ in slices
+    }
     total = sum(raw.values())
     return {name: weight / total if total > 0 else 0.0 for name, weight in raw.items()}
 

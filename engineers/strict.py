@@ -84,8 +84,8 @@ def _json_type(value: Any) -> str:
 
 def description(schema: dict[str, Any], options: list[dict[str, Any]], field: str) -> str:
     """What the knob means, and the bounds that the strict keywords cannot say."""
-    said = schema.get("description") or next((b["description"] for b in options if "description" in b), None)
-    words = [str(said or field.replace("_", " ")).strip()]
+    description = schema.get("description") or next((b["description"] for b in options if "description" in b), None)
+    words = [str(description or field.replace("_", " ")).strip()]
     spoken = {
         "exclusiveMinimum": "Must be above {}.",
         "exclusiveMaximum": "Must be below {}.",

@@ -36,11 +36,6 @@ class Tier(IntEnum):
 UNKNOWN = Tier.CASES  # an engineer is handed all of its report, failed cases included
 
 
-def tier_of(engineer: object) -> Tier:
-    """What this engineer knows: all that it is handed, unless it says that it uses less."""
-    return Tier(getattr(engineer, "tier", UNKNOWN))
-
-
 MEANINGS = {
     Tier.NOTHING: "the config's class, its bounds and its default space",
     Tier.TARGET: "the target and its weights",

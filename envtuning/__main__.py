@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from engineers.current_folder import leave_it_alone
 from engineers.ending import ends_when_asked
 from engineers.printing import prints_what_it_can
+from envtuning import base_help
+from envtuning.cli import MODULES, app_with
 
 COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # what no command starts without
 
@@ -22,16 +27,28 @@ def _main() -> None:
     except ImportError as error:
         sys.exit(f"error: {error}")
     try:
-        from envtuning.cli import app
+        app = _app(sys.argv[1:])
     except ImportError as error:
         if error.name not in COMMAND_LINE:
             raise
-        from envtuning.base_help import answer
-
-        said, status = answer(sys.argv[1:], error.name)
+        said, status = base_help.answer(sys.argv[1:], error.name)
         print(said, file=sys.stderr if status else sys.stdout)
         sys.exit(status)
     app()
+
+
+def _app(arguments: Sequence[str]) -> Any:
+    """The command line, with what these arguments need of it: to list the commands, none of them is imported."""
+    known = base_help.commands()
+    named = next((word for word in arguments if word in known), None)
+    if named is not None:
+        return app_with([known[named].module])
+    if "_ENVTUNING_COMPLETE" in os.environ or not all(word.startswith("-") for word in arguments):
+        return app_with(MODULES)  # a shell that completes words, a command that there is not
+    app = app_with([])
+    for name, command in known.items():
+        app.command(name, help=command.said)(lambda: None)
+    return app
 
 
 if __name__ == "__main__":

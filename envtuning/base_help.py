@@ -1,10 +1,13 @@
-"""``envtuning --help`` in an install that lacks what the command line is made of: the commands, and the extra that each needs."""
+"""The commands, without importing one; and ``envtuning --help`` in an install that lacks what the command line is made of: the extra that each needs."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+from envtuning.cli import MODULES
 
 # The command line itself is in each of these extras; the first is the one to take where nothing else asks for another.
 EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib"}
@@ -25,16 +28,22 @@ def answer(arguments: Sequence[str], missing: str) -> tuple[str, int]:
         return _overview(known), 0
     extra = EXTRAS.get(named or "", ANY)
     said = f"envtuning{f' {named}' if named else ''} needs {missing}: pip install 'mapf-frozenlake[{extra}]'"
-    return (f"{known[named]}\n{said}", 0) if named and asked_for_help else (said, 1)
+    return (f"{known[named].said}\n{said}", 0) if named and asked_for_help else (said, 1)
 
 
-def commands() -> dict[str, str]:
-    """Each command and the first line of its docstring, from the source: it cannot be imported here."""
+class Command(NamedTuple):
+    module: str  # of envtuning.cli
+    said: str
+
+
+def commands() -> dict[str, Command]:
+    """Each command and the first line of its docstring, from the source: it may be that it cannot be imported here, and it takes long."""
     found = {}
-    for path in sorted((Path(__file__).parent / "cli").glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for module in MODULES:
+        source = (Path(__file__).parent / "cli" / f"{module}.py").read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef) and any(map(_makes_a_command, node.decorator_list)):
-                found[node.name] = (ast.get_docstring(node) or "").partition("\n")[0]
+                found[node.name] = Command(module, (ast.get_docstring(node) or "").partition("\n")[0])
     return found
 
 
@@ -42,6 +51,6 @@ def _makes_a_command(decorator: ast.expr) -> bool:
     return ast.unparse(decorator) == "app.command()"
 
 
-def _overview(known: dict[str, str]) -> str:
-    rows = [f"  {name:<12} {EXTRAS.get(name, ANY):<6} {said}" for name, said in known.items()]
+def _overview(known: dict[str, Command]) -> str:
+    rows = [f"  {name:<12} {EXTRAS.get(name, ANY):<6} {command.said}" for name, command in known.items()]
     return "\n".join(["Usage: envtuning COMMAND …", "", f"  {'command':<12} {'extra':<6}", *rows, "", NOTES.rstrip()])

@@ -15,7 +15,7 @@ class Length(TaskKnobs):
 
 
 class Digits(TaskKnobs):
-    digits: int = Field(2, ge=1, le=4, description="Digits of each number.")
+    digits: int = Field(4, ge=3, le=6, description="Digits of the number, at most.")
 
 
 def letters(rng: np.random.Generator, knobs: Length) -> str:
@@ -43,9 +43,9 @@ def shift(rng: np.random.Generator, knobs: Length) -> tuple[str, str]:
     return f"shift {word}", "".join(chr(ord(letter) + 1) for letter in word)
 
 
-def add(rng: np.random.Generator, knobs: Digits) -> tuple[str, str]:
-    one, other = rng.integers(10**knobs.digits, size=2)
-    return f"add {one} {other}", str(one + other)
+def double(rng: np.random.Generator, knobs: Digits) -> tuple[str, str]:
+    number = int(rng.integers(10**knobs.digits))
+    return f"double {number}", str(2 * number)
 
 
 world = TextWorld(
@@ -55,8 +55,8 @@ world = TextWorld(
         "reverse": Task(Length, reverse),
         "sort": Task(Length, sort),
         "shift": Task(Length, shift),
-        "add": Task(Digits, add),
+        "double": Task(Digits, double),
     },
     "Five short tasks on letters and numbers: copy a word, reverse it, sort its letters, replace each letter by the next one of the "
-    "alphabet, add two numbers. The reply is the answer and nothing else.",
+    "alphabet, double a number. The reply is the answer and nothing else.",
 )

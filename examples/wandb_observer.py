@@ -25,7 +25,7 @@ class WandbObserver(Observer):
         )
 
     def stage_began(self, stage: StageState, allowance: int) -> None:
-        self.spent_before = self.run.state.spent.get(self.run.plan.spec.unit, 0)
+        self.spent_before = self.run.state.spent.get(self.run.plan.unit, 0)
         config = stage.chosen.config.model_dump(mode="json")
         self.log.config.update({f"stage {stage.number}": config}, allow_val_change=True)
 

@@ -146,7 +146,7 @@ class LakeConfig(_Frozen):
     @property
     def max_size(self) -> int:
         """The longest side of any lake."""
-        return max(max(size, piece.width or 0) for size, piece in self.slices.items())
+        return max(max(size, slice_.width or 0) for size, slice_ in self.slices.items())
 
     def horizon_for(self, height: int, width: int) -> int:
         return self.horizon if self.horizon is not None else 4 * (height + width)
@@ -176,7 +176,7 @@ RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices",
 
 def raise_on_impossible(config: LakeConfig) -> None:
     """Refuse what no generator could draw, in one sentence with value, bound and remedy."""
-    if not any(piece.share > 0 for piece in config.slices.values()):
+    if not any(slice_.share > 0 for slice_ in config.slices.values()):
         raise ValueError("every slice has share 0: give at least one map size a share above 0")
     weights = config.agent_weights
     for count, weight in weights.items():
@@ -186,11 +186,11 @@ def raise_on_impossible(config: LakeConfig) -> None:
             raise ValueError(f"num_agents: the weight {weight} of {count} agents must be 0 or more and finite")
     if not any(weight > 0 for weight in weights.values()):
         raise ValueError("num_agents: every count has weight 0; give at least one a weight above 0")
-    for size, piece in config.slices.items():
-        if piece.share == 0:
+    for size, slice_ in config.slices.items():
+        if slice_.share == 0:
             continue
         crowd = max(count for count, weight in weights.items() if weight > 0)
-        width = piece.width or size
+        width = slice_.width or size
         cells = size * width
         if 2 * crowd > cells:
             enough = next(side for side in range(MIN_SIZE, MAX_SIZE + 1) if side * side >= 2 * crowd)
@@ -199,8 +199,8 @@ def raise_on_impossible(config: LakeConfig) -> None:
                 f"at most {cells // 2} agents, or size ≥ {enough}"
             )
         farthest = size + width - 2
-        if piece.min_distance > farthest:
+        if slice_.min_distance > farthest:
             raise ValueError(
-                f"min_distance={piece.min_distance} on a {size}×{width} lake: cells are at most {farthest} apart; "
+                f"min_distance={slice_.min_distance} on a {size}×{width} lake: cells are at most {farthest} apart; "
                 f"lower it or use a larger size"
             )

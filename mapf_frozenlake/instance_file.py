@@ -132,7 +132,7 @@ def _checksum_and_body(data: bytes) -> tuple[bytes, bytes]:
 
 
 class _Inflated:
-    """A zlib stream, read in pieces of stated size, so that a small file cannot claim a large memory."""
+    """A zlib stream, read in chunks of stated size, so that a small file cannot claim a large memory."""
 
     def __init__(self, body: bytes) -> None:
         self._engine = zlib.decompressobj()
@@ -144,21 +144,21 @@ class _Inflated:
         return self._hash.hexdigest().encode()
 
     def take(self, size: int, what: str) -> bytes:
-        pieces, missing = [], size
+        chunks, missing = [], size
         try:
             while missing > 0 and (self._rest or not self._engine.eof):
-                piece = self._engine.decompress(self._rest, missing)
+                chunk = self._engine.decompress(self._rest, missing)
                 self._rest = self._engine.unconsumed_tail
-                if not piece:
+                if not chunk:
                     break
-                pieces.append(piece)
-                missing -= len(piece)
+                chunks.append(chunk)
+                missing -= len(chunk)
         except zlib.error as error:
             raise LakeError(f"byte {self._taken} of the payload: broken compression in {what} ({error})") from error
         if missing:
             raise LakeError(f"byte {self._taken} of the payload: {what} needs {size} bytes, {size - missing} are there")
         self._taken += size
-        taken = b"".join(pieces)
+        taken = b"".join(chunks)
         self._hash.update(taken)
         return taken
 

@@ -9,6 +9,7 @@ import json
 from benchmarks._record import record
 from engineers.ending import ends_when_asked
 from engineers.printing import prints_what_it_can
+from envtuning.worlds.bfcl.reply_format import REPLY_FORMATS
 
 TABLES = (
     "ground-truth",
@@ -20,7 +21,22 @@ TABLES = (
     "ablations",
     "stages",
     "held-out",
+    "model",
     "language",
+)
+
+OPTIONS = (
+    "fork",
+    "traces",
+    "out",
+    "jobs",
+    "seeds",
+    "budget",
+    "model",
+    "answers",
+    "reply_format",
+    "max_cost",
+    "max_tokens",
 )
 
 
@@ -35,14 +51,20 @@ def main() -> None:
     parser.add_argument(
         "--out", help="ablations, stages, held-out: where the runs are kept; finished ones are not run again"
     )
+    parser.add_argument("--model", help="model: openai/NAME, server/http://HOST:PORT/v1#NAME, local/FOLDER, …")
+    parser.add_argument("--answers", help="model: the file that keeps the replies; what it holds is not asked again")
+    parser.add_argument("--reply-format", choices=REPLY_FORMATS, help="model: how replies must be written")
+    parser.add_argument("--max-cost", type=float, help="model: US dollars for the whole file")
+    parser.add_argument("--max-tokens", type=int, help="model: of one reply")
     parser.add_argument("--seeds", type=int, help="stages, held-out: only the first so many seeds")
+    parser.add_argument("--budget", type=float, help="stages, held-out: only this part of the preset's budgets")
     parser.add_argument("--jobs", type=int, help="stages, held-out: so many runs at once")
     arguments = parser.parse_args()
+    if arguments.table == "model" and arguments.model is None:
+        parser.error("the table model needs --model")
     name = arguments.table.replace("-", "_")
     module = importlib.import_module(f"benchmarks.bfcl.{name}")
-    options = {
-        option: given for option in ("fork", "traces", "out", "jobs", "seeds") if (given := getattr(arguments, option))
-    }
+    options = {option: given for option in OPTIONS if (given := getattr(arguments, option))}
     figures = module.run(arguments.version, **options)
     as_table = hasattr(module, "table") and not arguments.json
     print(module.table(figures) if as_table else json.dumps(figures, indent=1))

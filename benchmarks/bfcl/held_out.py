@@ -21,19 +21,23 @@ from envtuning.worlds.bfcl.package import TOOL_CLASSES, ToolClass, Version
 FEWER_SEEDS = SEEDS[:3]
 
 
-def without(version: Version, held_out: ToolClass) -> Arm:
-    return Arm(f"without {held_out}", version, held_out=held_out)
+def without(version: Version, held_out: ToolClass, part: float = 1.0) -> Arm:
+    return Arm(f"without {held_out}", version, held_out=held_out, part=part)
 
 
-def run(version: Version, out: str = OUT, jobs: int = 1, seeds: int = len(FEWER_SEEDS)) -> dict[str, Any]:
-    """``seeds``: only the first so many, where there is no time for all; the intervals are then over scenarios alone."""
-    usual = arm(version, "four stages")
-    arms = [without(version, held_out) for held_out in TOOL_CLASSES]
+def run(
+    version: Version, out: str = OUT, jobs: int = 1, seeds: int = len(FEWER_SEEDS), budget: float = 1.0
+) -> dict[str, Any]:
+    """``seeds``: only the first so many, where there is no time for all; the intervals are then over scenarios alone. ``budget``: only
+    this part of the preset's."""
+    usual = arm(version, "four stages", budget)
+    arms = [without(version, held_out, budget) for held_out in TOOL_CLASSES]
     trained = Trained(Path(out), (usual, *arms), FEWER_SEEDS[:seeds])
     trained.work(jobs)
     return {
         "version": version,
         "seeds": list(trained.seeds),
+        "part of the budget": budget,
         "classes": {one.held_out: of_class(trained, one, usual) for one in arms},
         "raw": {one.name: raw(trained, one) for one in arms},
     }

@@ -23,13 +23,16 @@ ARMS = ("four stages", "single stage")
 OUT = "runs/bfcl-trained"
 
 
-def arm(version: Version, name: str) -> Arm:
-    return Arm(name, version, SWITCHES[name])
+def arm(version: Version, name: str, part: float = 1.0) -> Arm:
+    return Arm(name, version, SWITCHES[name], part=part)
 
 
-def run(version: Version, out: str = OUT, jobs: int = 1, seeds: int = len(SEEDS)) -> dict[str, Any]:
-    """Each arm's scores, and how far the four stages are above the others, paired by seed and scenario; ``seeds``: only the first so many."""
-    arms = [arm(version, name) for name in ARMS]
+def run(
+    version: Version, out: str = OUT, jobs: int = 1, seeds: int = len(SEEDS), budget: float = 1.0
+) -> dict[str, Any]:
+    """Each arm's scores, and how far the four stages are above the others, paired by seed and scenario; ``seeds``: only the first so many; ``budget``:
+    only this part of the preset's."""
+    arms = [arm(version, name, budget) for name in ARMS]
     trained = Trained(Path(out), tuple(arms), SEEDS[:seeds])
     trained.work(jobs)
     tasks = tasks_tested(arms[0])
@@ -39,6 +42,7 @@ def run(version: Version, out: str = OUT, jobs: int = 1, seeds: int = len(SEEDS)
     return {
         "version": version,
         "seeds": list(trained.seeds),
+        "part of the budget": budget,
         "tasks": len(tasks),
         "scenarios": len({task.scenario for task in tasks}),
         "arms": {name: {score: figures(rows) for score, rows in of.items()} for name, of in scores.items()},
@@ -74,7 +78,8 @@ def table(figures: dict[str, Any]) -> str:
         [f"four stages minus {other}", *(ranged(of[score], signed=True) for score in SCORES)]
         for other, of in figures["four stages minus"].items()
     ]
-    head = [f"{figures['tasks']} tasks, {len(figures['seeds'])} seeds, percent", *SCORES]
+    part = f", {figures['part of the budget']:g} of the budget" if figures["part of the budget"] != 1 else ""
+    head = [f"{figures['tasks']} tasks, {len(figures['seeds'])} seeds{part}, percent", *SCORES]
     return aligned(head, [*rows, *gaps])
 
 

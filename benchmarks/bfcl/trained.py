@@ -17,6 +17,7 @@ from benchmarks._record import conditions
 from benchmarks.bfcl.ablations import last_policy, spec_of, stage_row
 from envtuning.loop.run import start
 from envtuning.runs import atomic
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.bfcl.package import SPLITS, ToolClass, Version
 from envtuning.worlds.bfcl.tasks import Task
@@ -34,12 +35,16 @@ class Arm:
     version: Version
     changes: dict[str, Any] = field(default_factory=dict)
     held_out: ToolClass | None = None
+    part: float = 1.0  # of every stage's budget
 
     def spec(self, seed: int) -> RunSpec:
         """The run, without a test of its own: that of a preset has one variant of each scenario."""
         options = {"version": self.version} | ({"held_out": self.held_out} if self.held_out else {})
         world = {"name": "tools", "options": options}
-        return spec_of(self.version, {"world": world, "seed": seed, "suites.test_per_slice": 0} | self.changes)
+        changes = {"world": world, "seed": seed, "suites.test_per_slice": 0} | self.changes
+        stages = enumerate(spec_of(self.version, changes).stages)
+        budgets = {f"stages.{number}.budget": round(self.part * stage.budget) for number, stage in stages}
+        return spec_of(self.version, changes | budgets)
 
     @property
     def world(self) -> BFCLWorld:
@@ -78,10 +83,12 @@ class Trained:
         print(f"{arm.name}, seed {seed}: {means(found['scores'])}", flush=True)
 
     def folder(self, arm: Arm, seed: int) -> Path:
-        return self.out / arm.version / f"{arm.name.replace(' ', '-')}-seed{seed}"
+        part = "" if arm.part == 1 else f"-budget{arm.part:g}"
+        return self.out / arm.version / f"{arm.name.replace(' ', '-')}{part}-seed{seed}"
 
     def file(self, arm: Arm, seed: int) -> Path:
-        return self.folder(arm, seed).with_suffix(".json")
+        folder = self.folder(arm, seed)
+        return folder.with_name(f"{folder.name}.json")
 
     def found(self, arm: Arm, seed: int) -> dict[str, Any]:
         return json.loads(self.file(arm, seed).read_text())
@@ -103,7 +110,7 @@ def tasks_tested(arm: Arm) -> list[Task]:
 
 def played(policy: Any, world: BFCLWorld, tasks: Sequence[Task]) -> Scores:
     """What a policy gets on each task, without hints, as in the preset's last stage."""
-    target = spec_of(world.version, {}).target
+    target = Plan.of(spec_of(world.version, {})).target
     episodes: list[Episode] = world.play(policy, BFCLCases(tuple(task.id for task in tasks)), target, seed=0)
     return {name: [round(episode.metrics[key], 4) for episode in episodes] for name, key in SCORES.items()}
 

@@ -194,9 +194,9 @@ def modes_kept(model: Any) -> Iterator[None]:
 
 def _without_system(messages: list[Message]) -> list[Message]:
     """The same conversation with the system's words at the start of the user's."""
-    said = [message["content"] for message in messages if message["role"] == "system"]
+    instructions = [message["content"] for message in messages if message["role"] == "system"]
     first, *rest = [message for message in messages if message["role"] != "system"]
-    return [{**first, "content": "\n\n".join([*said, first["content"]])}, *rest]
+    return [{**first, "content": "\n\n".join([*instructions, first["content"]])}, *rest]
 
 
 def _seed(seed: int, messages: list[Message]) -> int:

@@ -78,8 +78,8 @@ class LocalChat:
             model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **arguments)
             model = model.to(self._device())
         except Exception as error:  # a checkpoint can be broken in ways that each file format has errors of its own for
-            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            raise Rejected(f"{self.model_id} cannot be loaded, device={self.device} ({said})") from error
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise Rejected(f"{self.model_id} cannot be loaded, device={self.device} ({cause})") from error
         return LiveChat(
             model,
             tokenizer,

@@ -221,33 +221,33 @@ def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
 
 def error_for_status(status: int, message: str, headers: Mapping[str, str] | None = None) -> ChatError:
     """An HTTP status as one of our errors."""
-    said = f"HTTP {status}: {brief(message)}"
+    answer = f"HTTP {status}: {brief(message)}"
     retry_after = _retry_after(headers or {})
     if 300 <= status < 400:
         return Rejected(
-            f"{said} (it sends the question to another address: no question goes where you did not send it)"
+            f"{answer} (it sends the question to another address: no question goes where you did not send it)"
         )
     if status in (401, 403):
-        return AuthFailed(f"{said} (is the key right, and may it use this model?)")
+        return AuthFailed(f"{answer} (is the key right, and may it use this model?)")
     if status == 429:
         asks = "" if retry_after is None else f" (asks to wait {retry_after:g} s, at most {LONGEST_WAIT:g} are waited)"
-        return RateLimited(said + asks, retry_after=retry_after)
+        return RateLimited(answer + asks, retry_after=retry_after)
     if status >= 500 or status in (408, 409):
-        return ServerFailed(said, retry_after=retry_after)
+        return ServerFailed(answer, retry_after=retry_after)
     if status == 413 or any(words in message.lower() for words in ("context length", "context_length", "token count")):
-        return TooLong(said)
-    return Rejected(said)
+        return TooLong(answer)
+    return Rejected(answer)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the provider asks to wait, from a number or a date; None if it asks for nothing."""
-    said = headers.get("retry-after") or headers.get("Retry-After")
-    if said is None:
+    asked = headers.get("retry-after") or headers.get("Retry-After")
+    if asked is None:
         return None
     try:
-        seconds = float(said)
+        seconds = float(asked)
     except ValueError:
-        seconds = _seconds_until(said)
+        seconds = _seconds_until(asked)
     return max(seconds, 0.0) if seconds == seconds else None  # not a number: as if nothing was said
 
 
@@ -323,12 +323,12 @@ def transport_error(error: BaseException, timeout: float) -> ChatError | None:
 
 
 def _connection_error(error: BaseException, timeout: float) -> ChatError:
-    said = f"{type(error).__name__}: {brief(str(error))}"
+    failure = f"{type(error).__name__}: {brief(str(error))}"
     if type(error).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"):
-        return ServerFailed(f"the server could not be reached ({said})")
+        return ServerFailed(f"the server could not be reached ({failure})")
     if "Timeout" in type(error).__name__:
         return Timeout(f"no reply within {timeout:g} s: raise timeout, or think and write less")
-    return ConnectionCut(f"the connection was cut ({said})")
+    return ConnectionCut(f"the connection was cut ({failure})")
 
 
 def undocumented(error: Exception) -> WireBroken:

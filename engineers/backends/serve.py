@@ -65,10 +65,10 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
             self._send(200, reply)
 
         def _read(self) -> dict[str, Any]:
-            said = self.headers.get("Content-Length", "0")
-            if re.fullmatch("[0-9]{1,12}", said) is None:
-                raise BadRequest(f"Content-Length is {said[:40]!r}: give a number of bytes")
-            length = int(said)
+            length_header = self.headers.get("Content-Length", "0")
+            if re.fullmatch("[0-9]{1,12}", length_header) is None:
+                raise BadRequest(f"Content-Length is {length_header[:40]!r}: give a number of bytes")
+            length = int(length_header)
             if not 0 < length <= MAX_REQUEST:
                 raise BadRequest(f"a request of {length} bytes: send between 1 and {MAX_REQUEST}, with Content-Length")
             try:

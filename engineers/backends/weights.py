@@ -51,12 +51,12 @@ def _code_in(path: Path) -> str:
     if path.name not in CONFIGS:
         return ""
     try:
-        said = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
+        settings = untrusted.parsed(untrusted.read_bytes(path) or b"{}")
     except untrusted.NotReadable as error:
         return str(error)
-    if not isinstance(said, dict):
+    if not isinstance(settings, dict):
         return ""
-    if other := said.get("base_model_name_or_path"):
+    if other := settings.get("base_model_name_or_path"):
         return f"names another model to load ({str(other)!r:.100})"
-    named = [name for name in NAMES_CODE if said.get(name)]
+    named = [name for name in NAMES_CODE if settings.get(name)]
     return f"names code to run ({named[0]})" if named else ""

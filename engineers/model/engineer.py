@@ -20,7 +20,7 @@ from engineers.model.prompt import build_prompt, build_reask, build_summary_prom
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript
-from engineers.model.wire import WireForm, form_of
+from engineers.model.wire import WireForm, wire_form_of
 from engineers.proposal import Change, Engineer, Proposal, Usage
 from engineers.redaction import redact, scrub
 from engineers.registry import require_common
@@ -86,7 +86,7 @@ class ModelEngineer(Engineer):
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
-        form_of(current, editable, self.space)
+        wire_form_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -95,15 +95,15 @@ class ModelEngineer(Engineer):
 
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
         """
-        form = form_of(current, editable, self.space)
+        wire_form = wire_form_of(current, editable, self.space)
         dialogue = _Dialogue(self, report.stage)
         try:
-            messages = self._opening(dialogue, report, form)
+            messages = self._opening(dialogue, report, wire_form)
             while dialogue.may_ask("proposal"):
                 text = ""
                 try:
-                    text = dialogue.ask("proposal", messages, form.schema)
-                    config, reasons = read_config(text, form, report, guard=self.guard)
+                    text = dialogue.ask("proposal", messages, wire_form.schema)
+                    config, reasons = read_config(text, wire_form, report, guard=self.guard)
                     return self._proposal(dialogue, config, reasons)
                 except ReplyError as error:
                     dialogue.refuse(error)
@@ -166,13 +166,13 @@ class ModelEngineer(Engineer):
             self.ledger.took(Taken(charged[0] + charged[1], charged[2]))
         return result, counts
 
-    def _opening(self, dialogue: _Dialogue, report: StageReport, form: WireForm[Any]) -> list[Message]:
+    def _opening(self, dialogue: _Dialogue, report: StageReport, wire_form: WireForm[Any]) -> list[Message]:
         """The question, preceded by the model's own summary where the context asks for one."""
         summary = ""
         if self.context.summary:
-            question = build_summary_prompt(report, form, self.context)
+            question = build_summary_prompt(report, wire_form, self.context)
             summary = without_thoughts(dialogue.ask("summary", question.messages, None)).strip()[:QUOTED]
-        return build_prompt(report, form, self.context, summary, space=self.space).messages
+        return build_prompt(report, wire_form, self.context, summary, space=self.space).messages
 
     def _proposal(
         self, dialogue: _Dialogue, config: ConfigT, reasons: list[Change], *, fallback: bool = False

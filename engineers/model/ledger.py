@@ -111,8 +111,10 @@ class Ledger:
             if line.check is not None and line.check != _check(entry, before):
                 raise NotReadable("is not what was written there")
         except (NotReadable, ValidationError) as error:
-            said = in_sentences(error) if isinstance(error, ValidationError) else error
-            raise LedgerDamaged(f"{self.path} is damaged (line {number}: {said}): bring it back from a copy") from error
+            reason = in_sentences(error) if isinstance(error, ValidationError) else error
+            raise LedgerDamaged(
+                f"{self.path} is damaged (line {number}: {reason}): bring it back from a copy"
+            ) from error
         return line
 
 

@@ -102,11 +102,15 @@ class Meter:
             return self.price
         return Price(0.0, 0.0) if model.startswith(FREE) else listed_price(model)
 
-    def _counted(self, said: Any, text: str, worst: int) -> int:
+    def _counted(self, reported: Any, text: str, worst: int) -> int:
         """A provider's count; an estimate where it has none, and the worst case where it cannot be one."""
-        if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said <= BEYOND * max(worst, BEYOND):
+        if (
+            not isinstance(reported, int)
+            or isinstance(reported, bool)
+            or not 0 <= reported <= BEYOND * max(worst, BEYOND)
+        ):
             return max(worst, estimate_tokens(text))
-        return said or (estimate_tokens(text) if text else 0)
+        return reported or (estimate_tokens(text) if text else 0)
 
     def _add(self, model: str, prompt: int, answer: int, cost: float | None = None) -> tuple[int, int, float | None]:
         price = self.price_of(model)
@@ -118,11 +122,11 @@ class Meter:
         return prompt, answer, cost
 
 
-def _dollars(said: Any) -> float | None:
+def _dollars(reported: Any) -> float | None:
     """A cost that a provider names, where it can be one."""
-    if not isinstance(said, int | float) or isinstance(said, bool) or not 0 <= said <= MOST_DOLLARS:
+    if not isinstance(reported, int | float) or isinstance(reported, bool) or not 0 <= reported <= MOST_DOLLARS:
         return None
-    return float(said)
+    return float(reported)
 
 
 def estimate_tokens(text: str) -> int:

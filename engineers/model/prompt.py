@@ -70,15 +70,15 @@ def require_templates() -> None:
 
 
 def build_prompt(
-    report: StageReport, form: WireForm[Any], context: Context, summary: str = "", *, space: Space | None = None
+    report: StageReport, wire_form: WireForm[Any], context: Context, summary: str = "", *, space: Space | None = None
 ) -> Prompt:
     """The question for the next config. Raises ``ValueError`` if the budget has no room even without cases and history."""
-    return _within_budget("propose.md.j2", report, form, context, summary, space or {})
+    return _within_budget("propose.md.j2", report, wire_form, context, summary, space or {})
 
 
-def build_summary_prompt(report: StageReport, form: WireForm[Any], context: Context) -> Prompt:
+def build_summary_prompt(report: StageReport, wire_form: WireForm[Any], context: Context) -> Prompt:
     """The question for a summary of the failures, asked before the config (context V5)."""
-    return _within_budget("summary.md.j2", report, form, context, "", {})
+    return _within_budget("summary.md.j2", report, wire_form, context, "", {})
 
 
 def build_reask(error: str) -> Message:
@@ -87,12 +87,12 @@ def build_reask(error: str) -> Message:
 
 
 def _within_budget(
-    template: str, report: StageReport, form: WireForm[Any], context: Context, summary: str, space: Space
+    template: str, report: StageReport, wire_form: WireForm[Any], context: Context, summary: str, space: Space
 ) -> Prompt:
     material = _material(report, context)
     left_out: list[str] = []
     while True:
-        prompt = Prompt(_render(template, report, form, context, summary, space, material), left_out)
+        prompt = Prompt(_render(template, report, wire_form, context, summary, space, material), left_out)
         if prompt.tokens <= context.token_budget:
             return prompt
         less = material.trimmed()
@@ -122,13 +122,13 @@ def _is_default(record: StageRecord) -> bool:
 def _render(
     template: str,
     report: StageReport,
-    form: WireForm[Any],
+    wire_form: WireForm[Any],
     context: Context,
     summary: str,
     space: Space,
     material: _Material,
 ) -> list[Message]:
-    shown = ShownConfigs(form, report.config)
+    shown = ShownConfigs(wire_form, report.config)
     told = report.target if context.target else {}
     words = {
         "context": context,
@@ -151,8 +151,8 @@ def _render(
         "asked": shown.asked(),
         "behaviour": material.behaviour,
         "history": material.history[::-1],
-        "knobs": knob_docs(form.knobs, space, shown.in_use(told)),
-        "example": compact_json(form.example()),
+        "knobs": knob_docs(wire_form.knobs, space, shown.in_use(told)),
+        "example": compact_json(wire_form.example()),
         "summary": summary,
         "failed": _failed,
         "rate": _rate,

@@ -17,15 +17,17 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 def read_config(
     text: str,
-    form: WireForm[ConfigT],
+    wire_form: WireForm[ConfigT],
     report: StageReport,
     *,
     guard: Guard = NO_GUARD,
 ) -> tuple[ConfigT, list[Change]]:
     """The config in a reply, and the reasons given for its changes. Raises ``ReplyError`` for everything else."""
     answer = parse_reply(text)
-    config = form.merge(answer)
-    refusals = guard.check(config, form.current, report.records(), editable=form.editable, objective=report.objective)
+    config = wire_form.merge(answer)
+    refusals = guard.check(
+        config, wire_form.current, report.records(), editable=wire_form.editable, objective=report.objective
+    )
     if refusals:
         raise ReplyError("config", "; ".join(refusals))
-    return config, form.reasons(answer, config)
+    return config, wire_form.reasons(answer, config)

@@ -41,14 +41,14 @@ def _key(knob: Knob) -> str:
 def _bounds(knob: Knob) -> str:
     schema = knob.schema
     if knob.options:
-        said = f"One of {', '.join(map(compact, knob.options))}"
+        words = f"One of {', '.join(map(compact, knob.options))}"
     elif knob.bounds:
-        said = f"{'A number' if 'number' in knob.types else 'An integer'} from {schema['minimum']:g} to {schema['maximum']:g}"
+        words = f"{'A number' if 'number' in knob.types else 'An integer'} from {schema['minimum']:g} to {schema['maximum']:g}"
     else:
-        said = f"Type {' or '.join(sorted(knob.types - {'null'})) or 'mixed'}"
-        said += f", at least {schema['minimum']:g}" if "minimum" in schema else ""
-        said += f", at most {schema['maximum']:g}" if "maximum" in schema else ""
-    return f"{said}, or null" if knob.nullable else said
+        words = f"Type {' or '.join(sorted(knob.types - {'null'})) or 'mixed'}"
+        words += f", at least {schema['minimum']:g}" if "minimum" in schema else ""
+        words += f", at most {schema['maximum']:g}" if "maximum" in schema else ""
+    return f"{words}, or null" if knob.nullable else words
 
 
 def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> str:
@@ -63,21 +63,21 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
         ranges.setdefault((min(reached), max(reached)), []).append(_key(knob))
     if not ranges:
         return ""
-    said = [
+    words = [
         f"{low:g} to {high:g}" + (f" for {', '.join(keys)}" if len(keys) < len(same) else "")
         for (low, high), keys in ranges.items()
     ]
-    return f"; sensible are {'; '.join(said)}"
+    return f"; sensible are {'; '.join(words)}"
 
 
 class ShownConfigs:
     """The configs of a run in a prompt about the current one: what may be written, what is fixed, what changed."""
 
-    def __init__(self, form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
-        knobs = find_knobs(form.current, ("*",))
+    def __init__(self, wire_form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
+        knobs = find_knobs(wire_form.current, ("*",))
         self.trained_on = trained_on
-        self.paths = [knob.path for knob in form.knobs]
-        self.slices = [(piece, piece.share) for piece in find_slices(knobs) if piece.share is not None]
+        self.paths = [knob.path for knob in wire_form.knobs]
+        self.slices = [(slice_, slice_.share) for slice_ in find_slices(knobs) if slice_.share is not None]
         self.meanings = {knob.name: str(knob.schema["description"]).rstrip(".") for knob in knobs}
 
     def editable(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,25 +120,25 @@ class ShownConfigs:
     def fixed(self, target: Mapping[str, Any]) -> str:
         """What else the target says, once where its slices agree; beside it what training has, where that differs."""
         editable, here = {".".join(path) for path in self.paths}, leaves(self.in_use(self.trained_on))
-        said: dict[str, dict[str, str]] = {}
+        texts_of: dict[str, dict[str, str]] = {}
         for name, value in leaves(self.in_use(target)).items():
             if name not in editable:
                 text = compact(value) if value is not None else f"null ({self.meanings.get(name, 'not set')})"
                 other = f" (training has {compact(here[name])})" if here.get(name, value) != value else ""
-                said.setdefault(self._starred(name), {})[name] = f"{text:.200}{other}"
+                texts_of.setdefault(self._starred(name), {})[name] = f"{text:.200}{other}"
         return ", ".join(
             f"{name} {text}"
-            for pattern, texts in said.items()
+            for pattern, texts in texts_of.items()
             for name, text in (texts if len(set(texts.values())) > 1 else {pattern: next(iter(texts.values()))}).items()
         )
 
     def asked(self) -> dict[str, dict[str, float]]:
         """What training was to be drawn by: per slice its part of the data, and its numbers under their fields' names."""
-        shares = {piece.name: float(get_or_none(self.trained_on, share.path) or 0.0) for piece, share in self.slices}
+        shares = {slice_.name: float(get_or_none(self.trained_on, share.path) or 0.0) for slice_, share in self.slices}
         total = sum(shares.values()) or 1.0
         numbers = {
-            piece.name: {knob.field: get_or_none(self.trained_on, knob.path) for knob in piece.difficulties}
-            for piece, _ in self.slices
+            slice_.name: {knob.field: get_or_none(self.trained_on, knob.path) for knob in slice_.difficulties}
+            for slice_, _ in self.slices
         }
         return {name: numbers[name] | {"share": weight / total} for name, weight in shares.items()}
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engineers.errors import Mendable
 from engineers.model.chat import ChatError
 from engineers.model.context import Context
 from engineers.redaction import redact
@@ -53,7 +54,7 @@ class Exchange(BaseModel):
         return kinds.get(self.error_kind, ChatError)(self.error or "no reply")
 
 
-class TranscriptError(ValueError):
+class TranscriptError(Mendable, ValueError):
     """A transcript that cannot be read or holds no such exchange; the message says which file and line."""
 
 

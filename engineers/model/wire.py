@@ -99,9 +99,9 @@ class WireForm(Generic[ConfigT]):
         """The changed knobs with the reasons that the answer gives for them ("" where it gives none)."""
         given = reply.get("reasons")
         entries = [entry for entry in given if isinstance(entry, Mapping)] if isinstance(given, list) else []
-        said = {str(entry.get("path")): encodable(str(entry.get("reason", "")))[:REASON_LENGTH] for entry in entries}
+        reasons = {str(entry.get("path")): encodable(str(entry.get("reason", "")))[:REASON_LENGTH] for entry in entries}
         return [
-            Change(path=".".join(path), old=old, new=new, reason=said.get(".".join(path), ""))
+            Change(path=".".join(path), old=old, new=new, reason=reasons.get(".".join(path), ""))
             for path, old, new in changes(self.current, config)
         ]
 
@@ -118,7 +118,7 @@ def _raise_unless_json(knobs: Sequence[Knob]) -> None:
             ) from None
 
 
-def form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
+def wire_form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
     """The form of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
     raise_unless_knobs(space, current)
     return WireForm(current, editable)

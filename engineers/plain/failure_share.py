@@ -46,12 +46,12 @@ class FailureShareEngineer(PlainEngineer):
         rates = seen.validated or seen.trained
         if rates is None:
             return design
-        names = Way(slices, dump(current), report.target, self.range_of).aims([piece.name for piece in slices])
+        names = Way(slices, dump(current), report.target, self.range_of).aims([slice_.name for slice_ in slices])
         parts = mixed_with_uniform({name: 1.0 - rates[name] for name in names}, self.floor)
-        for piece in slices:
-            if piece.share is not None:
-                part, fails = parts.get(piece.name, 0.0), 1.0 - rates[piece.name]
-                design.turn(piece.share, share_of(piece.share, part), f"fails {fails:.0%} of the time")
+        for slice_ in slices:
+            if slice_.share is not None:
+                part, fails = parts.get(slice_.name, 0.0), 1.0 - rates[slice_.name]
+                design.turn(slice_.share, share_of(slice_.share, part), f"fails {fails:.0%} of the time")
         return design
 
 

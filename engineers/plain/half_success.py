@@ -38,15 +38,15 @@ class HalfSuccessEngineer(Walker):
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
         rates = (seen.validated if way.is_known else seen.here) or seen.here
-        aims = way.aims([piece.name for piece in slices])
+        aims = way.aims([slice_.name for slice_ in slices])
         shares = mixed_with_uniform({name: learnability(rates[name]) for name in aims}, UNIFORM_PART)
         if not way.is_known:
             way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
             return design
         part, why = step(seen.here, seen.here.pooled, seen.there())
         way.turn_shares(design, shares, part if part < 0 else shares_ahead(part, seen.there()), why)
-        for piece in with_beside(slices, knobs):
-            way.turn_dials(design, piece, *step(seen.here, seen.here[piece.name], seen.there(piece.name)))
+        for slice_ in with_beside(slices, knobs):
+            way.turn_dials(design, slice_, *step(seen.here, seen.here[slice_.name], seen.there(slice_.name)))
         return design
 
 

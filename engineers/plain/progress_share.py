@@ -39,7 +39,7 @@ class ProgressShareEngineer(Walker):
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, records, design = find_slices(knobs), report.records(), Design()
         way = Way(slices, dump(current), report.target, self.range_of)
-        names = way.aims([piece.name for piece in slices])
+        names = way.aims([slice_.name for slice_ in slices])
         progress = {name: learning_progress(records, name, report.objective) for name in names}
         shares = mixed_with_uniform(progress, UNIFORM_PART)
         part = even_pace(report, SETTLED) if way.is_known else 1.0
@@ -49,8 +49,8 @@ class ProgressShareEngineer(Walker):
             design, shares, shares_ahead(part, seen.there()), f"learning progress over {len(records)} stages: {told}"
         )
         if way.is_known:
-            for piece in with_beside(slices, knobs):
-                way.turn_dials(design, piece, part, f"evenly towards the target, {part:.0%} of the way")
+            for slice_ in with_beside(slices, knobs):
+                way.turn_dials(design, slice_, part, f"evenly towards the target, {part:.0%} of the way")
         return design
 
 

@@ -71,8 +71,8 @@ class RulesEngineer(Walker):
         part, why = self.step(report, seen, way)
         ahead = shares_ahead(part, seen.there()) if way.is_known else max(part, 0.5)
         way.turn_shares(design, wanted, part if part < 0 else ahead, why)
-        for piece in with_beside(slices, knobs):
-            way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
+        for slice_ in with_beside(slices, knobs):
+            way.turn_dials(design, slice_, *self.step(report, seen, way, slice_.name))
         return design
 
     def step(self, report: StageReport, seen: Signals, way: Way, name: str | None = None) -> tuple[float, str]:
@@ -95,7 +95,7 @@ class RulesEngineer(Walker):
         """The target's slices, those near the frontier first; without a target, the validated ones, else all."""
         known = seen.validated or seen.here
         assert known is not None
-        names = [piece.name for piece in slices]
+        names = [slice_.name for slice_ in slices]
         default = [name for name in names if name in known.per_slice] or names
         base = way.wanted or dict.fromkeys(default, 1.0)
         return {
@@ -113,8 +113,8 @@ class RulesEngineer(Walker):
         if back.wanted is None:
             return
         back.turn_shares(design, back.wanted, 0.5, why)
-        for piece in with_beside(slices, knobs):
-            back.turn_dials(design, piece, 0.5, why)
+        for slice_ in with_beside(slices, knobs):
+            back.turn_dials(design, slice_, 0.5, why)
 
 
 def eased(success: float) -> str:

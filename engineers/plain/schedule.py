@@ -44,8 +44,8 @@ class ScheduleEngineer(Walker):
         part = self.parts[report.stage] if report.stage < len(self.parts) else 1.0
         why = f"{part:.0%} of the way, as written"
         way.turn_shares(design, way.wanted, shares_ahead(part, 0.0), why)
-        for piece in with_beside(slices, of_first):
-            way.turn_dials(design, piece, part, why)
+        for slice_ in with_beside(slices, of_first):
+            way.turn_dials(design, slice_, part, why)
         return design
 
 

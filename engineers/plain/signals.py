@@ -53,7 +53,7 @@ class Signals:
 
 def signals(report: StageReport | StageRecord, objective: str, slices: Sequence[SliceKnobs]) -> Signals:
     """The rates of one stage, under the names that the config's slices have."""
-    flat = [piece.name for piece in slices] == [WHOLE]
+    flat = [slice_.name for slice_ in slices] == [WHOLE]
     return Signals(rates(report.training_results, objective, flat=flat), rates(report.results, objective, flat=flat))
 
 

@@ -27,7 +27,7 @@ class Way:
     ) -> None:
         self.slices, self.target, self.range_of = slices, target, range_of
         self.shares = shares_of(dict(current), slices)
-        weights = {piece.name: self._weight_in_target(piece) for piece in slices}
+        weights = {slice_.name: self._weight_in_target(slice_) for slice_ in slices}
         total = sum(weights.values())
         self.wanted = {name: weight / total for name, weight in weights.items()} if total > 0 else None
 
@@ -46,26 +46,26 @@ class Way:
         """Move the data that part of the way to the wanted shares (weights by slice name); a negative part, to the first slice."""
         if part < 0:
             wanted, part = {self.slices[0].name: 1.0}, -part
-        names = [piece.name for piece in self.slices]
+        names = [slice_.name for slice_ in self.slices]
         total = sum(wanted.get(name, 0.0) for name in names)
         if total <= 0:
             return
         goal = [wanted.get(name, 0.0) / total for name in names]
         start = [self.shares[name] for name in names] if sum(self.shares.values()) > 0 else goal
-        for piece, share in zip(self.slices, transported(start, goal, part), strict=True):
-            if piece.share is not None:
-                design.turn(piece.share, share_of(piece.share, share), why)
+        for slice_, share in zip(self.slices, transported(start, goal, part), strict=True):
+            if slice_.share is not None:
+                design.turn(slice_.share, share_of(slice_.share, share), why)
 
-    def turn_dials(self, design: Design, piece: SliceKnobs, part: float, why: str) -> None:
+    def turn_dials(self, design: Design, slice_: SliceKnobs, part: float, why: str) -> None:
         """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead.
 
         The range in which they move reaches as far as the target does: nobody who knows the target moves away from it.
         """
-        for knob in piece.difficulties:
+        for knob in slice_.difficulties:
             bounds = self.range_of(knob)
             if bounds is None:
                 continue
-            aim = self.aim_of(piece, knob, bounds)
+            aim = self.aim_of(slice_, knob, bounds)
             if aim is not None:
                 bounds = (min(bounds[0], aim), max(bounds[1], aim))
             end = aim if part >= 0 else self._easy_end(knob, aim, bounds)
@@ -81,27 +81,27 @@ class Way:
         leads_down = self.is_known and aim is not None and knob.value is not None and knob.value > aim
         return bounds[1] if leads_down else bounds[0]
 
-    def aim_of(self, piece: SliceKnobs, knob: Knob, bounds: tuple[float, float]) -> float | None:
+    def aim_of(self, slice_: SliceKnobs, knob: Knob, bounds: tuple[float, float]) -> float | None:
         """Where the target has this knob: in the slice itself, else in the nearest slice that the target has."""
         if self.wanted is None:
             return bounds[1]
         path = knob.path
-        if piece.share is not None:
-            there = self._nearest_in_target(piece).share
+        if slice_.share is not None:
+            there = self._nearest_in_target(slice_).share
             assert there is not None, "slices beside a slice have shares"
-            path = (*there.group, *path[len(piece.share.group) :])
+            path = (*there.group, *path[len(slice_.share.group) :])
         value = get_or_none(self.target, path)
         return None if value is None else float(value)
 
-    def _nearest_in_target(self, piece: SliceKnobs) -> SliceKnobs:
-        place = self.slices.index(piece)
+    def _nearest_in_target(self, slice_: SliceKnobs) -> SliceKnobs:
+        place = self.slices.index(slice_)
         there = [other for other in self.slices if self.wanted and self.wanted[other.name] > 0]
         return min(there, key=lambda other: abs(self.slices.index(other) - place))
 
-    def _weight_in_target(self, piece: SliceKnobs) -> float:
-        if piece.share is None:
+    def _weight_in_target(self, slice_: SliceKnobs) -> float:
+        if slice_.share is None:
             return 1.0 if self.target else 0.0
-        return max(float(get_or_none(self.target, piece.share.path) or 0.0), 0.0)
+        return max(float(get_or_none(self.target, slice_.share.path) or 0.0), 0.0)
 
 
 class Walker(PlainEngineer):
@@ -111,8 +111,8 @@ class Walker(PlainEngineer):
         slices = find_slices(knobs)
         dials = [
             knob
-            for piece in with_beside(slices, knobs)
-            for knob in piece.difficulties
+            for slice_ in with_beside(slices, knobs)
+            for knob in slice_.difficulties
             if self.range_of(knob) is not None
         ]
         return len(slices) > 1 or bool(dials)

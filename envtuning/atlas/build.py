@@ -23,6 +23,7 @@ from envtuning.loop import run as loop
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.studies.outcomes import played_on
 from envtuning.worlds.episodes import Rate
 
@@ -84,7 +85,7 @@ def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunLog |
     """A node and all below it. Its run is kept only as long as something below it is to be trained."""
     if _is_grown(spec, place, path):
         return
-    run = RunLog.create(_run_folder(place, path), spec.along(seed, path))
+    run = RunLog.create(_run_folder(place, path), Plan.of(spec.along(seed, path)))
     if parent is not None:
         run.begin_with(parent, len(path))
     loop.continue_run(run, stages=len(path) + 1)
@@ -109,7 +110,7 @@ def measured(run: RunLog) -> dict[str, Any]:
     last = run.state.done[-1]
     assert last.report is not None
     report = last.report.model_copy(update={"history": [], "run": ""})
-    success = played_on(run, run.plan.spec.target, run.cases("test"))
+    success = played_on(run, run.plan.target, run.cases("test"))
     return {"report": report.model_dump(mode="json"), "tested": round(float(np.mean(success)), 6)}
 
 

@@ -59,7 +59,7 @@ def menu_at(tree: Tree, path: Path_, *, shift: int = 0, knob: str = KNOB, hide_c
 
     ``hide_current``: what the node was trained on is not described, so that what it lacks shows in its results alone.
     """
-    world = tree.spec.run.world.made
+    world = tree.spec.plan.world
     letters = deal(list(tree.spec.menu), tree.seed, shift)
     entries = tree.entries(path)
     summaries = {name: "; ".join(summary_of(config, world.about)) for name, config in entries.items()}

@@ -9,9 +9,11 @@ from statistics import fmean, median
 import numpy as np
 from numpy.typing import NDArray
 
+from engineers.tiers import UNKNOWN, Tier
 from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
 from envtuning.atlas.walk import Player, Walk, walk
+from envtuning.studies.closed_loop import Gain, cross_scored, gain
 from envtuning.studies.intervals import Interval, t_mean
 
 RELIABLE = 0.8  # from which on the order of paths is that of the paths, and not that of the seeds
@@ -50,6 +52,7 @@ class Row:
     tokens: int = 0
     cost: float | None = 0.0
     fault: str = ""  # why the first unusable answer was none
+    tier: Tier = UNKNOWN  # what who chooses knows
 
     @property
     def counts(self) -> bool:
@@ -64,7 +67,7 @@ class Row:
 def references(trees: Sequence[Tree]) -> list[Row]:
     """Best path, chosen on the other seeds; the oracle of one step; the target at every step; the mean of all paths."""
     target = trees[0].spec.target_entry
-    alone = [] if target is None else [same_entry("target only", trees, target)]
+    alone = [] if target is None else [same_entry("target only", trees, target, Tier.TARGET)]
     rows = [greedy(trees), *alone, mean_path(trees)]
     return [best_path(trees), *rows] if len(trees) > 1 else rows
 
@@ -79,7 +82,7 @@ def best_path(trees: Sequence[Tree]) -> Row:
     for tree in trees:
         others = [other for other in trees if other is not tree]
         found[tree.seed] = max(leaves(tree), key=lambda path: fmean(other.tested[path] for other in others))
-    return _row("best path", trees, found)
+    return _row("best path", trees, found, Tier.FAMILY)
 
 
 def greedy(trees: Sequence[Tree]) -> Row:
@@ -90,24 +93,31 @@ def greedy(trees: Sequence[Tree]) -> Row:
         while len(path) < tree.spec.depth:
             path = max(((*path, name) for name in tree.spec.menu), key=tree.validated)
         found[tree.seed] = path
-    return _row("one-step oracle", trees, found)
+    return _row("one-step oracle", trees, found, Tier.HINDSIGHT)
 
 
-def same_entry(name: str, trees: Sequence[Tree], entry: str) -> Row:
-    return _row(name, trees, {tree.seed: (entry,) * tree.spec.depth for tree in trees})
+def same_entry(name: str, trees: Sequence[Tree], entry: str, tier: Tier = Tier.NOTHING) -> Row:
+    return _row(name, trees, {tree.seed: (entry,) * tree.spec.depth for tree in trees}, tier)
 
 
 def mean_path(trees: Sequence[Tree]) -> Row:
     """What choosing at random is worth."""
-    return Row("mean path", {tree.seed: fmean(tree.tested[path] for path in leaves(tree)) for tree in trees}, {})
+    mean = {tree.seed: fmean(tree.tested[path] for path in leaves(tree)) for tree in trees}
+    return Row("mean path", mean, {}, tier=Tier.NOTHING)
 
 
-def _row(name: str, trees: Sequence[Tree], paths: Mapping[int, Path_]) -> Row:
-    return Row(name, {tree.seed: tree.tested[paths[tree.seed]] for tree in trees}, dict(paths))
+def _row(name: str, trees: Sequence[Tree], paths: Mapping[int, Path_], tier: Tier) -> Row:
+    return Row(name, {tree.seed: tree.tested[paths[tree.seed]] for tree in trees}, dict(paths), tier=tier)
 
 
-def row_of(name: str, trees: Sequence[Tree], player: Player, walked: Callable[[Walk], None] = lambda walk: None) -> Row:
-    """An engineer's walk through every seed's tree. ``walked`` hears of each."""
+def row_of(
+    name: str,
+    trees: Sequence[Tree],
+    player: Player,
+    walked: Callable[[Walk], None] = lambda walk: None,
+    tier: Tier = UNKNOWN,
+) -> Row:
+    """The walk of an engineer that knows so much through every seed's tree. ``walked`` hears of each."""
     walks = []
     for tree in trees:
         walks.append(walk(tree, player))
@@ -121,6 +131,7 @@ def row_of(name: str, trees: Sequence[Tree], player: Player, walked: Callable[[W
         name=name,
         values={tree.seed: tree.tested[one.path] for tree, one in zip(trees, walks, strict=True)},
         paths={one.seed: one.path for one in walks},
+        tier=tier,
         nearness=near,
         fallbacks=sum(step.fallback for step in steps),
         tokens=sum(step.usage.tokens for step in steps),
@@ -129,12 +140,30 @@ def row_of(name: str, trees: Sequence[Tree], player: Player, walked: Callable[[W
     )
 
 
-def taken(row: Row, rows: Sequence[Row]) -> float | None:
-    """The part of the way from the mean path to the best path that a row gets; None where that way is no way up."""
-    means = {one.name: one.success.mean for one in rows}
-    if "best path" not in means or means["best path"] <= means["mean path"]:
+def above_open_loop(row: Row, rows: Sequence[Row]) -> Gain | None:
+    """What a row that reads gains over the best one that reads nothing; None where there is no such pair."""
+    blind = [one for one in rows if one.counts and not one.tier.reads]
+    if not row.tier.reads or not row.counts or not blind:
         return None
-    return (row.success.mean - means["mean path"]) / (means["best path"] - means["mean path"])
+    success = {one.name: list(one.values.values()) for one in [*blind, row]}
+    return gain(success, row.name, [one.name for one in blind], oracle=row.tier == Tier.HINDSIGHT)
+
+
+def headroom(trees: Sequence[Tree]) -> Gain:
+    """How far the best path of each seed, by its own validation, ends above the best that is the same for all.
+
+    That is the path which is best on the other seeds, or one entry at every step. A tree was trained once for each seed, so the
+    choice is made on the outcomes that it is scored on: it may show that there is no headroom, and never that there is some.
+    """
+    paths = leaves(trees[0])
+    validated = [[[tree.validated(path) for path in paths]] for tree in trees]
+    tested = [[[tree.tested[path] for path in paths]] for tree in trees]
+    fixed = [same_entry(name, trees, name) for name in trees[0].spec.menu]
+    blind = [*fixed, best_path(trees)] if len(trees) > 1 else fixed
+    success = {row.name: list(row.values.values()) for row in blind}
+    return gain(
+        success | {"own best path": cross_scored(validated, tested)}, "own best path", [row.name for row in blind]
+    )
 
 
 @dataclass(frozen=True)

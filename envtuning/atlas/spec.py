@@ -17,9 +17,11 @@ from engineers.guard import Guard
 from engineers.knobs import KnobError, dump, find_knobs, get, validated
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from envtuning.runs.plan import Plan
 from envtuning.runs.sections import EngineerSpec, Frozen, Stage
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, read_file
+from envtuning.worlds.world import About
 
 Path_ = tuple[str, ...]  # the menu's entries taken one after the other; () is the root
 Named = Literal["first", "target", "uniform"]  # what an entry may be besides a config that is written out
@@ -70,6 +72,10 @@ class AtlasSpec(Frozen):
         """
         said = self.model_dump(mode="json", exclude={"seeds", "held_out", "diagnosis", "preset"})
         run = self.run.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description", "seed"})
+        if run["unit"] == About.unit:
+            del run["unit"]
+        run["target"] = self.plan.target.model_dump(mode="json", exclude_defaults=True)
+        run["stages"][0]["config"] = self.first.model_dump(mode="json", exclude_defaults=True)
         return hashlib.sha256(json.dumps([said, run], sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -81,25 +87,27 @@ class AtlasSpec(Frozen):
         return next((name for name, said in self.menu.items() if said == TARGET), None)
 
     @cached_property
-    def run(self) -> RunSpec:
-        """The run that a walk through the tree is: the root, then ``depth`` stages that an engineer writes."""
+    def plan(self) -> Plan:
+        """Of the run that a walk through the tree is: the root, then ``depth`` stages that an engineer writes."""
         base = load_spec(self.preset, changes=self.changes).with_test_seed(None)
         root = base.stages[0].model_copy(update={"name": "root", "budget": self.root_budget})
         stages = [Stage(name=f"round {number}", budget=self.stage_budget) for number in range(1, self.depth + 1)]
-        return base.model_copy(update={"name": self.name, "stages": (root, *stages), "total": None})
+        return Plan.of(base.model_copy(update={"name": self.name, "stages": (root, *stages), "total": None}))
 
     @property
-    def first(self) -> BaseModel:
+    def run(self) -> RunSpec:
+        return self.plan.spec
+
+    @property
+    def first(self) -> Any:
         """What the root is trained on."""
-        config = self.run.stages[0].config
-        assert isinstance(config, BaseModel), "a run's first config is written out"
-        return config
+        return self.plan.configs[0]
 
     @cached_property
     def written(self) -> dict[str, Any]:
         """The entries that are the same at every node."""
         first = self.first
-        laid = {FIRST: dump(first), TARGET: dump(self.run.target)}
+        laid = {FIRST: dump(first), TARGET: dump(self.plan.target)}
         blank = _without_data(first)
         return {
             name: _entry(type(first), blank, name, laid[said] if isinstance(said, str) else said)
@@ -117,7 +125,7 @@ class AtlasSpec(Frozen):
             UNIFORM,
             seed=derive(seed, "atlas", *path),
             space=run.engineer.options.get("space"),
-            guard=Guard(run.world.made.check),
+            guard=Guard(self.plan.world.check),
         )
         first = self.first
         blank = StageReport(stage=len(path), config=dump(first))
@@ -132,7 +140,7 @@ class AtlasSpec(Frozen):
         stages = list(self.run.stages)
         for number, name in enumerate(path):
             config = self.entries(seed, path[:number])[name]
-            stages[number + 1] = stages[number + 1].model_copy(update={"config": config})
+            stages[number + 1] = stages[number + 1].model_copy(update={"config": dump(config)})
         return self.run.model_copy(
             update={"seed": seed, "stages": tuple(stages), "engineer": EngineerSpec(name="fixed")}
         )

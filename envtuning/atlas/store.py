@@ -60,7 +60,7 @@ class Tree:
 
     def config(self, path: Path_) -> Any:
         """What the node was trained on."""
-        return validated(self.spec.run.world.made.config_type, self.reports[path].config)
+        return validated(self.spec.plan.world.config_type, self.reports[path].config)
 
     def entries(self, path: Path_) -> dict[str, Any]:
         """The menu of a node, as its children were trained."""
@@ -174,7 +174,7 @@ def _raise_unless_whole(nodes: Mapping[Path_, Any], part: str, spec: AtlasSpec) 
     if odd := sorted(wanted ^ nodes.keys()):
         what = "lacks" if odd[0] in wanted else "has"
         raise NotReadable(f"it {what} the node {as_key(odd[0]) or 'root'!r}")
-    world = spec.run.world.made
+    world = spec.plan.world
     for path, report in nodes.items() if part == REPORTS else ():
         trained_on = validated(world.config_type, report.config)
         if path and trained_on != spec.written.get(

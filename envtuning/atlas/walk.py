@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 import engineers
-from engineers.guard import Guard
 from engineers.human import HumanEngineer
 from engineers.knobs import dump
 from engineers.model.context import context_named
@@ -125,17 +124,14 @@ def guarded(tree: Tree, engineer: Engineer, report: StageReport, current: BaseMo
     """The engineer's proposal, or the current config with the reasons where the run's guard refuses it."""
     editable = tree.spec.run.editable
     proposal = engineer.propose(report, current, editable)
-    refusals = guard_of(tree).check(proposal, current, report.records(), editable=editable, objective=report.objective)
+    refusals = tree.spec.plan.guard.check(
+        proposal, current, report.records(), editable=editable, objective=report.objective
+    )
     if not refusals:
         return proposal
     return proposal.model_copy(
         update={"config": current, "fallback": True, "refusals": [*proposal.refusals, *refusals]}
     )
-
-
-def guard_of(tree: Tree) -> Guard:
-    run = tree.spec.run
-    return Guard(run.world.made.check if run.guard.check_feasible else None, run.guard.max_drop)
 
 
 def _step(entry: str, proposal: Proposal[Any], distance: float | None = None, spacing: float | None = None) -> Step:
@@ -170,7 +166,7 @@ def by_name(
     def make(tree: Tree, stage: int) -> Engineer:
         run = tree.spec.run
         common = run.engineer.common_options if mode == "free" else {}
-        guard = {"guard": guard_of(tree)} if mode == "free" else {}
+        guard = {"guard": tree.spec.plan.guard} if mode == "free" else {}
         kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None and not replayed else {}
         given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | kept | options
         if replayed:  # asks nobody, and has the context that was recorded

@@ -1,14 +1,27 @@
-"""The commands: run, resume, presets (``runs``); compare, study (``studies``); show, report, tensorboard, replay (``views``); pretrain, evaluate (``language``);
-credit (``credit``); openenv (``openenv``).
+"""The commands: run, resume (``runs``); presets; compare, study (``studies``); show, report, tensorboard, replay (``views``); pretrain,
+evaluate (``language``); credit; openenv.
 
-``arguments`` is what they read, ``app`` the command line itself.
+``arguments`` is what they read, ``base`` the command line itself. ``app`` has all of them; a command that was typed imports its own
+module alone (``envtuning.__main__``).
 """
 
-# isort: off
-from envtuning.cli import runs, studies, views, language, credit, openenv  # in the order of `envtuning --help`
-# isort: on
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
-from envtuning.cli.app import app
-from envtuning.cli.arguments import adjusted, parse_seeds, run_name
+MODULES = ("runs", "presets", "studies", "views", "language", "credit", "openenv")  # in the order of `envtuning --help`
 
-__all__ = ["adjusted", "app", "credit", "language", "openenv", "parse_seeds", "run_name", "runs", "studies", "views"]
+__all__ = ["MODULES", "app", "app_with"]
+
+
+def app_with(modules: Iterable[str]) -> Any:
+    """The command line, with the commands of these modules."""
+    for module in modules:
+        import_module(f"envtuning.cli.{module}")
+    return import_module("envtuning.cli.base").app
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'envtuning.cli' has no attribute {name!r}")
+    return app_with(MODULES)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Run, Trusted
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 from envtuning.runs.log import RunLog
 from envtuning.studies import credit as crediting
 

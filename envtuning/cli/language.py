@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Trusted
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 
 
@@ -49,7 +50,7 @@ def pretrain(
         if spec.trainee.kind == "grpo":
             with console.status("asking it the run's validation cases …"):
                 rate, cases = validated(spec, made)
-            metric = spec.world.made.about.objective.replace("_", " ")
+            metric = Plan.of(spec).world.about.objective.replace("_", " ")
             console.print(
                 f"{100 * rate:.1f} % {metric} on the {cases} validation cases of {spec.name}, before any GRPO"
             )

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Trusted, parse_settings
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 
 
 @app.command()

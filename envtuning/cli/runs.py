@@ -1,4 +1,4 @@
-"""Commands that carry out one run: run, resume; and presets."""
+"""Commands that carry out one run: run, resume."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import (
     Engineer,
     Observed,
@@ -20,13 +18,15 @@ from envtuning.cli.arguments import (
     parse_settings,
     run_name,
 )
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 from envtuning.loop import run as loop
-from envtuning.loop.ask import out_of_reach
 from envtuning.loop.observer import Observers, observer_at
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import RunSpec, SpecError, load_spec, preset_names, preset_text
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import out_of_reach, resolve
+from envtuning.runs.spec import load_spec
 from envtuning.runs.tasks import next_task
-from envtuning.show.console import ConsoleObserver, in_words, summary
+from envtuning.show.console import ConsoleObserver, summary
 from envtuning.show.page import write_page
 
 
@@ -59,7 +59,7 @@ def run(
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         if engineer is not None and not spec.asks_an_engineer:
             console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
-        note_out_of_reach(spec)
+        note_out_of_reach(resolve(spec))
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
             one = spec.model_copy(update={"seed": seed})
@@ -76,29 +76,9 @@ def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> Non
         run_and_report(RunLog.open(folder), observer)
 
 
-@app.command()
-def presets(
-    name: Annotated[str | None, typer.Argument(help="Print this preset's file, to copy and change.")] = None,
-) -> None:
-    """List the presets, or print one."""
-    with errors_in_one_sentence():
-        if name is not None:
-            if name not in preset_names():
-                raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
-            console.print(preset_text(name), end="")
-            return
-        listing = Table(box=None)
-        for heading in ("preset", "stages", "budget", "what it is"):
-            listing.add_column(heading, justify="right" if heading in ("stages", "budget") else "left")
-        for each in preset_names():
-            spec = load_spec(each)
-            listing.add_row(each, str(len(spec.stages)), f"{spec.budget:,} {in_words(spec.unit)}", spec.description)
-        console.print(listing)
-
-
-def note_out_of_reach(*specs: RunSpec) -> None:
+def note_out_of_reach(*plans: Plan) -> None:
     """Say before the first run what its engineer will never bring to the target's value."""
-    for note in dict.fromkeys(map(out_of_reach, specs)):
+    for note in dict.fromkeys(map(out_of_reach, plans)):
         if note is not None:
             console.print(f"note: {note}")
 

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.runs import note_out_of_reach
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
@@ -52,7 +53,7 @@ def compare(
         folder = out or Path("runs/compare") / spec.name
         said = console.print
         names = [name.strip() for name in engineers.split(",") if name.strip()]
-        note_out_of_reach(*comparing.arms_of(spec, names).values())
+        note_out_of_reach(*map(Plan.of, comparing.arms_of(spec, names).values()))
         result = comparing.compare(
             spec,
             names,
@@ -98,7 +99,7 @@ def study(
         if not table:
             raise_unless_comparable(chosen := part_of(written, arms))
             beyond.raise_unless_playable(written)
-            note_out_of_reach(*chosen.values())
+            note_out_of_reach(*map(Plan.of, chosen.values()))
             execute(
                 chosen,
                 seeds_of(written, seeds),

@@ -11,8 +11,8 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from envtuning.cli.app import app, console, errors_in_one_sentence, trusting
 from envtuning.cli.arguments import Run, Runs, Trusted
+from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog

@@ -92,7 +92,9 @@ def step(learners: Learners, practice: Array, shares: Array, focus: Array | None
 
 
 def _through(values: Array, matrix: Array) -> Array:
-    return (values[..., None, :] @ matrix)[..., 0, :]
+    if matrix.ndim > 3:  # several plans for each run: one product for all
+        return values @ matrix[:, 0]
+    return (values[:, None] @ matrix)[:, 0]
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from envtuning.dynamics.families import Sizes, draw
 from envtuning.dynamics.learners import KINDS, Array, Counts, Learners, mastery, step, success, validate, value
 
-PARTICLES = 600  # learners that a reader of validations draws from the family
+PARTICLES = 400  # learners that a reader of validations draws from the family
 SCENARIOS = 8  # of those that fit, for which it plans
 CANDIDATES = 24  # plans that are tried at once
 Seed = int | Sequence[int]
 
 
-def informed(learner: Learners, seed: Seed, rounds: int = 200) -> float:
+def informed(learner: Learners, seed: Seed, rounds: int = 120) -> float:
     """The best end that is found for a learner that is known; its first stage has even draws, as everybody's."""
     practice, focus = step(learner, learner.start, learner.even()), focus_on_causes(learner.cause)
     left = int(learner.stages[0]) - 1
@@ -30,7 +30,7 @@ def informed(learner: Learners, seed: Seed, rounds: int = 200) -> float:
     return float(ends(learner, practice, plan[None], focus)[0])
 
 
-def attainable(family: str, learner: Learners, seed: Seed, rounds: int = 20, *, outside: bool = False) -> float:
+def attainable(family: str, learner: Learners, seed: Seed, rounds: int = 12, *, outside: bool = False) -> float:
     """The end of a run under whoever knows the family and reads the counts of every validation."""
     rng = np.random.default_rng(seed)
     belief = Belief(family, learner, rng, outside)
@@ -123,13 +123,13 @@ class Belief:
     def scenarios(self) -> tuple[Learners, Array]:
         """Some learners that explain what was seen, each as likely as the others, and their practice now."""
         likelihood, _ = self._explained(self.prior)
-        rows = self._sampled(likelihood)
-        fitting = _composed(self.prior, rows)
-        again, practice = self._explained(fitting)
+        rows, learners = self._sampled(likelihood), self.prior
         if self.prior.needs.any() or self.prior.transfer.any():
-            fitting = _composed(fitting, self._sampled(again - np.take_along_axis(likelihood, rows, axis=0)))
-            practice = self._explained(fitting)[1]
-        return fitting[:SCENARIOS], practice[:SCENARIOS]
+            learners = _composed(self.prior, rows)
+            again, _ = self._explained(learners)
+            rows = self._sampled(again - np.take_along_axis(likelihood, rows, axis=0))
+        fitting = _composed(learners, rows[:SCENARIOS])
+        return fitting, self._explained(fitting)[1]
 
     def _explained(self, learners: Learners) -> tuple[Array, Array]:
         """The log-likelihood of each slice's counts, [learners, slices], and the practice that they lead to."""
@@ -154,4 +154,4 @@ def _composed(learners: Learners, rows: NDArray[np.int64]) -> Learners:
     places = {"needs": rows[:, None], "transfer": rows[:, None], "cause": rows[..., None]}
     traits = ("start", "rate", "plateau", "ceiling", "forgetting", *places)
     taken = {name: np.take_along_axis(getattr(learners, name), places.get(name, rows), axis=0) for name in traits}
-    return replace(learners, **taken)
+    return replace(learners[: len(rows)], **taken)

@@ -1,6 +1,6 @@
 """The loop: choose a config, train on it, validate, report, ask the engineer, and go round.
 
-Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``attempt`` (one try at it), ``validation``, ``report``, ``ask``, ``transitions``.
+Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``attempt`` (one try at it), ``validation``, ``report``, ``ask``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ __all__ = ["continue_run", "create", "resume", "start"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: a run's file reads the transitions, and must not load the loop for it."""
+    """Imported when asked for: an observer must not load the loop for being one."""
     if name not in __all__:
         raise AttributeError(f"module 'envtuning.loop' has no attribute {name!r}")
     from envtuning.loop import run

@@ -5,32 +5,23 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 import engineers
 from engineers.guard import Guard
-from engineers.knobs import KnobError, dump, find_knobs, get_or_none, validated
+from engineers.knobs import dump, validated
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal
 from engineers.redaction import redact
-from engineers.registry import needs_trainee, raise_unless_from_file
 from engineers.report import Incident, StageReport
-from engineers.roles import split_by_role
-from engineers.sentences import in_sentences
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
-from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import Answer, StageState
-from envtuning.trainees import LIVE, factory_of
-from envtuning.trainees.base import as_kind
 
 REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
@@ -40,73 +31,6 @@ LoadTrainee = Callable[[], Any]
 
 class NoAnswer(RuntimeError):
     """The engineer did not answer in time."""
-
-
-class EngineerUnavailable(RuntimeError):
-    """The engineer cannot be asked at all: an unknown name or option, a missing extra or key, a config without a knob for it."""
-
-
-def raise_unless_askable(spec: RunSpec) -> None:
-    """Find out before the first stage is trained, not after it. Asks nothing."""
-    if not spec.asks_an_engineer:
-        return
-    try:
-        if needs_trainee(place_of(spec)):
-            as_kind(factory_of(spec.trainee.kind)).check_asked_by(spec.engineer.name)
-        engineer = new_engineer(spec, {})
-        engineer.check_askable()
-    except (engineers.ChatError, ValueError, ImportError) as error:
-        raise EngineerUnavailable(str(error)) from error
-    raise_unless_able(spec, engineer)
-
-
-def place_of(spec: RunSpec) -> str:
-    """What ``engineers.make`` knows the engineer by."""
-    return LIVE.get(spec.engineer.name, spec.engineer.name)
-
-
-def raise_unless_able(spec: RunSpec, engineer: engineers.Engineer) -> None:
-    """Raise ``EngineerUnavailable`` where a written config that the engineer will be shown has nothing for it to turn."""
-    for stage, following in pairwise(spec.stages):
-        if following.asks and not stage.asks:
-            shown: Any = stage.config
-            try:
-                engineer.check_able(shown, spec.editable)
-            except KnobError as error:
-                raise EngineerUnavailable(str(error)) from error
-
-
-def out_of_reach(spec: RunSpec) -> str | None:
-    """What no stage will have as the target has it, because this run's engineer cannot turn it: a sentence, or None where there is nothing.
-
-    A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
-    """
-    written = [dump(config) for config in spec.written_configs[1:]]
-    if not spec.asks_an_engineer:
-        return None
-    engineer = new_engineer(spec, {})
-    first: Any = spec.stages[0].config
-    target = dump(spec.target)
-    try:
-        shares, others = split_by_role(find_knobs(first, spec.editable))
-    except KnobError:
-        return None  # the run itself is refused for it
-    turned = {knob.path for knob in (*shares, *(knob for knob in others if engineer.can_turn([knob])))}
-    stuck: dict[str, str] = {}
-    for knob in find_knobs(first, ("*",)):
-        goal = get_or_none(target, knob.path)
-        if goal is not None and knob.path not in turned and all(get_or_none(one, knob.path) != goal for one in written):
-            stuck.setdefault(
-                knob.pattern, f"{knob.name} is {knob.value!r:.60} in the first stage and {goal!r:.60} in the target"
-            )
-    if not stuck:
-        return None
-    one, *more = stuck.values()
-    also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
-    return (
-        f"{one}, and engineer {spec.engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; "
-        "write that into the first stage, or let an engineer turn it (`editable`, `--engineer`)"
-    )
 
 
 def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
@@ -134,9 +58,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         return answer(proposal=proposal, config=current, incidents=[incident])
 
     name = spec.engineer.name
-    inline = needs_trainee(
-        place_of(spec)
-    )  # bounds its own time: a thread that keeps generating would disturb the training
+    inline = log.plan.asks_the_trainee  # bounds its own time: a thread that keeps generating would disturb the training
     engineer = make_engineer(log, trainee if inline else None)
     try:
         proposal = within(
@@ -172,26 +94,9 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
     replies = recorded_replies(stage)
     for cap in [cap for cap in CAPS if options.get(cap) is not None]:
         options[cap] = max(type(options[cap])(0), options[cap] - spent_before(log)[cap])
-    engineer = new_engineer(spec, options, trainee)
+    engineer = log.plan.make_engineer(trainee, **options)
     engineer.recall(replies)
     return engineer
-
-
-def new_engineer(spec: RunSpec, options: dict[str, Any], trainee: LoadTrainee | None = None) -> engineers.Engineer:
-    """The spec's engineer, with the guard that the run has. Raises ``EngineerUnavailable``."""
-    given = spec.engineer.options | options | {"guard": Plan(spec).guard}
-    place = place_of(spec)
-    try:
-        raise_unless_from_file(place, spec.engineer.options)
-        if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
-            given["context"] = engineers.Context(**given["context"])
-        if needs_trainee(place):
-            given |= {"trainee": trainee and trainee(), "timeout": spec.engineer.timeout}
-        return engineers.make(place, **given)
-    except ValidationError as error:
-        raise EngineerUnavailable(in_sentences(error)) from error
-    except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
-        raise EngineerUnavailable(str(error)) from error
 
 
 def spent_before(log: RunLog) -> dict[str, float]:
@@ -257,16 +162,16 @@ def within(seconds: float | None, question: Callable[[], Proposal[Any]]) -> Prop
     return answers[0]
 
 
-def redraw(spec: RunSpec, config: Any) -> Any:
+def redraw(plan: Plan, config: Any) -> Any:
     """The config with its editable knobs drawn from the run's seed, the first draw that the generator can meet."""
-    refusals: list[str] = []
+    spec, refusals = plan.spec, list[str]()
     for draw in range(REDRAWS):
         engineer = engineers.make(
             "random", seed=derive(spec.seed, "first config", draw), space=spec.engineer.options.get("space")
         )
         blank = StageReport(stage=0, config=dump(config))
         drawn = engineer.propose(blank, current=config, editable=spec.editable).config
-        refusals = Guard(spec.world.made.check).check(drawn, config, editable=spec.editable)
+        refusals = Guard(plan.world.check).check(drawn, config, editable=spec.editable)
         if not refusals:
             return drawn
     raise RunError(f"none of {REDRAWS} random configs can be drawn ({refusals[-1]}): narrow the first stage's config")

@@ -13,10 +13,10 @@ from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, rea
 from envtuning.loop.fading import faded, until_next_part
 from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
-from envtuning.loop.transitions import Decision, History
 from envtuning.loop.validation import draw_probe
 from envtuning.runs.seeds import derive
 from envtuning.runs.tasks import closing_cost
+from envtuning.runs.transitions import Decision, History
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged
 from envtuning.worlds.episodes import Amounts, Episode, rates, total_cost
 
@@ -33,7 +33,7 @@ class Attempt:
     def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int) -> None:
         self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
         self.spec, self.world = runner.log.plan.spec, runner.log.plan.world
-        self.unit = self.spec.unit
+        self.unit = runner.log.plan.unit
         # Everything else that is recorded leaves the draw alone: an attempt that repeats or continues another needs its seeds.
         self.draw = sum(incident.kind in DRAWN_ANEW for incident in runner.incidents)
         self.closing_cost = closing_cost(runner.log.plan, runner.log.state, runner.stage.number)
@@ -67,7 +67,7 @@ class Attempt:
         if not decision.advance and decision.reason:
             reason += f" ({decision.reason})"
         runner.note("end", reason=reason)
-        probe = draw_probe(self.spec, self.config, self._seed("probe"), runner.suites.held_out)
+        probe = draw_probe(runner.log.plan, self.config, self._seed("probe"), runner.suites.held_out)
         probe_episodes = self._play(probe, self._faded()) if probe is not None else []
         return StageOutcome(
             run=runner.log.name,
@@ -218,7 +218,7 @@ class Attempt:
 
     def _validate_and_decide(self) -> Decision:
         runner = self.runner
-        rules = self.world.validated_as(self.spec.target, self._faded())
+        rules = self.world.validated_as(runner.log.plan.target, self._faded())
         self.episodes = self._play(runner.suites.validation, rules)
         found = rates(self.episodes)
         self.history.validations.append(found)

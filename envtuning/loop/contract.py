@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
+from engineers.errors import Mendable
 from envtuning.runs.atomic import StorageError
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
@@ -20,7 +21,7 @@ MOST = 10**15  # of anything that one call may report as spent
 CLOSING = 60.0  # seconds
 
 
-class TraineeFailed(RuntimeError):
+class TraineeFailed(Mendable, RuntimeError):
     """The trainee broke its contract or raised an undeclared error; the message says how."""
 
 

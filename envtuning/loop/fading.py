@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from engineers.knobs import KnobError, dump, get, with_values
-from envtuning.runs.spec import Fade, Stage
+from envtuning.runs.spec import Fade
 
 FADE_PARTS = 10
 CLOSE = 1e-12  # relative: what floating-point numbers make of an equal one
@@ -28,17 +28,17 @@ def faded(config: Any, fade: Fade | None, progress: float) -> Any:
     return with_values(config, {path: round(value) if isinstance(own, int) else value})
 
 
-def raise_unless_fades(plan: Stage, config: Any) -> None:
-    """Raises ``KnobError`` where the stage's fading knob is not a number of the config, or may not have its first value."""
-    if plan.fade is None:
+def raise_unless_fades(fade: Fade | None, config: Any) -> None:
+    """Raises ``KnobError`` where the fading knob is not a number of the config, or may not have its first value."""
+    if fade is None:
         return
-    path = tuple(plan.fade.knob.split("."))
+    path = tuple(fade.knob.split("."))
     try:
         own = get(dump(config), path)
     except (KeyError, IndexError, TypeError, ValueError):
         own = None
     if isinstance(own, bool) or not isinstance(own, int | float):
         raise KnobError(
-            f"fade.knob={plan.fade.knob!r} is not a number of {type(config).__name__}: name one by its dotted path"
+            f"fade.knob={fade.knob!r} is not a number of {type(config).__name__}: name one by its dotted path"
         )
-    with_values(config, {path: round(plan.fade.start) if isinstance(own, int) else plan.fade.start})
+    with_values(config, {path: round(fade.start) if isinstance(own, int) else fade.start})

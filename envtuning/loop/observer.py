@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engineers.errors import Mendable
 from engineers.own import object_at
 from engineers.report import Incident
 from envtuning.runs.log import RunLog
@@ -58,7 +59,7 @@ class Observer:
         """Nobody works on the run any more: it is finished, stopped or interrupted."""
 
 
-class UnknownObserver(ValueError):
+class UnknownObserver(Mendable, ValueError):
     """There is no observer at this place."""
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from engineers.knobs import dump
 from engineers.report import Incident, StageReport
-from envtuning.loop.transitions import History
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import RunState, StageConfig
+from envtuning.runs.transitions import History
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
@@ -55,10 +55,10 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
         objective=about.objective,
         failure_meanings=dict(about.failures),
         config=dump(outcome.trained_on),
-        target=dump(spec.target),
+        target=dump(plan.target),
         rounds_left=None if spec.total is not None else max(0, len(spec.stages) - outcome.number - 1),
-        budget_left=max(0, spec.budget - state.spent.get(spec.unit, 0) - outcome.spent.get(spec.unit, 0)),
-        unit=spec.unit,
+        budget_left=max(0, spec.budget - state.spent.get(plan.unit, 0) - outcome.spent.get(plan.unit, 0)),
+        unit=plan.unit,
         cost={unit: float(amount) for unit, amount in outcome.spent.items()},
         results=slice_results(outcome.episodes),
         training_results=slice_results(outcome.probe_episodes),
@@ -76,7 +76,7 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
 
 def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:
     """Where the run stands, and how training went: numbers, and curves of at most ``CURVE_POINTS`` points."""
-    iterations, unit = outcome.history.iterations, plan.spec.unit
+    iterations, unit = outcome.history.iterations, plan.unit
     norms = [entry["grad_norm"] for entry in iterations if "grad_norm" in entry]
     details: dict[str, Any] = {
         "round": outcome.number,

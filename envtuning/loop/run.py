@@ -10,78 +10,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engineers.knobs import KnobError, find_knobs
 from engineers.report import Incident
 from envtuning.loop import contract
-from envtuning.loop.ask import ask, raise_unless_askable, redraw
+from envtuning.loop.ask import ask, redraw
 from envtuning.loop.contract import TraineeFailed, held_to, load_checkpoint, save_checkpoint
-from envtuning.loop.fading import raise_unless_fades
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import RunStopped, StageRunner
-from envtuning.loop.transitions import Rule
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.resolve import raise_unless_askable, resolve
 from envtuning.runs.seeds import derive
-from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.spec import RunSpec
 from envtuning.runs.state import StageConfig, TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
-from envtuning.trainees import arguments_of, make_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import Trainee, WorkerLost
 from envtuning.worlds.episodes import slice_results
 
 
 def create(folder: str | Path, spec: RunSpec) -> RunLog:
-    """A new run's folder, made only when its trainee and its engineer can be had; or the folder that holds this very run."""
-    if not (Path(folder) / "run.json").exists():
-        raise_unless_runnable(spec)
-    return RunLog.create(folder, spec)
-
-
-def raise_unless_runnable(spec: RunSpec) -> None:
-    """Find out before the first stage what would stop a later one: trainee, engineer, rules and fades."""
-    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, spec.world.made, spec.target, spec.unit)
-    raise_unless_editable(spec)
-    raise_unless_askable(spec)
-    for number, stage in enumerate(spec.stages):
-        raise_unless_asked(spec, f"stages.{number}.advance_when", stage.advance_when)
-        try:
-            raise_unless_fades(stage, spec.target if stage.asks else stage.config)
-        except ValueError as error:
-            raise SpecError(f"stages.{number}.{error}") from error
-
-
-def raise_unless_asked(spec: RunSpec, place: str, rule: Rule | None) -> None:
-    """Raises ``SpecError`` for a rule that could not end its stage: it is never asked, or nobody has the metric that it looks at."""
-    if rule is None:
-        return
-    trained, validated = reported_by(spec.trainee.kind), spec.world.made.reports
-    if missing := rule.needs() - trained if trained is not None else None:
-        raise SpecError(
-            f"{place} needs {', '.join(sorted(missing))}, and trainee {spec.trainee.kind!r} reports "
-            f"only {', '.join(sorted(trained or ()))}: choose another rule"
-        )
-    if missing := rule.looks_at() - validated if validated is not None else None:
-        raise SpecError(
-            f"{place} looks at {', '.join(sorted(missing))}, and the world {spec.world.name!r} has "
-            f"{', '.join(sorted(validated or ()))}"
-        )
-    if spec.suites.validate_every is None:
-        raise SpecError(
-            f"{place} is asked at each validation inside a stage, and suites.validate_every is null: give it an amount, or leave "
-            "the rule out"
-        )
-
-
-def raise_unless_editable(spec: RunSpec) -> None:
-    """Raises ``SpecError`` where a path of ``editable`` is no knob of a config that engineers may be given."""
-    given = spec.written_configs[1:]  # never the target itself
-    for config in given if spec.editable is not None else ():
-        try:
-            find_knobs(config, spec.editable)
-        except KnobError as error:
-            raise SpecError(f"editable: {error}") from error
+    """A new run's folder, made only where the run can begin; or the folder that holds this very run."""
+    return RunLog.create(folder, resolve(spec))
 
 
 def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunLog:
@@ -103,7 +53,7 @@ def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int |
     with atomic.locked(run.path):
         run.refresh()
         run.verify()
-        raise_unless_askable(run.plan.spec)
+        raise_unless_askable(run.plan)
         observer = Observers([observer] if observer is not None else [])
         observer.run_began(run)
         loop = Loop(run, observer)
@@ -159,10 +109,10 @@ class Loop:
 
     def choose(self, number: int) -> None:
         """Settle what the stage trains on."""
-        listed = self.spec.stage(number)
+        listed, config = self.spec.stage(number), self.plan.config(number)
         chosen_by = StageConfig[self.plan.world.config_type]  # type: ignore[name-defined]
-        if not listed.asks:
-            config = redraw(self.spec, listed.config) if listed.redraw else listed.config
+        if config is not None:
+            config = redraw(self.plan, config) if listed.redraw else config
             chosen = chosen_by(name=listed.name, config=config, engineer="default" if number == 0 else "file")
         else:
             before = self.log.state.stages[-1]
@@ -179,7 +129,7 @@ class Loop:
         self.slim(number - 1)
         StageRunner(
             log=self.log,
-            allowance=self.spec.allowed(number) - self.log.state.spent.get(self.spec.unit, 0),
+            allowance=self.spec.allowed(number) - self.log.state.spent.get(self.plan.unit, 0),
             suites=self.suites,
             load_trainee=lambda renew: self.trainee_before(number, renew),
             observer=self.observer,
@@ -203,11 +153,7 @@ class Loop:
         if renew:
             self.close()
         if self.trainee is None:
-            self.trainee = make_trainee(
-                self.spec.trainee.kind,
-                exclude=self.suites.held_out,
-                **arguments_of(self.spec),
-            )
+            self.trainee = self.plan.make_trainee(self.suites.held_out)
         try:
             start = self.log.start(partial(save_checkpoint, self.trainee.save))
             checkpoint = start if number == 0 else self.log.state.stages[number - 1].checkpoint
@@ -230,7 +176,7 @@ class Loop:
                 trainee = self.trainee_before(number)
                 with held_to("policy"):
                     seed = derive(self.spec.suites.seed, "play the test")
-                    episodes = self.plan.world.play(trainee.policy(), suite, self.spec.target, seed=seed)
+                    episodes = self.plan.world.play(trainee.policy(), suite, self.plan.target, seed=seed)
             except (TraineeFailed, WorkerLost) as error:
                 raise RunStopped(f"the test of {self.log.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)

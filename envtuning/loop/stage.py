@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from engineers.errors import Mendable
 from engineers.knobs import validated
 from engineers.report import Incident
 from envtuning.loop import inside
@@ -29,7 +30,7 @@ from envtuning.worlds.episodes import rates
 from envtuning.worlds.world import InfeasibleConfig
 
 
-class RunStopped(RuntimeError):
+class RunStopped(Mendable, RuntimeError):
     """The run cannot go on by itself; the message says what to do. ``resume`` continues from where it stopped."""
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
-from envtuning.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -24,37 +24,34 @@ class Suites:
 
 def open_suites(run: RunLog) -> Suites:
     """The run's held-out sets, drawn and stored the first time."""
-    spec = run.plan.spec
-    validation = run.cases("validation", lambda: draw_validation(spec))
-    if not spec.suites.test_per_slice:
+    plan = run.plan
+    validation = run.cases("validation", lambda: draw_validation(plan))
+    if not plan.spec.suites.test_per_slice:
         return Suites(validation, None)
-    return Suites(validation, run.cases("test", lambda: draw_test(spec, validation)))
+    return Suites(validation, run.cases("test", lambda: draw_test(plan, validation)))
 
 
-def draw_suites(spec: RunSpec) -> Suites:
-    """The same sets as a run of this spec has, without a run."""
-    validation = draw_validation(spec)
-    return Suites(validation, draw_test(spec, validation) if spec.suites.test_per_slice else None)
+def draw_suites(plan: Plan) -> Suites:
+    """The same sets as a run of this plan has, without a run."""
+    validation = draw_validation(plan)
+    return Suites(validation, draw_test(plan, validation) if plan.spec.suites.test_per_slice else None)
 
 
-def draw_validation(spec: RunSpec) -> Any:
-    seed = derive(spec.suites.seed, "validation")
-    return spec.world.made.draw(
-        spec.target, spec.suites.validation_per_slice, seed=seed, purpose="validation", exclude=()
-    )
+def draw_validation(plan: Plan) -> Any:
+    suites = plan.spec.suites
+    seed = derive(suites.seed, "validation")
+    return plan.world.draw(plan.target, suites.validation_per_slice, seed=seed, purpose="validation", exclude=())
 
 
-def draw_test(spec: RunSpec, validation: Any) -> Any:
-    seed = derive(spec.suites.seed_of_test, "test")
-    return spec.world.made.draw(
-        spec.target, spec.suites.test_per_slice, seed=seed, purpose="test", exclude=(validation,)
-    )
+def draw_test(plan: Plan, validation: Any) -> Any:
+    suites = plan.spec.suites
+    seed = derive(suites.seed_of_test, "test")
+    return plan.world.draw(plan.target, suites.test_per_slice, seed=seed, purpose="test", exclude=(validation,))
 
 
-def draw_probe(spec: RunSpec, config: Any, seed: int, held_out: tuple[Any, ...]) -> Any | None:
+def draw_probe(plan: Plan, config: Any, seed: int, held_out: tuple[Any, ...]) -> Any | None:
     """Cases as the stage's own config deals them: what training really looks like."""
-    if not spec.suites.probe_per_slice:
+    count = plan.spec.suites.probe_per_slice
+    if not count:
         return None
-    return spec.world.made.draw(
-        config, spec.suites.probe_per_slice, seed=derive(seed, "probe"), purpose="probe", exclude=held_out
-    )
+    return plan.world.draw(config, count, seed=derive(seed, "probe"), purpose="probe", exclude=held_out)

@@ -20,6 +20,8 @@ from typing import Any
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
+from engineers.errors import Mendable
+
 LOCK, OWNER = ".lock", ".owner"  # what is locked, and who has locked it
 TURN = ".turn"  # what is waited for
 LOCK_PATIENCE = 0.5  # seconds; who looks whether it is locked holds it for a moment
@@ -40,11 +42,11 @@ REMEDIES = {
 }
 
 
-class StorageError(RuntimeError):
+class StorageError(Mendable, RuntimeError):
     """The disk would not take a file. What was written before is whole; nothing was overwritten."""
 
 
-class RunLocked(RuntimeError):
+class RunLocked(Mendable, RuntimeError):
     """Another process works on this run."""
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engineers import untrusted
+from engineers.errors import Mendable
 from engineers.knobs import as_text
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable
@@ -33,7 +34,7 @@ Signature = tuple[tuple[str, int, int, int], ...]
 TABLE = TypeAdapter(dict[str, list[str]])
 
 
-class RunError(RuntimeError):
+class RunError(Mendable, RuntimeError):
     """The folder is not what the command needs; the message says what to do."""
 
 

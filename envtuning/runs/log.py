@@ -36,13 +36,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from engineers.knobs import KnobError, as_text, validated
+from engineers.knobs import KnobError, validated
 from engineers.report import Incident, StageReport
 from engineers.sentences import in_sentences
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import Files, RunError, damaged, parsed
 from envtuning.runs.plan import Plan
-from envtuning.runs.spec import RunSpec
+from envtuning.runs.spec import SpecError
 from envtuning.runs.state import FORMAT, Answer, Done, RunRecord, RunState, StageConfig, StageState, TestRecord
 from envtuning.worlds.episodes import Episode
 from envtuning.worlds.registry import UnknownWorld
@@ -62,9 +62,8 @@ class _AnyFormat(BaseModel):
 class RunLog:
     """``state`` is what was done so far. Who appends holds the folder's lock (``atomic.locked``)."""
 
-    def __init__(self, path: Path, files: Files, record: RunRecord) -> None:
-        self.path, self.files, self.record = path, files, record
-        self.plan = Plan(record.spec)
+    def __init__(self, path: Path, files: Files, record: RunRecord, plan: Plan) -> None:
+        self.path, self.files, self.record, self.plan = path, files, record, plan
         self.state = RunState()
         self._read()
 
@@ -79,17 +78,18 @@ class RunLog:
             raise RunError(f"{path} is not a run folder (it has no run.json): {_what_to_open(path)}")
         checked.raise_on_links_out(path)
         files = Files(path)
-        return cls(path, files, _run_record(path / "run.json", files))
+        record = _run_record(path / "run.json", files)
+        return cls(path, files, record, _plan_of(record, path / "run.json"))
 
     @classmethod
-    def create(cls, path: str | Path, spec: RunSpec) -> RunLog:
-        """Make the folder, or open it when it already holds the very same spec."""
+    def create(cls, path: str | Path, plan: Plan) -> RunLog:
+        """Make the folder, or open it when it already holds the very same run."""
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file: choose another --out")
         if (path / "run.json").exists():
             existing = cls.open(path)
-            existing.raise_unless_of(spec)
+            existing.raise_unless_of(plan)
             return existing
         if path.exists() and any(
             not entry.name.startswith(".") and entry.name != checked.NAME for entry in path.iterdir()
@@ -97,15 +97,16 @@ class RunLog:
             raise RunError(f"{path} is not empty and is not a run: choose another --out")
         if path.exists():
             checked.raise_on_links_out(path)
-        record = RunRecord(created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=spec)
-        raise_unless_it_comes_back(record)
+        record = RunRecord(
+            created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=plan.spec
+        )
         files = Files.begin(atomic.make_folder(path))
         files.write_record(path / "run.json", record)
-        return cls(path, files, _run_record(path / "run.json", files))
+        return cls(path, files, _run_record(path / "run.json", files), plan)
 
-    def raise_unless_of(self, spec: RunSpec) -> None:
+    def raise_unless_of(self, plan: Plan) -> None:
         """Raise ``RunError`` where this is a run of another spec; one that is only described in other words is the same."""
-        if self.record.spec != spec.model_copy(update={"description": self.record.spec.description}):
+        if self.plan.spec != plan.spec.model_copy(update={"description": self.plan.spec.description}):
             raise self.holds_another()
 
     def holds_another(self) -> RunError:
@@ -320,17 +321,6 @@ def runs_below(path: Path) -> list[Path]:
     return sorted(record.parent for record in path.glob("*/seed*/run.json"))
 
 
-def raise_unless_it_comes_back(record: RunRecord) -> None:
-    """Raise ``RunError`` where a config's class does not read what it writes: later steps would use another config."""
-    try:
-        if RunRecord.model_validate_json(as_text(record)).spec == record.spec:
-            return
-        said = "it is another one then"
-    except ValidationError as error:
-        said = in_sentences(error)
-    raise RunError(f"the config does not come back from its own JSON ({said}): mend its validators and serializers")
-
-
 def _what_to_open(path: Path) -> str:
     if held := runs_below(path):
         return f"it holds runs of a comparison, such as {held[0]}; the same `envtuning compare` command continues it"
@@ -348,15 +338,17 @@ def _run_record(path: Path, files: Files) -> RunRecord:
     try:
         return RunRecord.model_validate_json(written)
     except ValidationError as error:
-        if missing := _missing_world(error):
-            remedy = "" if missing.untrusted else "; install the run's world, or start where its module can be imported"
-            raise RunError(f"{path}: {in_sentences(error)}{remedy}") from error
         raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
 
 
-def _missing_world(error: ValidationError) -> UnknownWorld | None:
-    causes = (fault.get("ctx", {}).get("error") for fault in error.errors())
-    return next((cause for cause in causes if isinstance(cause, UnknownWorld)), None)
+def _plan_of(record: RunRecord, path: Path) -> Plan:
+    try:
+        return Plan.of(record.spec)
+    except UnknownWorld as error:
+        remedy = "" if error.untrusted else "; install the run's world, or start where its module can be imported"
+        raise RunError(f"{path}: {error}{remedy}") from error
+    except SpecError as error:
+        raise damaged(path, f"is damaged or from another version ({error})") from error
 
 
 @cache

@@ -1,25 +1,143 @@
-"""``Plan``: a run's spec with all that it names."""
+"""``Plan``: a run's spec with all that it names: the world, the configs, the guard, and how to make the trainee and the engineer."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+import engineers
+from engineers.errors import Mendable
 from engineers.guard import Guard
-from envtuning.runs.spec import RunSpec
-from envtuning.worlds.world import World
+from engineers.knobs import KnobError, dump
+from engineers.registry import needs_trainee, raise_unless_from_file
+from engineers.sentences import in_sentences
+from envtuning.runs.sections import as_data
+from envtuning.runs.seeds import derive
+from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.runs.unknown_fields import unknown_fields
+from envtuning.trainees import LIVE, make_trainee, unit_for
+from envtuning.trainees.base import Trainee
+from envtuning.worlds.registry import make_world
+from envtuning.worlds.world import Cases, World
+
+
+class EngineerUnavailable(Mendable, RuntimeError):
+    """The engineer cannot be asked at all: an unknown name or option, a missing extra or key, a config without a knob for it."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    spec: RunSpec
+    """Made by ``Plan.of``, for whoever reads a run or changes a spec, or by ``resolve``, for whoever begins one."""
+
+    spec: RunSpec  # written out in full, as run.json has it
+    world: World[Any]
+    target: Any
+    configs: tuple[Any, ...]  # of the stages as they are listed; None where the engineer writes it
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> Plan:
+        """Makes the world and reads the configs. Raises ``UnknownWorld``, or ``SpecError`` for a config that the world does not know."""
+        world = make_world(spec.world.name, **spec.world.options)
+        target = _config("target", spec.target, world)
+        configs = tuple(
+            None if stage.asks else _config(f"stages.{number}.config", stage.config, world)
+            for number, stage in enumerate(spec.stages)
+        )
+        stages = tuple(
+            stage if config is None else stage.model_copy(update={"config": as_data(config)})
+            for stage, config in zip(spec.stages, configs)
+        )
+        unit = spec.unit or world.about.unit
+        full = spec.model_copy(update={"target": as_data(target), "stages": stages, "unit": unit})
+        try:
+            return cls(RunSpec.model_validate(dump(full)), world, target, configs)
+        except ValidationError as error:
+            raise SpecError(in_sentences(error)) from error
+
+    def config(self, number: int) -> Any:
+        """What the file gives a stage to train on; None where the engineer writes it. Beyond the list, the last stage again."""
+        return self.configs[min(number, len(self.configs) - 1)]
 
     @property
-    def world(self) -> World[Any]:
-        return self.spec.world.made
+    def written(self) -> list[Any]:
+        """The target and every config that stands in the file."""
+        return [self.target, *(config for config in self.configs if config is not None)]
+
+    @property
+    def unit(self) -> str:
+        """What budgets count."""
+        return self.spec.unit or self.world.about.unit
+
+    @property
+    def asks_the_trainee(self) -> bool:
+        """Whether the engineer asks the model under training."""
+        return needs_trainee(self._engineer)
+
+    @property
+    def _engineer(self) -> str:
+        """What ``engineers.make`` knows the engineer by."""
+        return LIVE.get(self.spec.engineer.name, self.spec.engineer.name)
 
     @cached_property
     def guard(self) -> Guard:
         """What every config of this run must pass."""
         return Guard(self.world.check if self.spec.guard.check_feasible else None, self.spec.guard.max_drop)
+
+    def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
+        """The run's trainee, untrained, with room for these further configs. Raises ``UnknownTrainee``."""
+        trainee = self.spec.trainee
+        return make_trainee(
+            trainee.kind,
+            world=self.world,
+            room=self.world.room([*self.written, *configs]),
+            exclude=exclude,
+            seed=derive(self.spec.seed, "trainee"),
+            **unit_for(trainee.kind, self.unit),
+            **trainee.options | options,
+        )
+
+    def make_engineer(self, trainee: Callable[[], Any] | None = None, **options: Any) -> engineers.Engineer:
+        """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``EngineerUnavailable``."""
+        asked = self.spec.engineer
+        given = asked.options | options | {"guard": self.guard}
+        try:
+            raise_unless_from_file(self._engineer, asked.options)
+            if isinstance(given.get("context"), dict):  # a context of one's own, written out in the run's file
+                given["context"] = engineers.Context(**given["context"])
+            if self.asks_the_trainee:
+                given |= {"trainee": trainee and trainee(), "timeout": asked.timeout}
+            return engineers.make(self._engineer, **given)
+        except ValidationError as error:
+            raise EngineerUnavailable(in_sentences(error)) from error
+        except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
+            raise EngineerUnavailable(str(error)) from error
+
+
+def _config(place: str, given: Any, world: World[Any]) -> BaseModel:
+    """The config that the world's own model makes of what a file says."""
+    try:
+        config = _read(world.config_type, given)
+        as_data(config)
+    except ValidationError as error:
+        raise SpecError(in_sentences(error, place)) from error
+    except KnobError as error:
+        raise SpecError(f"{place}: {error}") from error
+    if unknown := "; ".join(unknown_fields(given, config, place)):
+        raise SpecError(unknown)
+    return config
+
+
+def _read(config_type: type[BaseModel], given: Any) -> BaseModel:
+    """The config of a file. A strict class takes a list for a tuple, and text for an enum's member, from JSON alone."""
+    try:
+        return config_type.model_validate(given)
+    except ValidationError as error:
+        try:
+            return config_type.model_validate_json(json.dumps(given))
+        except (ValidationError, TypeError, ValueError):
+            raise error from None

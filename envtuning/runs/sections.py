@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
-    InstanceOf,
-    SerializeAsAny,
+    field_validator,
     model_validator,
 )
 
+from engineers.knobs import KnobError, dump, validated
 from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
-from envtuning.loop.transitions import Rule
 from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
-from envtuning.worlds.registry import make_world
-from envtuning.worlds.world import World
+from envtuning.runs.transitions import Rule
+from envtuning.trainees.base import DEFAULT_KIND
+from envtuning.worlds.registry import DEFAULT_WORLD
 
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-AnyConfig = SerializeAsAny[InstanceOf[BaseModel]]  # a config of the run's world
+def as_data(config: Any) -> Any:
+    """A config as the JSON values that a run keeps; ``KnobError`` where its class does not read what it writes: later steps would use another."""
+    if not isinstance(config, BaseModel):
+        return config
+    data = dump(config)
+    try:
+        if validated(type(config), data) == config:
+            return data
+        said = "it is another one then"
+    except KnobError as error:
+        said = str(error)
+    raise KnobError(f"the config does not come back from its own JSON ({said}): mend its validators and serializers")
+
+
+Config = Annotated[
+    dict[Any, Any], BeforeValidator(as_data)
+]  # of the run's world, which reads it when the run is resolved
 FOLDER = r"^[\w+-][\w.+-]*$"  # a name that a folder of its own is called by: never one above it
 MOST_CASES = 1_000_000  # of a held-out set, per slice
 MOST_SPENT = 10**15  # of any unit of budget
@@ -68,16 +84,16 @@ class Named(Frozen):
 class WorldSpec(Named):
     """Which environment."""
 
-    name: str = Field("lakes", description="A name from envtuning.worlds, or 'package.module:object' of your own.")
+    name: str = Field(
+        DEFAULT_WORLD, description="A name from envtuning.worlds, or 'package.module:object' of your own."
+    )
     options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
-
-    @cached_property
-    def made(self) -> World[Any]:
-        return make_world(self.name, **self.options)
 
 
 class TraineeSpec(Named):
-    kind: str = Field("rllib", description="A kind from envtuning.trainees, or 'package.module:Class' of your own.")
+    kind: str = Field(
+        DEFAULT_KIND, description="A kind from envtuning.trainees, or 'package.module:Class' of your own."
+    )
     options: Options = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
 
 
@@ -178,7 +194,7 @@ class Stage(Frozen):
     """One stretch of training on one config."""
 
     name: str = ""
-    config: AnyConfig | Literal["engineer"] = Field(
+    config: Config | Literal["engineer"] = Field(
         "engineer",
         description="The config to train on; 'engineer': the one that the engineer proposes after the previous stage.",
     )
@@ -194,6 +210,13 @@ class Stage(Frozen):
     fade: Fade | None = Field(
         None, description="A number of the config that moves to its value step by step during the stage."
     )
+
+    @field_validator("config", mode="before")
+    @classmethod
+    def _is_written_or_the_engineers(cls, given: Any) -> Any:
+        if not isinstance(given, dict | BaseModel) and given != "engineer":
+            raise ValueError(f"{given!r:.60} is no config: write a mapping, or engineer")
+        return as_data(given)
 
     @property
     def asks(self) -> bool:

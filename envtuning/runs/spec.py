@@ -1,17 +1,16 @@
-"""``RunSpec``: the complete description of a run, as one frozen model. Presets and users' files are read as this model."""
+"""``RunSpec``: the complete description of a run, as plain data. Presets and users' files are read as this model, and nothing is imported for it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from engineers import untrusted
+from engineers.errors import Mendable
 from engineers.sentences import in_sentences
 from envtuning.runs.reading import LONGEST, NotReadable, read_mapping
 from envtuning.runs.sections import (
@@ -20,7 +19,7 @@ from envtuning.runs.sections import (
     MOST_SPENT,
     MOST_STAGES,
     SUITE_SEED,
-    AnyConfig,
+    Config,
     EngineerSpec,
     Fade,
     Frozen,
@@ -31,23 +30,17 @@ from envtuning.runs.sections import (
     Unit,
     WorldSpec,
 )
-from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.worlds.registry import UnknownWorld
 
 __all__ = [
-    "SUITE_SEED", "AnyConfig", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "Stage", "SuiteSpec", "TraineeSpec",
+    "SUITE_SEED", "EngineerSpec", "Fade", "GuardSpec", "RunSpec", "SpecError", "Stage", "SuiteSpec", "TraineeSpec",
     "Unit", "WorldSpec", "load_spec", "parse_spec", "preset_names", "preset_text",
 ]  # fmt: skip
 
 Described = TypeVar("Described", bound=BaseModel)
 
 
-class SpecError(ValueError):
+class SpecError(Mendable, ValueError):
     """A run's file or preset does not describe a run."""
-
-
-class _Unread(BaseModel):
-    """Stands for a config that nobody can read, because its world cannot be made."""
 
 
 class RunSpec(Frozen):
@@ -56,10 +49,12 @@ class RunSpec(Frozen):
     name: str = Field("run", pattern=FOLDER, max_length=100)
     description: str = ""
     seed: int = Field(0, ge=0, le=HIGHEST_SEED)
-    world: WorldSpec = Field(WorldSpec(), description="The environment; the default is lakes.")
-    target: AnyConfig = Field(description="The config that validation and test cases are drawn from.")
+    world: WorldSpec = Field(WorldSpec(), description="The environment.")
+    target: Config = Field(description="The config that validation and test cases are drawn from.")
     stages: tuple[Stage, ...] = Field(min_length=1, max_length=MOST_STAGES)
-    unit: Unit = Field("env_steps", description="What budgets count: env_steps, episodes, samples or tokens.")
+    unit: Unit | None = Field(
+        None, description="What budgets count: env_steps, episodes, samples or tokens; null: what the world counts."
+    )
     total: int | None = Field(
         None,
         ge=1,
@@ -77,41 +72,6 @@ class RunSpec(Frozen):
         2, ge=0, le=1_000, description="Number of times that a stage is tried again after it diverged or lost a worker."
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _unit_of_the_world(cls, given: Any) -> Any:
-        """Where the file names no unit, the world's own."""
-        if isinstance(given, dict) and "unit" not in given and "world" in given:
-            try:
-                world = WorldSpec.model_validate(given["world"]).made
-            except (UnknownWorld, ValidationError):
-                return given  # the field's own validation says what is wrong
-            return given | {"unit": world.about.unit}
-        return given
-
-    @field_validator("world")
-    @classmethod
-    def _can_be_made(cls, world: WorldSpec) -> WorldSpec:
-        _ = world.made
-        return world
-
-    @field_validator("target", mode="before")
-    @classmethod
-    def _target_of_the_world(cls, given: Any, info: ValidationInfo) -> Any:
-        return _config_of(given, info)
-
-    @field_validator("stages", mode="before")
-    @classmethod
-    def _configs_of_the_world(cls, given: Any, info: ValidationInfo) -> Any:
-        if not isinstance(given, list | tuple):
-            return given
-        stages = []
-        for number, stage in enumerate(given):
-            if isinstance(stage, dict) and stage.get("config", "engineer") != "engineer":
-                stage = stage | {"config": _config_of(stage["config"], info, number, "config")}
-            stages.append(stage)
-        return stages
-
     @model_validator(mode="after")
     def _can_be_run(self) -> RunSpec:
         if self.stages[0].asks:
@@ -123,11 +83,6 @@ class RunSpec(Frozen):
                 f"total is {self.total:,}, but the stages have budgets of {self.stage_budget:,} together: give at least that"
             )
         return self
-
-    @property
-    def written_configs(self) -> list[Any]:
-        """The target and every config that stands in the file."""
-        return [self.target, *(stage.config for stage in self.stages if not stage.asks)]
 
     @property
     def asks_an_engineer(self) -> bool:
@@ -222,42 +177,6 @@ def parse_spec(text: str, origin: str, name: str | None = None, *, changes: Mapp
         return RunSpec.model_validate(data)
     except ValidationError as error:
         raise SpecError(f"{origin}: {in_sentences(error)}") from error
-
-
-def _config_of(given: Any, info: ValidationInfo, *place: str | int) -> Any:
-    """The config that the world's own model makes of this; what is wrong is said with the place of the field."""
-    world = info.data.get("world")
-    if world is None:
-        return _Unread()  # the world itself is at fault, and is said so
-    config_type = world.made.config_type
-    if isinstance(given, config_type):
-        return given
-    try:
-        config = _read(config_type, given)
-    except ValidationError as error:
-        faults = [
-            InitErrorDetails(
-                type=PydanticCustomError(fault["type"], "{what}", {"what": fault["msg"].removeprefix("Value error, ")}),
-                loc=(*place, *fault["loc"]),
-                input=fault["input"],
-            )
-            for fault in error.errors()
-        ]
-        raise ValidationError.from_exception_data(config_type.__name__, faults) from None
-    if unknown := list(unknown_fields(given, config, place)):
-        raise ValidationError.from_exception_data(config_type.__name__, unknown)
-    return config
-
-
-def _read(config_type: type[BaseModel], given: Any) -> BaseModel:
-    """The config of a file. A strict class takes a list for a tuple, and text for an enum's member, from JSON alone."""
-    try:
-        return config_type.model_validate(given)
-    except ValidationError as error:
-        try:
-            return config_type.model_validate_json(json.dumps(given))
-        except (ValidationError, TypeError, ValueError):
-            raise error from None
 
 
 def _unshared(data: Any) -> Any:

@@ -46,10 +46,10 @@ def is_planned(plan: Plan, state: RunState, number: int) -> bool:
     spec = plan.spec
     if number < len(spec.stages):
         return True
-    return spec.total is not None and spec.total - state.spent.get(spec.unit, 0) > closing_cost(plan, state, number)
+    return spec.total is not None and spec.total - state.spent.get(plan.unit, 0) > closing_cost(plan, state, number)
 
 
 def closing_cost(plan: Plan, state: RunState, number: int) -> int:
     """What the validation and probe after this stage will cost, by what the last stage's cost; 0 before the first."""
     done = state.stages[number - 1].done if 0 < number <= len(state.stages) else None
-    return done.validated.get(plan.spec.unit, 0) // max(1, done.validations) if done else 0
+    return done.validated.get(plan.unit, 0) // max(1, done.validations) if done else 0

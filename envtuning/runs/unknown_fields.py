@@ -6,13 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic_core import InitErrorDetails, PydanticCustomError
-
-Place = tuple[str | int, ...]
 
 
-def unknown_fields(given: Any, config: Any, place: Place = ()) -> Iterator[InitErrorDetails]:
-    """A fault for each key of ``given`` that became nothing of ``config``, the config that was made of it.
+def unknown_fields(given: Any, config: Any, place: str) -> Iterator[str]:
+    """A sentence for each key of ``given`` that became nothing of ``config``, the config that was made of it.
 
     Models with a validator of their own for raw data, or other names for validation alone, may take other keys than their fields, and are believed.
     """
@@ -22,18 +19,16 @@ def unknown_fields(given: Any, config: Any, place: Place = ()) -> Iterator[InitE
         names = {name: name for name in fields} | aliases
         for key, value in given.items():
             if key in names:
-                yield from unknown_fields(value, getattr(config, names[key]), (*place, key))
+                yield from unknown_fields(value, getattr(config, names[key]), f"{place}.{key}")
             elif _ignores_extras(type(config)):
-                said = f"{type(config).__name__} has no such field: it has {', '.join(fields)}"
-                fault = PydanticCustomError("extra_forbidden", "{what}", {"what": said})
-                yield InitErrorDetails(type=fault, loc=(*place, key), input=value)
+                yield f"{place}.{key}: {type(config).__name__} has no such field: it has {', '.join(fields)}"
     elif isinstance(config, Mapping) and isinstance(given, Mapping):
         by_text = {str(key): value for key, value in config.items()}
         for key, value in given.items():
-            yield from unknown_fields(value, by_text.get(str(key)), (*place, key))
+            yield from unknown_fields(value, by_text.get(str(key)), f"{place}.{key}")
     elif isinstance(config, list | tuple) and isinstance(given, list | tuple):
         for number, (value, made) in enumerate(zip(given, config)):
-            yield from unknown_fields(value, made, (*place, number))
+            yield from unknown_fields(value, made, f"{place}.{number}")
 
 
 def _ignores_extras(model: type[BaseModel]) -> bool:

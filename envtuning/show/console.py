@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from io import StringIO
 from typing import Any
 
@@ -14,7 +13,6 @@ from rich.text import Text
 
 from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
-from engineers.terminal import TextConsole
 from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, StageState
@@ -22,25 +20,9 @@ from envtuning.runs.tasks import Train, next_task
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
-LOG_WIDTH = 120  # columns, where the output is no terminal
 HTML_WIDTH = 160
 KEPT = "kept"
 BAR_WIDTH = 20  # columns of an unfinished stage's bar; "1,234,567 / 2,000,000" is not much longer
-
-
-def make_console() -> Console:
-    """For tables and sentences: no line is broken but in tables, and a log file is not taken for 80 columns.
-
-    Square brackets are themselves, not markup, and control characters are written out: engineers, files and error messages
-    write what they like.
-    """
-    width = None if sys.stdout.isatty() else LOG_WIDTH
-    return TextConsole(soft_wrap=True, markup=False, emoji=False, highlight=False, width=width)
-
-
-def print_error(kind: str, message: str) -> None:
-    """One sentence on the error stream, word for word."""
-    TextConsole(stderr=True, soft_wrap=True).print(Text.assemble((f"{kind}:", "red"), f" {message}"))
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:
@@ -75,8 +57,10 @@ def run_table(run: RunLog) -> Table:
     table = plain_table(f"{run.name}: {spec.description or spec.name}")
     for heading in ("stage", "data"):
         table.add_column(heading, no_wrap=True)
-    table.add_column(in_words(spec.unit), justify="right", no_wrap=True, min_width=BAR_WIDTH if unfinished else None)
-    slices = list(world.slices(spec.target))
+    table.add_column(
+        in_words(run.plan.unit), justify="right", no_wrap=True, min_width=BAR_WIDTH if unfinished else None
+    )
+    slices = list(world.slices(run.plan.target))
     for heading in (*about.headings.values(), *(about.label(name) for name in slices)):
         table.add_column(heading, justify="right", no_wrap=True)
     for number in range(max(len(spec.stages), len(stages))):
@@ -90,7 +74,7 @@ def run_table(run: RunLog) -> Table:
         else:
             rates = {row.name: row.metrics.get(about.objective) for row in stage.report.results}
             overall = [percent(stage.done.metrics.get(metric), 1) for metric in about.headings]
-            spent = f"{stage.done.spent.get(spec.unit, 0):,}"
+            spent = f"{stage.done.spent.get(run.plan.unit, 0):,}"
             cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
             table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
@@ -246,14 +230,14 @@ class ConsoleObserver(Observer):
         self.run = run
         self.console.print(f"run in {run.path}", style="bold")
         if isinstance(next_task(run.plan, run.state), Train) and (spent := spent_so_far(run.state.stages[-1])):
-            stage, unit = run.state.stages[-1].number, in_words(run.plan.spec.unit)
+            stage, unit = run.state.stages[-1].number, in_words(run.plan.unit)
             self.console.print(f"stage {stage} was interrupted after {spent:,} {unit}: from its last checkpoint again")
 
     def stage_began(self, stage: StageState, allowance: int) -> None:
         author = author_of(self.run.state, stage.number)
         who = author if author == KEPT else f"by {'the file' if author in ('default', 'file') else author}"
         name = f" {stage.chosen.name}" if stage.chosen.name else ""
-        unit = in_words(self.run.plan.spec.unit)
+        unit = in_words(self.run.plan.unit)
         rest = f"{name} (config {who}; {max(0, allowance):,} {unit}): {'; '.join(data_summary(self.run, stage))}"
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
@@ -282,7 +266,7 @@ class ConsoleObserver(Observer):
         if self.status is not None:
             self.status.stop()
         if done := stage.done:
-            unit = self.run.plan.spec.unit
+            unit = self.run.plan.unit
             spent = f"{done.spent.get(unit, 0):,} {in_words(unit)}"
             self.console.print(f"  ended: {done.reason}; {spent}, {done.seconds:.0f} s")
 

@@ -17,6 +17,7 @@ import numpy as np
 from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.studies.intervals import Interval, t_mean
@@ -32,7 +33,9 @@ BEYOND_FILE = "beyond.json"  # success by the set's key
 def targets(study: StudySpec) -> dict[str, Any]:
     """The changed targets, by name."""
     return {
-        name: load_spec(study.preset, changes={f"target.{key}": value for key, value in changes.items()}).target
+        name: Plan.of(
+            load_spec(study.preset, changes={f"target.{key}": value for key, value in changes.items()})
+        ).target
         for name, changes in study.beyond.items()
     }
 
@@ -50,9 +53,9 @@ def keys(study: StudySpec) -> dict[str, str]:
 def raise_unless_playable(study: StudySpec) -> None:
     """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
     for arm, spec in study.specs().items():
-        kind = as_kind(factory_of(spec.trainee.kind))
+        plan, kind = Plan.of(spec), as_kind(factory_of(spec.trainee.kind))
         for name, target in targets(study).items():
-            rooms = (spec.world.made.room([*spec.written_configs, *more]) for more in ((), (target,)))
+            rooms = (plan.world.room([*plan.written, *more]) for more in ((), (target,)))
             trained, played = (kind.window_in(room, **spec.trainee.options) for room in rooms)
             if trained != played:
                 raise SpecError(
@@ -63,16 +66,16 @@ def raise_unless_playable(study: StudySpec) -> None:
 
 def suites(study: StudySpec, out: Path) -> dict[str, Any]:
     """The cases of every further test set."""
-    base, found, named = study.base, {}, keys(study)
+    base, found, named = Plan.of(study.base), {}, keys(study)
     for name, target in targets(study).items():
         path = out / f"beyond-{named[name]}.cases"
         if not path.exists():
             held_out = draw_suites(base).held_out
-            seed = derive(base.suites.seed_of_test, "beyond", name)
-            drawn = base.world.made.draw(target, study.beyond_per_slice, seed=seed, purpose="test", exclude=held_out)
+            seed = derive(base.spec.suites.seed_of_test, "beyond", name)
+            drawn = base.world.draw(target, study.beyond_per_slice, seed=seed, purpose="test", exclude=held_out)
             with atomic.new_file(path) as draft:
                 drawn.save(draft)
-        found[name] = base.world.made.load(path)
+        found[name] = base.world.load(path)
     return found
 
 

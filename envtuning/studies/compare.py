@@ -15,6 +15,7 @@ from rich.table import Table
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import cells_of, counted, in_words
@@ -24,7 +25,7 @@ from envtuning.studies.open_loop import ARMS, arm_of, known
 from envtuning.studies.outcomes import Outcome, outcome_of
 from envtuning.studies.pace import Pace
 from envtuning.studies.study import Arms, Job, comparable, execute, folder_name, raise_unless_comparable
-from envtuning.studies.table import LEGEND, Row, cells, drawn, headroom, rows, tiers_in_words
+from envtuning.studies.table import Row, cells, drawn, headroom, legend, rows
 
 BASELINES = ("fixed", "uniform", "target-only")
 FLOOR = 0.05  # success below which a table of engineers says nothing
@@ -58,12 +59,13 @@ def compare(
     execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
     knowing = {name: known(spec.engineer.replaced_by(name)) for name in engineers}
     runs = [outcome_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
-    about = spec.world.made.about
+    plan = Plan.of(spec)
+    about = plan.world.about
     return Comparison(
         preset=spec.name,
         world=about.name,
         budget=spec.budget,
-        unit=spec.unit,
+        unit=plan.unit,
         headings=about.headings,
         runs=runs,
         rows=rows(runs, knowing, BASELINES),
@@ -91,13 +93,14 @@ def table(comparison: Comparison) -> Table:
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, "
         "% of the test suite"
     )
-    caption = f"{LEGEND}{_fallen_back(comparison)}{_floor(comparison)}. {tiers_in_words(comparison.rows)}. {closed_loop.in_words(comparison.headroom)}"
-    return drawn(cells(comparison.rows, comparison.headings), title, caption)
+    lines = cells(comparison.rows, comparison.headings, wide=False)
+    said = [legend(lines, comparison.rows), _fallen_back(comparison), _floor(comparison)]
+    return drawn(lines, title, " ".join(filter(None, [*said, closed_loop.in_words(comparison.headroom)])))
 
 
 def _fallen_back(comparison: Comparison) -> str:
     named = [f"{one.fallbacks} in {one.arm}/seed{one.seed}" for one in comparison.runs if one.fallbacks]
-    return f" ({', '.join(named)})" if named else ""
+    return f"Fallbacks: {', '.join(named)}." if named else ""
 
 
 def _floor(comparison: Comparison) -> str:
@@ -105,8 +108,8 @@ def _floor(comparison: Comparison) -> str:
     if best >= FLOOR:
         return ""
     return (
-        f". None reaches {FLOOR:.0%}: nothing was learnt that could be compared; an easier target, an easier first stage or a larger "
-        "budget would tell engineers apart"
+        f"None reaches {FLOOR:.0%}: nothing was learnt that could be compared; an easier target, an easier first stage or a larger "
+        "budget would tell engineers apart."
     )
 
 

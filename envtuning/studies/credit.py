@@ -26,7 +26,6 @@ from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table
 from envtuning.studies.intervals import Interval, t_mean_over_cases
 from envtuning.studies.pace import Pace
-from envtuning.trainees import arguments_of, make_trainee
 from envtuning.worlds.world import InfeasibleConfig
 
 KEEP, PROPOSAL = "keep", "proposal"
@@ -178,18 +177,14 @@ class _Bench:
     def __init__(self, run: RunLog, number: int, configs: Sequence[Any], per_slice: int) -> None:
         spec, self.run, self.number, self.per_slice = run.plan.spec, run, number, per_slice
         done = run.state.stages[number].done
-        self.amount = done.trained.get(spec.unit, 0) if done else 0
+        self.amount = done.trained.get(run.plan.unit, 0) if done else 0
         if not self.amount:
             raise RunError(f"stage {number} of {run.path} trained nothing: there is no gain to give credit for")
-        held_out = draw_suites(spec).held_out
+        held_out = draw_suites(run.plan).held_out
         self.cases = run.plan.world.draw(
-            spec.target, per_slice, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out
+            run.plan.target, per_slice, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out
         )
-        self.trainee = make_trainee(
-            spec.trainee.kind,
-            exclude=(*held_out, self.cases),
-            **arguments_of(spec, configs),
-        )
+        self.trainee = run.plan.make_trainee((*held_out, self.cases), configs=configs)
         self.file = run.path / "credit" / f"stage{number:02d}.jsonl"
         atomic.make_folder(self.file.parent)
         self.known = {
@@ -216,7 +211,7 @@ class _Bench:
         load_checkpoint(self.trainee, self.run.files, before.checkpoint)
         self.trainee.train(config, self.amount, seed=derive(spec.seed, "credit", self.number, seed))
         episodes = self.run.plan.world.play(
-            self.trainee.policy(), self.cases, spec.target, seed=derive(spec.suites.seed, "play credit")
+            self.trainee.policy(), self.cases, self.run.plan.target, seed=derive(spec.suites.seed, "play credit")
         )
         outcomes = [episode.metrics.get(self.run.plan.world.about.objective, 0.0) for episode in episodes]
         line = self._line(config, seed)
@@ -244,7 +239,7 @@ def _credit(
         stage=bench.number,
         engineer=run.state.stages[bench.number].chosen.engineer,
         metric=run.plan.world.about.objective,
-        unit=run.plan.spec.unit,
+        unit=run.plan.unit,
         amount=bench.amount,
         cases=len(bench.cases),
         seeds=list(range(len(found[KEEP]))),

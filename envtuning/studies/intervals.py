@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
-from statistics import NormalDist, fmean, stdev, variance
+from statistics import fmean, stdev, variance
 
 from envtuning.studies.student_t import t_quantile
 
-NORMAL_975 = NormalDist().inv_cdf(0.975)
 FEWEST = 3  # observations
 
 
@@ -26,7 +24,8 @@ class Interval:
         sign = "+" if signed else ""
         half = None if self.low is None or self.high is None else 50 * (self.high - self.low)
         spread = "" if half is None else " ± >100" if half > 100 else f" ± {half:.1f}"
-        return f"{100 * self.mean:{sign}.1f}{spread}"
+        digits = 2 if not signed and 0 < 100 * self.mean < 0.1 else 1  # .05 is not .1
+        return f"{100 * self.mean:{sign}.{digits}f}{spread}"
 
 
 def t_mean(values: Sequence[float]) -> Interval:
@@ -67,11 +66,3 @@ def t_mean_over_cases(outcomes: Sequence[Sequence[float]]) -> Interval:
 def half_width(deviation: float, n: int) -> float:
     """Half of Student's t interval of a mean of ``n`` values that spread so much."""
     return t_quantile(0.975, n - 1) * deviation / n**0.5
-
-
-def seeds_for(deviation: float, half: float) -> int:
-    """The least n for which the interval of the mean is ± ``half`` at most, by the spread that a pilot had."""
-    n = max(2, ceil((NORMAL_975 * deviation / half) ** 2))  # fewer would be too few were the spread known
-    while half_width(deviation, n) > half:
-        n += 1
-    return n

@@ -14,6 +14,7 @@ from engineers.knobs import KnobError, dump, find_knobs, leaves, with_values
 from engineers.registry import tier_named
 from engineers.roles import SliceKnobs, find_slices, share_of, shares_of
 from engineers.tiers import Tier
+from envtuning.runs.plan import Plan
 from envtuning.runs.sections import EngineerSpec, Stage
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.studies.table import Known
@@ -67,15 +68,16 @@ def near_uniform(spec: RunSpec) -> RunSpec:
     """Uniform draws, with every slice beyond the target's hardest one closed."""
     if not spec.asks_an_engineer:
         raise SpecError(f"near-uniform would draw nothing: no stage of {spec.name} has config: engineer")
-    first: Any = spec.stages[0].config
-    slices, beyond = _slices(first), _beyond_target(spec)
+    plan = Plan.of(spec)
+    first = plan.configs[0]
+    slices, beyond = _slices(first), _beyond_target(plan)
     shares = {piece.share.path: share_of(piece.share, 0.0) for piece in slices if piece.share and piece.name in beyond}
     closed = with_values(first, shares)
     engineer = EngineerSpec(name="uniform", options=spec.engineer.common_options, timeout=spec.engineer.timeout)
     open_knobs = [knob.name for knob in find_knobs(first, spec.editable)]
     groups = [".".join(piece.share.group) + "." for piece in slices if piece.share and piece.name in beyond]
     editable = tuple(name for name in open_knobs if not name.startswith(tuple(groups)))
-    stages = (spec.stages[0].model_copy(update={"config": closed}), *spec.stages[1:])
+    stages = (spec.stages[0].model_copy(update={"config": dump(closed)}), *spec.stages[1:])
     return spec.model_copy(update={"engineer": engineer, "editable": editable, "stages": stages})
 
 
@@ -92,13 +94,13 @@ ARMS: dict[str, OpenLoop] = {
 WARM = ("warm-target", "mixture")
 
 
-def half_easy(spec: RunSpec) -> Any:
+def half_easy(spec: RunSpec) -> dict[str, Any]:
     """Half of the data on the first stage's slices that the target lacks, at their settings there; half on the target.
 
     Raises ``SpecError`` where the first stage has no such slice, or lacks one of the target's.
     """
-    first: Any = spec.stages[0].config
-    target = spec.target
+    plan = Plan.of(spec)
+    first, target = plan.configs[0], plan.target
     ours, theirs = _weights(first), _weights(target)
     easy = {name: share for name, share in ours.items() if share > 0 and theirs.get(name, 0.0) == 0}
     wanted = {name: share for name, share in theirs.items() if share > 0}
@@ -119,7 +121,7 @@ def half_easy(spec: RunSpec) -> Any:
             part = easy.get(piece.name, 0.0) / sum(easy.values()) + wanted.get(piece.name, 0.0) / sum(wanted.values())
             values[piece.share.path] = share_of(piece.share, part / 2)
     try:
-        return with_values(first, values)
+        return dump(with_values(first, values))
     except KnobError as error:
         raise SpecError(f"mixture: the target's values do not fit the first stage's config: {error}") from error
 
@@ -140,12 +142,12 @@ def _weights(config: Any) -> dict[str, float]:
     return shares_of(dump(config), _slices(config))
 
 
-def _beyond_target(spec: RunSpec) -> set[str]:
+def _beyond_target(plan: Plan) -> set[str]:
     """The first stage's slices after the last one that the target uses, in their natural order."""
-    names = [piece.name for piece in _slices(spec.stages[0].config)]
-    used = [place for place, name in enumerate(names) if _weights(spec.target).get(name, 0.0) > 0]
+    names = [piece.name for piece in _slices(plan.configs[0])]
+    used = [place for place, name in enumerate(names) if _weights(plan.target).get(name, 0.0) > 0]
     if not used:
-        raise SpecError(f"near-uniform: the first stage of {spec.name} has none of the target's slices")
+        raise SpecError(f"near-uniform: the first stage of {plan.spec.name} has none of the target's slices")
     return set(names[used[-1] + 1 :])
 
 

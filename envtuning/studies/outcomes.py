@@ -12,7 +12,6 @@ from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError
 from envtuning.runs.state import RunState
 from envtuning.studies.study import Arms, Job, begun
-from envtuning.trainees import make_trainee
 from envtuning.worlds.episodes import pooled
 
 IGNITED = 0.1  # success on the target from which a run counts as ignited
@@ -47,7 +46,7 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
         others={metric: pooled(test.last, metric) for metric in about.headings if metric != about.objective},
         first=pooled(test.first, about.objective),
         spent=run.state.spent,
-        ignited_after=ignition(run.state, spec.unit, about.objective),
+        ignited_after=ignition(run.state, run.plan.unit, about.objective),
         tokens=usage.tokens,
         cost=usage.cost,
         incidents=len(run.state.incidents()),
@@ -85,8 +84,7 @@ def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int
 def played_on(run: RunLog, target: object, cases: object) -> list[bool]:
     """Success of the last stage's trainee on these cases, as the run's own test would play them."""
     spec, world = run.plan.spec, run.plan.world
-    room = world.room([*spec.written_configs, target])
-    trainee = make_trainee(spec.trainee.kind, world=world, room=room, seed=0, **spec.trainee.options)
+    trainee = run.plan.make_trainee(configs=[target])
     try:
         load_checkpoint(trainee, run.files, run.state.done[-1].checkpoint)
         seed = derive(spec.suites.seed, "play the test")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engineers.tiers import Tier
+from envtuning.runs.plan import Plan
 from envtuning.runs.sections import FOLDER, HIGHEST_SEED
 from envtuning.runs.spec import EngineerSpec, RunSpec, SpecError, load_spec, read_file
 from envtuning.studies import open_loop
@@ -102,7 +103,7 @@ class StudySpec(BaseModel):
     def base(self) -> RunSpec:
         """The preset's run on the study's own test. The preset's ``test_seed`` is for its users' runs, and never the study's."""
         spec = comparable(load_spec(self.preset).with_test_seed(self.test_seed))
-        objective = spec.world.made.about.objective
+        objective = Plan.of(spec).world.about.objective
         if self.metric != objective:
             raise SpecError(
                 f"metric={self.metric!r}: a study compares the objective of its world, {objective} for {self.preset}; "

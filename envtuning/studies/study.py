@@ -22,6 +22,8 @@ from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog, runs_below
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.tasks import next_task
 from envtuning.studies.pace import Pace
@@ -115,7 +117,7 @@ def raise_unless_comparable(arms: Arms) -> None:
     for spec in arms.values():
         if not spec.suites.test_per_slice:
             raise SpecError("suites.test_per_slice is 0: arms are compared on the test suite, so give it at least 1")
-        loop.raise_unless_runnable(spec)
+        resolve(spec)
 
 
 def _begin_process(names: frozenset[str] | None) -> None:
@@ -159,9 +161,10 @@ def beginning(spec: RunSpec) -> str:
 
     Of the engineer counts the ``space`` that a redrawn first config is drawn from.
     """
-    alike = spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
-    first, count = spec.stages[0].model_dump(mode="json"), len(spec.stages)
-    room = spec.world.made.room(spec.written_configs)
+    plan = Plan.of(spec)
+    alike = plan.spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
+    first, count = plan.spec.stages[0].model_dump(mode="json"), len(spec.stages)
+    room = plan.world.room(plan.written)
     options = spec.engineer.model_dump(mode="json")["options"]
     drawn_from = [options["space"]] if spec.stages[0].redraw and "space" in options else []
     return hashlib.sha256(repr((alike, first, count, room, *drawn_from)).encode()).hexdigest()[:8]
@@ -183,7 +186,7 @@ def begun(job: Job) -> RunLog | None:
         return None
     run = RunLog.open(job.folder)
     if not job.is_first_stage:
-        run.raise_unless_of(job.spec)
+        run.raise_unless_of(Plan.of(job.spec))
     elif (beginning(run.plan.spec), run.plan.spec.seed) != (beginning(job.spec), job.spec.seed):
         raise run.holds_another()
     return run
@@ -196,7 +199,7 @@ def do(job: Job, observer: Observer | None = None) -> None:
 
 
 def _do(job: Job, observer: Observer | None) -> None:
-    run = begun(job) or RunLog.create(job.folder, job.spec)
+    run = begun(job) or RunLog.create(job.folder, Plan.of(job.spec))
     if job.is_first_stage:
         loop.continue_run(run, observer, stages=1)
         return

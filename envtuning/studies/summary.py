@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from envtuning.runs import atomic
+from envtuning.runs.plan import Plan
 from envtuning.studies import beyond, closed_loop
 from envtuning.studies.closed_loop import Gain
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome, finished, outcome_of
 from envtuning.studies.preregistered import StudySpec
-from envtuning.studies.table import LEGEND, Row, cells, headroom, rows, tiers_in_words
+from envtuning.studies.table import Row, cells, headroom, legend, rows
 from envtuning.studies.table import markdown as ruled
 
 Beyond = Mapping[str, Mapping[str, Interval]]  # by arm and further test set
@@ -44,14 +45,14 @@ def summarise(study: StudySpec, out: Path) -> Summary:
 
 
 def summary_of(study: StudySpec, outcomes: Sequence[Outcome], further: Beyond) -> Summary:
-    base, known = study.base, study.known()
+    base, known = Plan.of(study.base), study.known()
     there = {(one.arm, one.seed) for one in outcomes}
     return Summary(
         study=study.name,
         question=" ".join(study.question.split()),
         preset=study.preset,
-        headings=base.world.made.about.headings,
-        budget=base.budget,
+        headings=base.world.about.headings,
+        budget=base.spec.budget,
         unit=base.unit,
         preregistered_seeds=study.seeds,
         test_seed=study.test_seed,
@@ -67,7 +68,7 @@ def summary_of(study: StudySpec, outcomes: Sequence[Outcome], further: Beyond) -
 
 def markdown(summary: Summary) -> str:
     """The tables for a page, in percent, with what stands below them."""
-    return f"{ruled(cells(summary.rows, summary.headings))}\n\n{notes(summary)}\n{_beyond(summary)}"
+    return f"{ruled(_lines(summary))}\n\n{notes(summary)}\n{_beyond(summary)}"
 
 
 def write(summary: Summary, folder: Path) -> Path:
@@ -77,6 +78,10 @@ def write(summary: Summary, folder: Path) -> Path:
         atomic.write_text(path, markdown(summary))
         atomic.write_json(path.with_suffix(".json"), asdict(summary))
     return path
+
+
+def _lines(summary: Summary) -> list[list[str]]:
+    return cells(summary.rows, summary.headings, wide=True)
 
 
 def _beyond(summary: Summary) -> str:
@@ -90,8 +95,10 @@ def _beyond(summary: Summary) -> str:
 
 def notes(summary: Summary) -> str:
     """What stands below the table: how to read it, what reading is worth, what is missing."""
-    sentences = [f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent: {LEGEND}."]
-    sentences += [f"{tiers_in_words(summary.rows)}.", f"**{closed_loop.in_words(summary.headroom)}**"]
+    sentences = [
+        f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent: {legend(_lines(summary), summary.rows)}"
+    ]
+    sentences.append(f"**{closed_loop.in_words(summary.headroom)}**")
     sentences.append(
         "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was."
         if summary.test_seed is None

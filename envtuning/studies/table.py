@@ -17,13 +17,14 @@ from envtuning.studies.closed_loop import Gain, best_reader, gain
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
 
-LEGEND = (
-    "means over seeds, 95 % intervals by Student's t from three seeds on, differences paired by seed; gain: over the first stage; "
-    "− best open loop: the mean gain over the best arm that reads nothing, its one-sided 95 % bound over each of them, and which it is; "
-    "− lower tiers: likewise over every arm that knows less; "
-    f"ignited: share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent; "
-    "fallbacks: answers, of all runs, after which the current config went on; columns without an entry are left out"
-)
+MEANINGS = {  # of columns that need a word
+    "tier": "what an arm knows",
+    "gain": "over the first stage",
+    "− best open loop": "the mean gain over the best arm that reads nothing, its one-sided 95 % bound over each of them, and which it is",
+    "− lower tiers": "likewise over every arm that knows less",
+    "ignited": f"share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent",
+    "fallbacks": "answers, of all runs, after which the current config went on",
+}
 
 
 @dataclass(frozen=True)
@@ -129,34 +130,48 @@ def _above(name: str, others: Sequence[str], success: Success) -> Gain | None:
     return gain(columns, name, others, oracle=False) if others and columns[name] else None
 
 
-def cells(found: Sequence[Row], headings: Mapping[str, str]) -> list[list[str]]:
-    """The table as text, in percent, its headings first. ``headings``: the world's rates, the objective first."""
+def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> list[list[str]]:
+    """The table as text, in percent, its headings first. ``headings``: the world's rates, the objective first.
+
+    A page has room for a ``wide`` one. Columns without an entry are left out.
+    """
     objective, *others = headings.items()
     columns = {
         "arm": [row.arm for row in found],
         "tier": [str(row.tier) for row in found],
         "tuning runs": [str(row.tuning_runs or "") for row in found],
-        "n": [str(row.seeds) for row in found],
+        "n": [str(row.seeds) if wide else "" for row in found],
         objective[1]: [row.success.percent() for row in found],
-        **{word: [row.others[metric].percent() if metric in row.others else "" for row in found] for metric, word in others},
+        **{
+            word: [row.others[metric].percent() if metric in row.others else "" for row in found]
+            for metric, word in others
+        },
         "gain": [row.gain.percent(signed=True) for row in found],
-        "− best open loop": [_bounded(row.above_open_loop) for row in found],
-        "− lower tiers": [_bounded(row.above_lower_tiers) for row in found],
+        "− best open loop": [bounded(row.above_open_loop) for row in found],
+        "− lower tiers": [bounded(row.above_lower_tiers) if wide or Tier(row.tier).reads else "" for row in found],
         **{
             f"− {base}": [row.against[base].percent(signed=True) if base in row.against else "" for row in found]
-            for base in dict.fromkeys(base for row in found for base in row.against)
+            for base in dict.fromkeys(base for row in found if wide for base in row.against)
         },
-        "ignited": [_ignition(row) for row in found],
+        "ignited": [_ignition(row) if wide else "" for row in found],
         "tokens": [f"{row.tokens:,.0f}" if row.tokens else "" for row in found],
         "cost": ["unknown" if row.cost is None else f"${row.cost:.4f}" if row.cost else "" for row in found],
         "incidents": [str(row.incidents or "") for row in found],
         "fallbacks": [str(row.fallbacks or "") for row in found],
-    }  # fmt: skip
+    }
     kept = {heading: column for heading, column in columns.items() if any(column)}
     return [list(kept), *(list(line) for line in zip(*kept.values(), strict=True))]
 
 
-def _bounded(found: Gain | None) -> str:
+def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
+    """What the columns and the tiers of these cells are."""
+    said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
+    tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({Tier(row.tier) for row in found}))
+    spread = "means over seeds, 95 % intervals by Student's t from three seeds on, differences paired by seed"
+    return f"{'; '.join([spread, *said])}. Tiers, each with what the lower ones know: {tiers}."
+
+
+def bounded(found: Gain | None) -> str:
     """+2.9 (≥ -2.4, ladder)."""
     if found is None:
         return ""
@@ -185,9 +200,3 @@ def drawn(lines: Sequence[Sequence[str]], title: str, caption: str) -> Table:
     for line in body:
         found.add_row(*line)
     return found
-
-
-def tiers_in_words(found: Sequence[Row]) -> str:
-    """What the table's tiers are."""
-    there = sorted({Tier(row.tier) for row in found})
-    return "Tiers, each with what the lower ones know: " + "; ".join(f"{int(tier)} {tier.meaning}" for tier in there)

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
+from engineers.errors import Mendable
 from engineers.from_file import allowed_in, raise_unless_allowed
 from engineers.own import object_at
 from engineers.sentences import in_sentences
 from envtuning.extras import needs
-from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
-from envtuning.worlds.registry import make_world
+from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
-
-if TYPE_CHECKING:
-    from envtuning.runs.spec import RunSpec
 
 KINDS: dict[str, str] = {
     "menu": "envtuning.trainees.menu:MenuTrainee",
     "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
     "grpo": "envtuning.trainees.language.trainee:GRPOTrainee",
+    "lm": "envtuning.trainees.language.lm:LMTrainee",
     "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
@@ -36,10 +34,11 @@ EXTRAS = {
     "sb3": "sb3",
     "menu": "bfcl",
     "grpo": "grpo",
+    "lm": "grpo",
 }  # what to install for a kind; the others share one extra with the loop
 
 
-class UnknownTrainee(ValueError):
+class UnknownTrainee(Mendable, ValueError):
     """There is no trainee of this kind, or it does not take these options, or it cannot learn in this world."""
 
 
@@ -56,7 +55,7 @@ def make_trainee(
     factory = factory_of(kind)
     with _explained(kind):
         _raise_unless_from_file(kind, factory, options)
-        given = {"world": world or make_world("lakes"), "room": room, "exclude": tuple(exclude), "seed": seed}
+        given = {"world": world or make_world(DEFAULT_WORLD), "room": room, "exclude": tuple(exclude), "seed": seed}
         return as_trainee(factory(**given, **options))
 
 
@@ -98,18 +97,6 @@ def raise_unless_makeable(
         signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
         declared.check_options(**options)
         _raise_unless_from_file(kind, factory, options)
-
-
-def arguments_of(spec: RunSpec, configs: Sequence[Any] = ()) -> dict[str, Any]:
-    """What a run of this spec makes its trainee with, the held-out cases aside; there is room for these further configs."""
-    world = spec.world.made
-    return dict(
-        world=world,
-        room=world.room([*spec.written_configs, *configs]),
-        seed=derive(spec.seed, "trainee"),
-        **unit_for(spec.trainee.kind, spec.unit),
-        **spec.trainee.options,
-    )
 
 
 def _raise_unless_from_file(kind: str, factory: Any, options: Mapping[str, Any]) -> None:

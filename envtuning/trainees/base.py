@@ -10,6 +10,7 @@ from typing import Any
 from engineers.own import completed
 from envtuning.worlds.world import Form
 
+DEFAULT_KIND = "rllib"
 Metrics = dict[str, float]
 OnIteration = Callable[[Metrics], None]
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
+from engineers.errors import Mendable
 from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
 from engineers.own import NotTrusted, declares, object_at
 from envtuning.worlds.world import World
 
+DEFAULT_WORLD = "lakes"
 WORLDS: dict[str, str] = {
     "lakes": "envtuning.worlds.lakes.world:LakeWorld",
     "tools": "envtuning.worlds.bfcl.world:BFCLWorld",
+    "reasoning-gym": "envtuning.worlds.reasoning_gym:reasoning_gym_world",
 }
 
 
-class UnknownWorld(ValueError):
+class UnknownWorld(Mendable, ValueError):
     """There is no world of this name, or it does not take these options."""
 
     @property

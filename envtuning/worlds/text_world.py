@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 
 from engineers.model.replies import encodable, without_thoughts
 from envtuning.worlds.any_text import CHARACTERS, AnyText
-from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, apportioned, digest, draw_cases
+from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_world import FAILURES
 from envtuning.worlds.talk_world import TalkWorld
 from envtuning.worlds.world import About, Cases, Lesson
@@ -96,6 +96,18 @@ def unreadable(answer: str, right: str) -> str | None:
     return None
 
 
+def judged(task: Task[Any], answer: str, asked: Asked) -> tuple[float, str | None]:
+    """What an answer is worth, 0 to 1, and how it failed; None where it succeeded."""
+    if (failure := unreadable(answer, asked.answer)) is not None:
+        return 0.0, failure
+    try:
+        score = float(task.score(answer, asked))
+    except Exception:  # of a scorer that was not written for hostile answers
+        score = 0.0
+    score = min(max(score, 0.0), 1.0) if score == score else 0.0
+    return score, None if score == 1.0 else "wrong"
+
+
 class QuestionEnv(gym.Env[str, str]):
     """One question, one reply. ``asked`` is the question of the last reset."""
 
@@ -115,19 +127,8 @@ class QuestionEnv(gym.Env[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         self.reply = answer_in(action)
-        failure = unreadable(self.reply, self.asked.answer)
-        score = 0.0 if failure else self._score()
-        success = score == 1.0
-        info = {"success": success, "failure": None if success else failure or "wrong"}
-        return "", score, True, False, info
-
-    def _score(self) -> float:
-        """What the task's scorer says, within 0 to 1; a scorer that an answer confuses pays nothing."""
-        try:
-            score = float(self.task.score(self.reply, self.asked))
-        except Exception:  # of a scorer that was not written for hostile answers
-            return 0.0
-        return min(max(score, 0.0), 1.0) if score == score else 0.0
+        score, failure = judged(self.task, self.reply, self.asked)
+        return "", score, True, False, {"success": failure is None, "failure": failure}
 
 
 class TextWorld(TalkWorld[Any]):
@@ -169,7 +170,8 @@ class TextWorld(TalkWorld[Any]):
         assert isinstance(env, QuestionEnv)
         return f"{env.asked.question}\n\nright: {env.asked.answer}\nreplied: {env.reply[:LONGER]}"
 
-    def lessons(self, config: Any, count: int, *, seed: int, exclude: Sequence[Cases]) -> list[Lesson]:
+    def training(self, config: Any, count: int, *, seed: int, exclude: Sequence[Cases]) -> list[tuple[Case, Asked]]:
+        """Training cases and what they ask, as many of each task as its share says, in a random order."""
         made: dict[tuple[str, int], Asked] = {}
 
         def fingerprint_of(name: str, number: int) -> str:
@@ -180,7 +182,11 @@ class TextWorld(TalkWorld[Any]):
         wanted = apportioned(self.slices(config), count)
         drawn = draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=taken, distinct=False)
         order = np.random.default_rng(seed).permutation(count)
-        return [Lesson(*made[drawn[at].slice, drawn[at].seed][:2]) for at in order]
+        return [(drawn[at], made[drawn[at].slice, drawn[at].seed]) for at in order]
+
+    def lessons(self, config: Any, count: int, *, seed: int, exclude: Sequence[Cases]) -> list[Lesson]:
+        drawn = self.training(config, count, seed=seed, exclude=exclude)
+        return [Lesson(asked.question, asked.answer) for _, asked in drawn]
 
 
 def config_of(tasks: Mapping[str, Task[Any]]) -> type[BaseModel]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 
 from pydantic import BaseModel
 
+from engineers.errors import Mendable
 from engineers.knobs import KnobError, dump, find_knobs, validated
 from engineers.report import FailureCase
 from engineers.roles import WHOLE, find_slices, shares_of
@@ -31,11 +32,11 @@ Purpose = Literal["validation", "test", "probe"]
 ONE_SLICE = WHOLE  # the name of the only slice of a config without slices
 
 
-class InfeasibleConfig(ValueError):
+class InfeasibleConfig(Mendable, ValueError):
     """Nothing can be drawn from this config; the message is one sentence with the remedy."""
 
 
-class TooFewCases(ValueError):
+class TooFewCases(Mendable, ValueError):
     """The world has fewer different cases than the held-out sets need; the message has the count."""
 
 

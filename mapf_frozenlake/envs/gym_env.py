@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable, outcome
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import as_config, as_instance, understand
+from mapf_frozenlake.envs.options import as_config, as_instance, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import Instance
@@ -47,7 +47,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     ) -> None:
         self._recorder = make_recorder(render_mode)
         self.render_mode = render_mode
-        self.batch = understand(kwargs, also=CONTROLLER).make_batch(1)
+        self.batch = options_from(kwargs, also=CONTROLLER).make_batch(1)
         self._controller = Controller(self.batch, flat=flat, discrete=discrete)
         self.observation_space, self.action_space = self._controller.observation_space, self._controller.action_space
         self._bind()

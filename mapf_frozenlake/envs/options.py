@@ -49,7 +49,7 @@ class EnvOptions:
         return LakeBatch(self.config, num_envs, autoreset=autoreset, **self.batch)  # type: ignore[arg-type]
 
 
-def understand(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOptions:
+def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOptions:
     """Sort an env's keyword arguments; unknown or contradictory ones are a ``LakeError``.
 
     ``also`` names what the env takes besides, for the message.

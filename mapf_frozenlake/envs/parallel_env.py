@@ -15,7 +15,7 @@ from mapf_frozenlake.envs.controller import outcome
 from mapf_frozenlake.envs.global_state import compact_space, compact_state
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.one_lake import OneLake
-from mapf_frozenlake.envs.options import understand
+from mapf_frozenlake.envs.options import options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import NUM_ACTIONS, Action
@@ -68,7 +68,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         self._recorder = make_recorder(render_mode)
         self.render_mode, self.fixed_roster = render_mode, fixed_roster
         self._mask_in, self._state_name = action_mask, state
-        self.batch = understand(kwargs, also=PARALLEL).make_batch(1)
+        self.batch = options_from(kwargs, also=PARALLEL).make_batch(1)
         self.possible_agents = [f"agent_{slot}" for slot in range(self.batch.max_agents)]
         self.agents: list[str] = []
         shape = self.batch.observation.shape[2:]

@@ -107,10 +107,10 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
     def _last_info(self, row: int, info: dict[str, Any], cut_off: bool) -> dict[str, Any]:
         """What SB3 is told of an episode that is over."""
         final = info["final_info"]
-        said = {name: final[name][row] for name in SUCCESS_KEYS}
-        said["is_success"] = said[self._success_key]
+        outcome = {name: final[name][row] for name in SUCCESS_KEYS}
+        outcome["is_success"] = outcome[self._success_key]
         elapsed = round(time.time() - self._began, 6)
-        return said | {
+        return outcome | {
             "terminal_observation": info["final_obs"][row],
             "TimeLimit.truncated": cut_off,
             "episode": {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": elapsed},

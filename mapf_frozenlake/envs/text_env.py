@@ -15,7 +15,7 @@ from mapf_frozenlake.augmenter import LakeAugmenter, LakeEvent, PlanEvent, augme
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import Recordable, outcome
 from mapf_frozenlake.envs.gym_env import understand_reset
-from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.envs.options import as_config, options_from
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.judge import judge
 from mapf_frozenlake.text import (
@@ -79,7 +79,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
             raise LakeError(f"render_mode={render_mode!r}: words are rendered as 'ansi' or not at all")
         if mode == "plan" and callable(kwargs.get("reward")):
             raise LakeError("reward=a callable is paid step by step: name a reward, or use mode='turns'")
-        options = understand({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
+        options = options_from({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
         _refuse_slippery(options.config)
         self.mode, self.style, self.render_mode, self.augmenter = mode, style, render_mode, augmenter
         self.batch = options.make_batch(1)

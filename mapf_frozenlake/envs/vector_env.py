@@ -14,7 +14,7 @@ from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.envs.controller import CONTROLLER, Controller, Recordable
 from mapf_frozenlake.envs.gym_env import understand_reset
 from mapf_frozenlake.envs.lending import Lending
-from mapf_frozenlake.envs.options import as_config, understand
+from mapf_frozenlake.envs.options import as_config, options_from
 from mapf_frozenlake.envs.show import RENDER_FPS, RENDER_MODES, Recorder, make_recorder
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.instance_set import InstanceSet
@@ -54,7 +54,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         except ValueError:
             modes = [mode.value for mode in AutoresetMode]
             raise LakeError(f"autoreset_mode={autoreset_mode!r}: give one of {modes}") from None
-        options = understand(kwargs, also=CONTROLLER)
+        options = options_from(kwargs, also=CONTROLLER)
         self.num_envs, self.copy, self.render_mode = num_envs, copy, render_mode
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         self.batch = options.make_batch(num_envs, _AUTORESET[self.autoreset_mode])

@@ -38,14 +38,14 @@ def apportion(shares, wait_ratios, weights, n):
         _mark_allowed(shares, slices_taken, j + 1, may_slice)
         _mark_allowed(weights, counts_taken, j + 1, may_count)
         most = -np.inf
-        for piece in range(shares.size):
-            label = _label(wait_ratios[piece], slices_taken[piece])
-            due = shares[piece] * _label_share(wait_ratios[piece], label) * (j + 1)
+        for slice_ in range(shares.size):
+            label = _label(wait_ratios[slice_], slices_taken[slice_])
+            due = shares[slice_] * _label_share(wait_ratios[slice_], label) * (j + 1)
             for count in range(weights.size):
-                lag = due * weights[count] - taken[piece, label + 1, count]
-                if may_slice[piece] and may_count[count] and lag > most + _EPSILON:
+                lag = due * weights[count] - taken[slice_, label + 1, count]
+                if may_slice[slice_] and may_count[count] and lag > most + _EPSILON:
                     most = lag
-                    slices[j], labels[j], counts[j] = piece, label, count
+                    slices[j], labels[j], counts[j] = slice_, label, count
         slices_taken[slices[j]] += 1
         counts_taken[counts[j]] += 1
         taken[slices[j], labels[j] + 1, counts[j]] += 1

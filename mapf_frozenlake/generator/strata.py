@@ -71,11 +71,11 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
         raise LakeError(f"a {type(config).__name__} for a config: give a LakeConfig; LakeConfig(**fields) makes one")
     if certify not in (None, *get_args(Certificate)):
         raise LakeError(f"certify={certify!r}: give one of {', '.join(map(repr, get_args(Certificate)))}, or None")
-    slices = {size: piece for size, piece in sorted(config.slices.items()) if piece.share > 0}
+    slices = {size: slice_ for size, slice_ in sorted(config.slices.items()) if slice_.share > 0}
     weights = {count: weight for count, weight in config.agent_weights.items() if weight > 0}
     kinds = []
-    for size, piece in slices.items():
-        width = piece.width or size
+    for size, slice_ in slices.items():
+        width = slice_.width or size
         for label in LABELS:
             for count in weights:
                 kinds.append(
@@ -83,25 +83,25 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
                         height=size,
                         width=width,
                         num_agents=count,
-                        hole_ratio=piece.hole_ratio,
-                        num_holes=hole_count(size, width, count, piece.hole_ratio),
-                        min_distance=piece.min_distance,
-                        wait_ratio=piece.wait_ratio,
+                        hole_ratio=slice_.hole_ratio,
+                        num_holes=hole_count(size, width, count, slice_.hole_ratio),
+                        min_distance=slice_.min_distance,
+                        wait_ratio=slice_.wait_ratio,
                         label=label,
-                        certificate=_certificate(size, width, count, piece.wait_ratio, certify),
+                        certificate=_certificate(size, width, count, slice_.wait_ratio, certify),
                     )
                 )
-        if piece.wait_ratio and 1 in weights:
+        if slice_.wait_ratio and 1 in weights:
             raise GenerationError(
-                f"wait_ratio={piece.wait_ratio:g} on {size}×{width} with 1 agent: an agent alone never needs to wait; "
+                f"wait_ratio={slice_.wait_ratio:g} on {size}×{width} with 1 agent: an agent alone never needs to wait; "
                 "set wait_ratio to 0 or null, or leave out the 1 in num_agents"
             )
     return Strata(
         kinds,
         list(slices),
         list(weights),
-        normalised([piece.share for piece in slices.values()]),
-        np.array([math.nan if piece.wait_ratio is None else piece.wait_ratio for piece in slices.values()]),
+        normalised([slice_.share for slice_ in slices.values()]),
+        np.array([math.nan if slice_.wait_ratio is None else slice_.wait_ratio for slice_ in slices.values()]),
         normalised(list(weights.values())),
     )
 

@@ -1,4 +1,4 @@
-"""Exact solvers, certificates and experts for instances."""
+"""Exact solvers, certificates and experts for instances; docs/solvers.md has their two algorithms on one screen."""
 
 from mapf_frozenlake.solvers.certify import Certificates, certify_batch
 from mapf_frozenlake.solvers.experts import distance_fields, pibt

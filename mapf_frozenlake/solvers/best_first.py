@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import kernel, search_step
 from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.pair_costs import pair_costs
 from mapf_frozenlake.solvers.rows import find_row, larger_table, taller
 
 MOST_TABLE_CELLS = 1 << 24
+NOT_YET = 1 << 62  # what a new state's way has cost
+FITS, CLASHES, COSTS_TOO_MUCH = 0, 1, 2
 BACK_TO_GOAL = 2  # an agent on its goal that is not done has to leave it and return
 
 
@@ -68,12 +70,8 @@ def _bound(problem, costs, row):
 @kernel
 def least_costs(problem, may_wait, most, budget, costs_out):
     """Each agent's cost in a plan of least sum, into ``costs_out``; NONE if every plan costs more than ``most`` in sum."""
-    agents, cells = len(problem.starts), len(problem.board.degree)
-    costs = np.empty((agents, agents, cells, cells), np.int16)
-    for a in range(agents):
-        for b in range(a):
-            pair_costs(problem, b, a, may_wait, costs[b, a])
-
+    agents = len(problem.starts)
+    costs = _costs_of_pairs(problem, may_wait)
     # one row per state: cells, then a bit per agent that is done; facts: paid, parent
     rows = np.empty((1024, agents + 1), np.int64)
     facts = np.empty((1024, 2), np.int64)
@@ -95,7 +93,7 @@ def least_costs(problem, may_wait, most, budget, costs_out):
     top[bound] = 0
     everybody = (np.int64(1) << agents) - 1
     tried = np.empty(agents, np.int64)
-    left = np.empty(agents + 1, np.int64)  # what the agents from here on must pay at least, after the step
+    left = np.empty(agents + 1, np.int64)
     spent = np.empty(agents + 1, np.int64)
     after = np.empty(agents + 1, np.int64)
     now = np.empty(agents + 1, np.int64)
@@ -108,88 +106,56 @@ def least_costs(problem, may_wait, most, budget, costs_out):
         current = entries[entry, 0]
         if facts[current, 0] != entries[entry, 1]:
             continue  # a cheaper way there was found since
-        for column in range(agents + 1):
-            now[column] = rows[current, column]
+        now[:] = rows[current]
         if now[agents] == everybody:
             _costs_of(rows, facts, current, costs_out)
             return FOUND
         if budget[0] <= 0:
             return OUT_OF_BUDGET
         budget[0] -= 1
-        paid = facts[current, 0]
-        left[agents] = 0
-        for agent in range(agents - 1, -1, -1):
-            done = (now[agents] >> agent) & 1
-            paid += 1 - done
-            stay_away = np.int64(problem.distance[agent, now[agent]])
-            left[agent] = left[agent + 1] + (0 if done == 1 else max(stay_away - 1, 0))
+        paid = facts[current, 0] + _pay_a_step(problem, now, left)
+        # every joint step that keeps to the bound, agent after agent
         cut = False
         agent = 0
         tried[0], spent[0], after[agents] = 0, paid, now[agents]
         while agent >= 0:
             if budget[0] < 0:  # the caller wants it to stop
                 return OUT_OF_BUDGET
-            option = tried[agent]
-            if option == 2 * NUM_CANDIDATES:
+            if tried[agent] == 2 * NUM_CANDIDATES:
                 agent -= 1
                 continue
+            there, done = _option(problem, now, agent, tried[agent], may_wait)
             tried[agent] += 1
-            here = now[agent]
-            already = (now[agents] >> agent) & 1 == 1
-            if already:
-                if option > 0:
-                    continue
-                there, done = here, True
-            else:
-                done = option < NUM_CANDIDATES  # done on arrival first
-                k = option if done else option - NUM_CANDIDATES
-                there = np.int64(candidate(problem.board, problem.distance[agent], here, k, may_wait))
-                if there < 0 or (done and (there == here or problem.distance[agent, there] != 0)):
-                    continue
-            total = spent[agent] + _cost_left(problem, agent, there, done)
-            if total + left[agent + 1] > bound:
-                cut = True
+            if there < 0:
                 continue
-            legal = True
-            for other in range(agent):
-                if after[other] == there or (now[other] == there and after[other] == here):
-                    legal = False
-                    break
-                if problem.distance[agent, there] > 0 and problem.distance[other, after[other]] > 0:
-                    extra = _excess(problem, costs, agent, other, there, after[other])
-                    if total + left[agent + 1] + extra > bound:
-                        cut = True
-                        legal = False
-                        break
-            if not legal:
+            total = spent[agent] + _cost_left(problem, agent, there, done)
+            fit = _fit(problem, costs, now, after, agent, there, total + left[agent + 1], bound)
+            if fit != FITS:
+                cut |= fit == COSTS_TOO_MUCH
                 continue
             after[agent] = there
-            after[agents] &= ~(np.int64(1) << agent)
-            if done:
-                after[agents] |= np.int64(1) << agent
+            after[agents] = (after[agents] & ~(np.int64(1) << agent)) | (np.int64(done) << agent)
             if agent + 1 < agents:
                 agent += 1
                 tried[agent], spent[agent] = 0, total
                 continue
-            child_bound = paid + _bound(problem, costs, after)
-            if child_bound > bound:
+            if paid + _bound(problem, costs, after) > bound:
                 cut = True
                 continue
             slot = find_row(table, rows, after)
-            if table[slot] < 0:
+            child = table[slot]
+            if child < 0:
                 if count == len(rows):
                     rows, facts = taller(rows, 0), taller(facts, 0)
-                for column in range(agents + 1):
-                    rows[count, column] = after[column]
                 child = count
+                rows[child] = after
+                facts[child, 0] = NOT_YET
                 table[slot] = child
                 count += 1
                 if 2 * count > len(table):
                     table = larger_table(table, rows, count)
-            else:
-                child = table[slot]
-                if facts[child, 0] <= paid:
-                    continue
+            if facts[child, 0] <= paid:
+                continue
             facts[child, 0], facts[child, 1] = paid, current
             if num_entries == len(entries):
                 entries = taller(entries, 0)
@@ -200,6 +166,58 @@ def least_costs(problem, may_wait, most, budget, costs_out):
             entries[entry, 2] = top[bound + 1]
             top[bound + 1] = entry
     return NONE
+
+
+@kernel
+def _costs_of_pairs(problem, may_wait):
+    agents, cells = len(problem.starts), len(problem.board.degree)
+    costs = np.empty((agents, agents, cells, cells), np.int16)
+    for a in range(agents):
+        for b in range(a):
+            pair_costs(problem, b, a, may_wait, costs[b, a])
+    return costs
+
+
+@search_step
+def _pay_a_step(problem, now, left):
+    """What a step costs: 1 for each agent that is not done. ``left`` becomes what the agents from each on must pay after it."""
+    agents = len(now) - 1
+    paid = np.int64(0)
+    left[agents] = 0
+    for agent in range(agents - 1, -1, -1):
+        done = (now[agents] >> agent) & 1
+        paid += 1 - done
+        stay_away = np.int64(problem.distance[agent, now[agent]])
+        left[agent] = left[agent + 1] + (0 if done == 1 else max(stay_away - 1, 0))
+    return paid
+
+
+@search_step
+def _option(problem, now, agent, option, may_wait):
+    """(cell, whether the agent is done there): its moves that end its way, then all others; cell -1 where there is none."""
+    here = now[agent]
+    if (now[len(now) - 1] >> agent) & 1 == 1:
+        return (here if option == 0 else np.int64(-1)), True
+    done = option < NUM_CANDIDATES
+    k = option if done else option - NUM_CANDIDATES
+    there = np.int64(candidate(problem.board, problem.distance[agent], here, k, may_wait))
+    if done and there >= 0 and (there == here or problem.distance[agent, there] != 0):
+        there = np.int64(-1)
+    return there, done
+
+
+@search_step
+def _fit(problem, costs, now, after, agent, there, total, bound):
+    """Whether the agent can go there beside those before it, whose steps ``after`` has, and keep to the bound."""
+    if total > bound:
+        return COSTS_TOO_MUCH
+    for other in range(agent):
+        if after[other] == there or (now[other] == there and after[other] == now[agent]):
+            return CLASHES
+        under_way = problem.distance[agent, there] > 0 and problem.distance[other, after[other]] > 0
+        if under_way and total + _excess(problem, costs, agent, other, there, after[other]) > bound:
+            return COSTS_TOO_MUCH
+    return FITS
 
 
 @kernel

@@ -9,6 +9,8 @@ from numba.extending import intrinsic
 from mapf_frozenlake.parts import PART
 
 kernel = njit(**PART)
+# A step of a long search, which allocates nothing: a name of its own, and no counting of references to what it is handed.
+search_step = njit(**PART, forceinline=True, _nrt=False)
 entry = njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # called from Python
 # One that calls others, and is called once: compiled with its caller, or each layer would optimise all below it anew.
 inlined = njit(inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)

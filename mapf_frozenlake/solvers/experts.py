@@ -6,17 +6,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import SolverBudgetExceeded
-from mapf_frozenlake.solvers.bits import entry, kernel
+from mapf_frozenlake.solvers.bits import entry, kernel, search_step
 from mapf_frozenlake.solvers.board import UNREACHABLE, make_problem
 from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.rows import find_row, larger_table, taller
 from mapf_frozenlake.types import Action, Instance, Solution
 
 DEFAULT_STEPS = 200_000  # joint steps tried
+MOST_OPTIONS = 5  # of one agent in one step
 
 
 def distance_fields(instance: Instance) -> NDArray[np.int16]:
@@ -144,100 +147,148 @@ def _order_agents(problem, configuration, urgency, order):
         order[place] = agent
 
 
+class Search(NamedTuple):
+    """What is known of the configurations met so far, a row each, and of the constraints on what follows them."""
+
+    configurations: np.ndarray  # int64[met, agents]: cells
+    orders: np.ndarray  # int64[met, agents]: who chooses first
+    urgencies: np.ndarray  # int64[met, agents]
+    links: np.ndarray  # int64[met, 3]: parent, first and last open constraint (-1: none)
+    tree: np.ndarray  # int64[constraints, 4]: parent, cell, depth, next open one
+    table: np.ndarray  # int64[slots]: hash table of configurations
+    stack: np.ndarray  # int64[depth, 1]
+
+
+@kernel
+def _new_search(agents):
+    table = np.empty(1024, np.int64)
+    table[:] = -1
+    return Search(
+        np.empty((256, agents), np.int64),
+        np.empty((256, agents), np.int64),
+        np.zeros((256, agents), np.int64),
+        np.empty((256, 3), np.int64),
+        np.empty((1024, 4), np.int64),
+        table,
+        np.empty((1024, 1), np.int64),
+    )
+
+
+@search_step
+def _has_room(search, met, constraints, depth):
+    """For one more configuration and the constraints of one."""
+    return (
+        met < len(search.configurations)
+        and constraints + MOST_OPTIONS < len(search.tree)
+        and depth < len(search.stack)
+        and 2 * met <= len(search.table)
+    )
+
+
+@kernel
+def _with_room(search, met, constraints, depth):
+    """The same, larger where it is full."""
+    configurations, orders, urgencies, links, tree, table, stack = search
+    if met == len(configurations):
+        configurations, orders = taller(configurations, 0), taller(orders, 0)
+        urgencies, links = taller(urgencies, 0), taller(links, -1)
+    if constraints + MOST_OPTIONS >= len(tree):
+        tree = taller(tree, -1)
+    if depth == len(stack):
+        stack = taller(stack, -1)
+    if 2 * met > len(table):
+        table = larger_table(table, configurations, met)
+    return Search(configurations, orders, urgencies, links, tree, table, stack)
+
+
+@search_step
+def _meet(problem, search, met, slot, constraints, then, parent):
+    """Note a configuration that is new, and that nothing is asked of the step after it yet."""
+    for agent in range(len(then)):
+        search.configurations[met, agent] = then[agent]
+        waits = parent >= 0 and then[agent] != problem.goals[agent]
+        search.urgencies[met, agent] = search.urgencies[parent, agent] + 1 if waits else 0
+    _order_agents(problem, then, search.urgencies[met], search.orders[met])
+    tree, links = search.tree, search.links
+    tree[constraints, 0], tree[constraints, 1], tree[constraints, 2], tree[constraints, 3] = -1, -1, 0, -1
+    links[met, 0], links[met, 1], links[met, 2] = parent, constraints, constraints
+    search.table[slot] = met
+
+
+@search_step
+def _constrain_further(board, search, current, constraint, constraints):
+    """Below ``constraint``, open one for each cell that the next agent in the order may be fixed to; says how many there are now."""
+    tree, links = search.tree, search.links
+    level = tree[constraint, 2]
+    start = search.configurations[current, search.orders[current, level]]
+    for k in range(board.degree[start] + 1):
+        child = constraints + k
+        tree[child, 0], tree[child, 2], tree[child, 3] = constraint, level + 1, -1
+        tree[child, 1] = np.int64(board.neighbors[start, k]) if k < board.degree[start] else start
+        if links[current, 1] < 0:
+            links[current, 1] = child
+        else:
+            tree[links[current, 2], 3] = child
+        links[current, 2] = child
+    return constraints + board.degree[start] + 1
+
+
+@search_step
+def _all_at(cells, goals):
+    same = True
+    for agent in range(len(cells)):
+        same &= cells[agent] == goals[agent]
+    return same
+
+
 @entry
 def lazy_search(holes, starts, goals, seed, budget):
     """(status, paths, joint steps tried)."""
     agents = len(starts)
     problem = make_problem(holes, holes.shape[0], holes.shape[1], starts, goals, agents)
-    board = problem.board
-    cells = len(board.degree)
+    cells = len(problem.board.degree)
     random = np.empty(1, np.uint64)
     random[0] = np.uint64(0x9E3779B97F4A7C15) * np.uint64(2 * seed + 1)
     no_path = np.empty((agents, 1), np.int16)
+    then = np.empty(agents, np.int64)
     for agent in range(agents):
-        if problem.distance[agent, problem.starts[agent]] == UNREACHABLE:
+        then[agent] = problem.starts[agent]
+        if problem.distance[agent, then[agent]] == UNREACHABLE:
             return NONE, no_path, 0
-
-    # one row per configuration met
-    configurations = np.empty((256, agents), np.int64)
-    orders = np.empty((256, agents), np.int64)
-    urgencies = np.zeros((256, agents), np.int64)
-    links = np.empty((256, 3), np.int64)  # parent, first and last open constraint (-1: none)
-    tree = np.empty((1024, 4), np.int64)  # constraints: parent, cell, depth, next open one
-    table = np.empty(1024, np.int64)
-    table[:] = -1
-    stack = np.empty((1024, 1), np.int64)
     here, there = np.empty(cells, np.int64), np.empty(cells, np.int64)
     here[:] = -1
     there[:] = -1
-    then = np.empty(agents, np.int64)
-    met, constraints, depth, tried = 1, 1, 1, 0
-    for agent in range(agents):
-        configurations[0, agent] = problem.starts[agent]
-    _order_agents(problem, configurations[0], urgencies[0], orders[0])
-    tree[0, 0], tree[0, 1], tree[0, 2], tree[0, 3] = -1, -1, 0, -1
-    links[0, 0], links[0, 1], links[0, 2] = -1, 0, 0
-    table[find_row(table, configurations, configurations[0])] = 0
-    stack[0, 0] = 0
+    search = _new_search(agents)
+    _meet(problem, search, 0, find_row(search.table, search.configurations, then), 0, then, -1)
+    search.stack[0, 0] = 0
+    met, constraints, depth, tried = 1, np.int64(1), 1, 0
     while depth > 0:
-        current = stack[depth - 1, 0]
-        now, order = configurations[current], orders[current]
-        arrived = True
-        for agent in range(agents):
-            arrived &= now[agent] == problem.goals[agent]
-        if arrived:
-            return FOUND, _way_to(configurations, links, current), tried
-        constraint = links[current, 1]
+        if not _has_room(search, met, constraints, depth):
+            search = _with_room(search, met, constraints, depth)
+        current = search.stack[depth - 1, 0]
+        now, order = search.configurations[current], search.orders[current]
+        if _all_at(now, problem.goals):
+            return FOUND, _way_to(search.configurations, search.links, current), tried
+        constraint = search.links[current, 1]
         if constraint < 0:
             depth -= 1
             continue
         if tried >= budget:
             return OUT_OF_BUDGET, no_path, tried
         tried += 1
-        links[current, 1] = tree[constraint, 3]
-        level = tree[constraint, 2]
-        if level < agents:
-            start = now[order[level]]
-            for k in range(board.degree[start] + 1):
-                if constraints == len(tree):
-                    tree = taller(tree, -1)
-                child = constraints
-                constraints += 1
-                tree[child, 0], tree[child, 2], tree[child, 3] = constraint, level + 1, -1
-                tree[child, 1] = np.int64(board.neighbors[start, k]) if k < board.degree[start] else start
-                if links[current, 1] < 0:
-                    links[current, 1] = child
-                else:
-                    tree[links[current, 2], 3] = child
-                links[current, 2] = child
-        if not _next_step(problem, now, order, constraint, tree, then, here, there, random):
+        search.links[current, 1] = search.tree[constraint, 3]
+        if search.tree[constraint, 2] < agents:
+            constraints = _constrain_further(problem.board, search, current, constraint, constraints)
+        if not _next_step(problem, now, order, constraint, search.tree, then, here, there, random):
             continue
-        slot = find_row(table, configurations, then)
-        if depth == len(stack):
-            stack = taller(stack, -1)
-        if table[slot] >= 0:
-            stack[depth, 0] = table[slot]
-            depth += 1
-            continue
-        if met == len(configurations):
-            configurations, orders = taller(configurations, 0), taller(orders, 0)
-            urgencies, links = taller(urgencies, 0), taller(links, -1)
-        for agent in range(agents):
-            configurations[met, agent] = then[agent]
-            home = then[agent] == problem.goals[agent]
-            urgencies[met, agent] = 0 if home else urgencies[current, agent] + 1
-        _order_agents(problem, configurations[met], urgencies[met], orders[met])
-        if constraints == len(tree):
-            tree = taller(tree, -1)
-        tree[constraints, 0], tree[constraints, 1], tree[constraints, 2], tree[constraints, 3] = -1, -1, 0, -1
-        links[met, 0], links[met, 1], links[met, 2] = current, constraints, constraints
-        constraints += 1
-        table[slot] = met
-        met += 1
-        if 2 * met > len(table):
-            table = larger_table(table, configurations, met)
-        stack[depth, 0] = met - 1
+        slot = find_row(search.table, search.configurations, then)
+        known = search.table[slot]
+        search.stack[depth, 0] = known if known >= 0 else met
         depth += 1
+        if known < 0:
+            _meet(problem, search, met, slot, constraints, then, current)
+            met += 1
+            constraints += 1
     return NONE, no_path, tried
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mapf_frozenlake.solvers import bits
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import kernel, search_step
 from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 
 FOUND, NONE, OUT_OF_BUDGET = 1, 0, 2
@@ -71,9 +71,8 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
     ``tables[slot_of[a, b]]`` is the pair table of a < b. Cells that are ``occupied`` are out of bounds: with any, NONE says
     nothing about the group alone. ``budget[0]`` counts down expansions.
     """
-    board = problem.board
     size, horizon = len(members), paths.shape[1] - 1
-    width = bits_per_cell(len(board.degree))
+    width = bits_per_cell(len(problem.board.degree))
     state = np.empty((horizon + 1, size), np.int64)
     tried = np.empty((horizon + 1, size), np.int64)
     tried[:] = 0
@@ -98,38 +97,9 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
                     return OUT_OF_BUDGET
                 budget[0] -= 1
             continue
-        agent = members[place]
-        here = state[t, place]
-        distance = problem.distance[agent]
-        time_left = max(deadlines[agent] - t - 1, 0)
-        placed = False
         if budget[0] < 0:  # the caller wants it to stop
             return OUT_OF_BUDGET
-        while tried[t, place] < NUM_CANDIDATES and not placed:
-            there = candidate(board, distance, here, tried[t, place], may_wait)
-            tried[t, place] += 1
-            if there < 0 or distance[there] > time_left:
-                continue
-            if occupied[t + 1, there] != 0 or (
-                occupied[t, there] != 0 and occupied[t + 1, here] == occupied[t, there]
-            ):  # fmt: skip
-                continue
-            placed = True
-            for before in range(place):
-                other = members[before]
-                if state[t, before] == there and state[t + 1, before] == here:
-                    placed = False  # swap conflict
-                    break
-                if other < agent:
-                    row, column = tables[slot_of[other, agent], t + 1, state[t + 1, before]], there
-                else:
-                    row, column = tables[slot_of[agent, other], t + 1, there], state[t + 1, before]
-                if not bits.has(row, column):
-                    placed = False
-                    break
-            if placed:
-                state[t + 1, place] = there
-        if placed:
+        if _take_a_step(problem, members, deadlines, may_wait, slot_of, tables, occupied, state, tried, t, place):
             place += 1
             if place < size:
                 tried[t, place] = 0
@@ -149,3 +119,40 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
         for t in range(horizon + 1):
             paths[members[place], t] = state[t, place]
     return FOUND
+
+
+@search_step
+def _take_a_step(problem, members, deadlines, may_wait, slot_of, tables, occupied, state, tried, t, place):
+    """The agent's next untried step that is in time and that no agent before it in the group forbids; False if none is left."""
+    agent = members[place]
+    here = state[t, place]
+    distance = problem.distance[agent]
+    time_left = max(deadlines[agent] - t - 1, 0)
+    while tried[t, place] < NUM_CANDIDATES:
+        there = candidate(problem.board, distance, here, tried[t, place], may_wait)
+        tried[t, place] += 1
+        if there < 0 or distance[there] > time_left:
+            continue
+        if occupied[t + 1, there] != 0 or (occupied[t, there] != 0 and occupied[t + 1, here] == occupied[t, there]):
+            continue
+        if _pairs_allow(members, slot_of, tables, state, t, place, there):
+            state[t + 1, place] = there
+            return True
+    return False
+
+
+@search_step
+def _pairs_allow(members, slot_of, tables, state, t, place, there):
+    """Whether the agent, with each before it in the group, could still make its deadline from there."""
+    agent, here = members[place], state[t, place]
+    for before in range(place):
+        other = members[before]
+        if state[t, before] == there and state[t + 1, before] == here:
+            return False  # swap conflict
+        if other < agent:
+            row, column = tables[slot_of[other, agent], t + 1, state[t + 1, before]], there
+        else:
+            row, column = tables[slot_of[agent, other], t + 1, there], state[t + 1, before]
+        if not bits.has(row, column):
+            return False
+    return True

@@ -49,16 +49,16 @@ class SolutionBatch(Sequence[Found]):
         num_agents: NDArray[np.int16],  # [n]
         shapes: NDArray[np.int16],  # [n, 2]: height, width
         budget: int,
-        offsets: NDArray[np.int64],  # [n]: where an instance's actions begin in its piece
-        pieces: Mapping[int, NDArray[np.int8]],  # by the first instance whose actions are in it
+        offsets: NDArray[np.int64],  # [n]: where an instance's actions begin in its chunk
+        chunks: Mapping[int, NDArray[np.int8]],  # by the first instance whose actions are in it
     ) -> None:
         self.feasible, self.stopped = status == FOUND, status == OUT_OF_BUDGET
         self.lengths, self.expansions, self.num_agents = lengths, expansions, num_agents
         self.makespan = np.where(self.feasible, lengths.max(axis=1, initial=0), -1).astype(np.int32)
         self.sum_of_costs = np.where(self.feasible, lengths.sum(axis=1), -1).astype(np.int32)
         self._shapes, self._budget, self._offsets = shapes, budget, offsets
-        self._pieces = dict(sorted(pieces.items()))
-        self._first = np.array(list(self._pieces), np.int64)
+        self._chunks = dict(sorted(chunks.items()))
+        self._first = np.array(list(self._chunks), np.int64)
         self._made: dict[int, Found] = {}
 
     @classmethod
@@ -66,7 +66,7 @@ class SolutionBatch(Sequence[Found]):
         none = np.zeros(0, np.int64)
         return cls(
             status=none.astype(np.int8), lengths=np.zeros((0, 1), np.int32), expansions=none,
-            num_agents=none.astype(np.int16), shapes=np.zeros((0, 2), np.int16), budget=budget, offsets=none, pieces={},
+            num_agents=none.astype(np.int16), shapes=np.zeros((0, 2), np.int16), budget=budget, offsets=none, chunks={},
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -90,8 +90,8 @@ class SolutionBatch(Sequence[Found]):
         """One tuple of actions for each agent of instance ``row``; None without a plan."""
         if not self.feasible[row]:
             return None
-        piece = self._pieces[int(self._first[np.searchsorted(self._first, row, side="right") - 1])]
-        return plan_of(piece, int(self._offsets[row]), self.lengths[row, : self.num_agents[row]].tolist())
+        chunk = self._chunks[int(self._first[np.searchsorted(self._first, row, side="right") - 1])]
+        return plan_of(chunk, int(self._offsets[row]), self.lengths[row, : self.num_agents[row]].tolist())
 
     def _make(self, row: int) -> Found:
         if self.stopped[row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapf_frozenlake.solvers.bits import kernel
+from mapf_frozenlake.solvers.bits import kernel, search_step
 from mapf_frozenlake.solvers.board import ANYWHERE, UNREACHABLE
 from mapf_frozenlake.solvers.joint import (
     FOUND,
@@ -80,44 +80,47 @@ def joinable(problem, members, budget):
                     )
                     state[place] = here
         if size >= 4:
-            # every directed cycle of occupied cells, from its agent of lowest place: depth-first
-            for root in range(size):
-                depth = 0
-                cycle[0] = root
-                tried[0] = 0
-                while depth >= 0:
-                    if budget[0] < 0:  # the caller wants it to stop
-                        return OUT_OF_BUDGET
-                    here = states[current, cycle[depth]]
-                    if tried[depth] == board.degree[here]:
-                        depth -= 1
-                        continue
-                    nxt = agent_at[board.neighbors[here, tried[depth]]]
-                    tried[depth] += 1
-                    if nxt < root:
-                        continue
-                    if nxt == root:
-                        if depth < 2:
-                            continue  # that would be a swap
-                        for i in range(depth + 1):
-                            state[cycle[i]] = states[current, cycle[(i + 1) % (depth + 1)]]
-                        closest = min(closest, _total(problem, members, state))
-                        count, states, below, known = _push(
-                            problem, members, state, width, key, states, below, top, known, count
-                        )
-                        for i in range(depth + 1):
-                            state[cycle[i]] = states[current, cycle[i]]
-                        continue
-                    on_it = False
+            cycle[0], tried[0], depth = 0, 0, np.int64(0)
+            while depth >= 0:
+                depth = _next_cycle(board, states[current], agent_at, cycle, tried, depth, budget)
+                if budget[0] < 0:  # the caller wants it to stop
+                    return OUT_OF_BUDGET
+                if depth >= 0:
                     for i in range(depth + 1):
-                        on_it |= cycle[i] == nxt
-                    if not on_it:
-                        depth += 1
-                        cycle[depth] = nxt
-                        tried[depth] = 0
+                        state[cycle[i]] = states[current, cycle[(i + 1) % (depth + 1)]]
+                    closest = min(closest, _total(problem, members, state))
+                    count, states, below, known = _push(
+                        problem, members, state, width, key, states, below, top, known, count
+                    )
+                    for i in range(depth + 1):
+                        state[cycle[i]] = states[current, cycle[i]]
         for place in range(size):
             agent_at[state[place]] = -1
         nearest = closest
+
+
+@search_step
+def _next_cycle(board, cells, agent_at, cycle, tried, depth, budget):
+    """The next directed cycle of occupied cells, from its agent of lowest place: depth-first. Its last index; -1: no more."""
+    while budget[0] >= 0:
+        if tried[depth] == board.degree[cells[cycle[depth]]]:
+            depth -= 1
+            if depth < 0:
+                if cycle[0] + 1 == len(cells):
+                    return np.int64(-1)
+                cycle[0], tried[0], depth = cycle[0] + 1, 0, np.int64(0)
+            continue
+        following = agent_at[board.neighbors[cells[cycle[depth]], tried[depth]]]
+        tried[depth] += 1
+        if following == cycle[0] and depth >= 2:  # of two it would be a swap
+            return depth
+        on_it = following <= cycle[0]
+        for i in range(1, depth + 1):
+            on_it |= cycle[i] == following
+        if not on_it:
+            depth += 1
+            cycle[depth], tried[depth] = following, 0
+    return depth
 
 
 @kernel

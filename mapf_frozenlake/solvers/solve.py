@@ -128,14 +128,14 @@ def _solve_one(
         instance.goals.copy()[None],
         np.array([instance.num_agents], np.int16),
     )
-    columns, pieces = _search(arrays, objective, waits, budget, num_threads)
+    columns, chunks = _search(arrays, objective, waits, budget, num_threads)
     expansions, status = budget - int(columns.left[0]), columns.status[0]
     if status == OUT_OF_BUDGET:
         return out_of_budget(budget, instance.num_agents, instance.height, instance.width)
     if status != FOUND:
         return Solution(feasible=False, expansions=expansions)
     lengths = columns.lengths[0].tolist()
-    return Solution(True, plan_of(pieces[0], 0, lengths), max(lengths), sum(lengths), expansions)
+    return Solution(True, plan_of(chunks[0], 0, lengths), max(lengths), sum(lengths), expansions)
 
 
 def solve_batch(
@@ -157,7 +157,7 @@ def solve_batch(
         instances = InstanceSet.from_instances(instances)
     names = ("holes", "heights", "widths", "starts", "goals", "num_agents")
     arrays = tuple(np.ascontiguousarray(getattr(instances, name)) for name in names)
-    columns, pieces = _search(arrays, objective, waits, budget, num_threads)
+    columns, chunks = _search(arrays, objective, waits, budget, num_threads)
     return SolutionBatch(
         status=columns.status,
         lengths=columns.lengths,
@@ -166,7 +166,7 @@ def solve_batch(
         shapes=np.stack([instances.heights, instances.widths], axis=1),
         budget=budget,
         offsets=columns.offsets,
-        pieces=pieces,
+        chunks=chunks,
     )
 
 
@@ -191,19 +191,19 @@ def _search(
         np.zeros(count, np.int64),
     )
     left, status, lengths, offsets = columns
-    pieces: dict[int, NDArray[np.int8]] = {}
+    chunks: dict[int, NDArray[np.int8]] = {}
     kernel_of = _least_makespans if objective == "makespan" else _least_sums_of_costs
     may_wait = waits == "anywhere"
 
     def work(begin: int, end: int) -> None:
-        pieces[begin] = kernel_of(*arrays, may_wait, left, begin, end, status, lengths, offsets)
+        chunks[begin] = kernel_of(*arrays, may_wait, left, begin, end, status, lengths, offsets)
 
     def stop() -> None:
         left[:] = STOPPED
 
     # Compiling is never left to the caller's thread: Python loses a Ctrl-C that lands in one of the compiler's callbacks.
     in_threads(work, count, num_threads, stop=stop, here=bool(kernel_of.signatures))
-    return columns, pieces
+    return columns, chunks
 
 
 def _raise_on_unknown(objective: str, waits: str, budget: int) -> None:

@@ -70,7 +70,7 @@ def test_a_node_is_what_a_real_run_of_these_configs_reaches_and_is_told(spec, tr
     told = run.state.done[-1].report.model_copy(update={"run": ""})
     ours = tree.report(path, "file")
     assert ours.model_dump() == told.model_dump()
-    success = played_on(run, run.plan.spec.target, run.cases("test"))
+    success = played_on(run, run.plan.target, run.cases("test"))
     assert tree.tested[path] == pytest.approx(sum(success) / len(success), abs=1e-6)
 
 

@@ -62,14 +62,16 @@ def test_the_good_change_has_credit_and_the_bad_one_owes(found):
 
 def test_every_figure_is_that_of_training_by_hand(run, found, tmp_path):
     spec, world = run.plan.spec, run.plan.world
-    held_out = draw_suites(spec).held_out
-    cases = world.draw(spec.target, 40, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out)
+    held_out = draw_suites(run.plan).held_out
+    cases = world.draw(
+        run.plan.target, 40, seed=derive(spec.suites.seed, "credit"), purpose="validation", exclude=held_out
+    )
 
     def by_hand(trained_on, seed):
         trainee = make_trainee("scripted", room={"max_size": 5, "max_agents": 1})
         trainee.load(run.state.stages[0].checkpoint)
         trainee.train(trained_on, run.state.stages[1].done.trained["env_steps"], seed=derive(4, "credit", 1, seed))
-        played = world.play(trainee.policy(), cases, spec.target, seed=0)
+        played = world.play(trainee.policy(), cases, run.plan.target, seed=0)
         return sum(episode.succeeded for episode in played) / len(played)
 
     shares = {group.name: group for group in found.groups}

@@ -236,7 +236,7 @@ def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):
         )
 
     walked = row_of("drawn", trees, Chooser(recording))
-    distances = Distances(spec.run.world.made)
+    distances = Distances(spec.plan.world)
     again = row_of("drawn", trees, player_of(f"replay/{tmp_path}", "menu", distances))
     assert again.paths == walked.paths
     assert again.tokens == walked.tokens
@@ -252,7 +252,7 @@ def test_a_replay_warns_where_a_question_differs_and_nowhere_else(mode, tmp_path
     from envtuning.atlas.walk import player_of, transcript_of, walk
 
     spec = spec_named("small-corridors")
-    tree, distances = read_tree(HERE / spec.name, spec, spec.seeds[0]), Distances(spec.run.world.made)
+    tree, distances = read_tree(HERE / spec.name, spec, spec.seeds[0]), Distances(spec.plan.world)
 
     def warnings_of(player):
         with warnings.catch_warnings(record=True) as told:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engineers import StageReport, Usage
+from engineers.guard import Guard
 from engineers.report import SliceResult
 from envtuning.atlas import build as building
 from envtuning.atlas import menu as menus
@@ -19,8 +20,9 @@ from envtuning.atlas.evidence import Altered, altered, diagnosis_of, gain, plant
 from envtuning.atlas.score import agreement, greedy, references, row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import Tree, as_key, as_path, is_stored, read_tree, stored_seeds, write_tree
-from envtuning.atlas.walk import Step, Walk, by_name, guard_of, transcript_of, walk, writes_by_rule
+from envtuning.atlas.walk import Step, Walk, by_name, transcript_of, walk, writes_by_rule
 from envtuning.runs.checked import RunError
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.studies.intervals import t_mean
 from tests.atlas.conftest import SMALL, weak
@@ -223,7 +225,7 @@ def test_a_trees_run_is_its_root_and_a_stage_for_each_step():
     assert (spec.depth, spec.held_out, spec.diagnosis, spec.first_entry, spec.target_entry) == (
         3, False, None, "easy", "target",
     )  # fmt: skip
-    run = spec.run
+    run, target = spec.run, spec.plan.target
     assert (run.name, run.suites.test_seed, run.budget) == ("small", None, 2000 + 3 * 3000)
     assert [(stage.name, stage.budget) for stage in run.stages] == [
         ("root", 2000), ("round 1", 3000), ("round 2", 3000), ("round 3", 3000),
@@ -231,12 +233,10 @@ def test_a_trees_run_is_its_root_and_a_stage_for_each_step():
     assert len(list(spec.paths(2))) == 9
     way = spec.along(9, ("target", "crowded"))
     assert (way.seed, way.engineer.name) == (9, "fixed")
-    configs = [stage.config for stage in way.stages]
-    assert configs[:3] == [spec.first, run.target, spec.written["crowded"]]
-    assert configs[3:] == [run.stages[3].config]
+    assert Plan.of(way).configs == (spec.first, target, spec.written["crowded"], None)
     crowded = spec.written["crowded"].slices
     assert {size: (piece.share, piece.hole_ratio) for size, piece in crowded.items() if piece.share} == {5: (1.0, 0.5)}
-    assert spec.written["target"] == run.target
+    assert spec.written["target"] == target
 
 
 def test_a_build_trains_the_seeds_that_are_asked_for_and_not_stored_yet(tmp_path, monkeypatch):
@@ -310,37 +310,24 @@ def test_agreement_needs_three_seeds_of_both_and_a_difference_that_excludes_noth
     assert (found.pairs, found.resolved, found.agree) == (1, 1, 0.0)
 
 
-def run_spec(**guard):
-    made = SimpleNamespace(check=lambda config: None)
-    return SimpleNamespace(
-        world=SimpleNamespace(made=made),
-        guard=SimpleNamespace(**guard),
-        engineer=SimpleNamespace(common_options={"space": {}}),
-    )
-
-
 def test_an_engineer_of_a_walk_is_made_as_one_of_a_run_is_with_the_guard_in_free_mode_alone(monkeypatch, tmp_path):
     made = []
     monkeypatch.setattr("engineers.make", lambda name, **options: made.append((name, options)))
-    run = run_spec(check_feasible=True, max_drop=0.5)
-    tree = SimpleNamespace(spec=SimpleNamespace(name="small", run=run), seed=3, label="")
+    run = SimpleNamespace(engineer=SimpleNamespace(common_options={"space": {}}))
+    spec = SimpleNamespace(name="small", run=run, plan=SimpleNamespace(guard=Guard(max_drop=0.5)))
+    tree = SimpleNamespace(spec=spec, seed=3, label="")
     by_name("x", transcripts=tmp_path, context="V1")(tree, 2)
     by_name("x", mode="menu")(tree, 2)
     by_name(f"replay/{tmp_path}", mode="menu")(tree, 0)
     seed = derive(3, "engineer", 2)
     kept = tmp_path / "small" / "transcript-seed3.jsonl"
     assert made == [
-        ("x", {"seed": seed, "space": {}, "guard": guard_of(tree), "transcript": kept}),
+        ("x", {"seed": seed, "space": {}, "guard": tree.spec.plan.guard, "transcript": kept}),
         ("x", {"seed": seed}),
         (f"replay/{kept}", {"seed": derive(3, "engineer", 0)}),
     ]
     tree.label = "waits-lie"
     assert transcript_of(tmp_path, tree) == tmp_path / "small" / "transcript-seed3-waits-lie.jsonl"
-    assert (guard_of(tree).feasible, guard_of(tree).max_drop) == (run.world.made.check, 0.5)
-    assert (
-        guard_of(SimpleNamespace(spec=SimpleNamespace(run=run_spec(check_feasible=False, max_drop=None)))).feasible
-        is None
-    )
 
 
 @pytest.mark.parametrize(

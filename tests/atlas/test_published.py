@@ -15,8 +15,8 @@ from envtuning.loop.validation import draw_test, draw_validation
 def test_a_tree_s_entries_can_be_drawn_and_its_run_can_be_run(name):
     spec = spec_named(name)
     for config in spec.entries(spec.seeds[0], ()).values():
-        spec.run.world.made.check(config)
-    assert len(draw_test(spec.run, draw_validation(spec.run))), "there are enough boards of every kind to hold out"
+        spec.plan.world.check(config)
+    assert len(draw_test(spec.plan, draw_validation(spec.plan))), "there are enough boards of every kind to hold out"
     assert spec.run.budget == spec.root_budget + spec.depth * spec.stage_budget
 
 

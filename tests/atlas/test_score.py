@@ -16,25 +16,28 @@ import engineers
 from engineers.model.chat import Completion
 from engineers.model.engineer import ModelEngineer
 from engineers.model.wire import WireForm
+from engineers.tiers import Tier
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import as_menu, menu_at
 from envtuning.atlas.score import (
     Nearness,
     Reliability,
     Row,
+    above_open_loop,
     agreement,
     alpha,
     best_path,
     greedy,
+    headroom,
     leaves,
     mean_path,
     references,
     reliability,
     row_of,
     same_entry,
-    taken,
 )
 from envtuning.atlas.walk import Chooser, Writer, player_of, walk
+from envtuning.runs.plan import Plan
 
 
 class Replies:
@@ -77,7 +80,7 @@ def knowing(best):
 
 @pytest.fixture(scope="module")
 def distances(spec):
-    return Distances(spec.run.world.made)
+    return Distances(spec.plan.world)
 
 
 def test_a_model_that_is_right_gets_the_best_and_one_at_random_the_mean(trees):
@@ -104,8 +107,20 @@ def test_references_are_what_they_say(trees):
         first = max(tree.spec.menu, key=lambda name: tree.validated((name,)))
         assert greedy(trees).paths[tree.seed][0] == first
     assert rows["target only"].paths == {tree.seed: ("target", "target") for tree in trees}
-    assert taken(rows["best path"], list(rows.values())) in (None, 1.0)
-    assert taken(rows["mean path"], list(rows.values())) in (None, 0.0)
+    assert {name: row.tier for name, row in rows.items()} == {
+        "best path": Tier.FAMILY, "one-step oracle": Tier.HINDSIGHT, "target only": Tier.TARGET, "mean path": Tier.NOTHING,
+    }  # fmt: skip
+
+
+def test_headroom_of_a_tree_is_of_the_path_that_validates_best_over_the_best_that_is_the_same_for_all(trees):
+    found = headroom(trees)
+    own = [tree.tested[max(leaves(tree), key=tree.validated)] for tree in trees]
+    fixed = [same_entry(name, trees, name) for name in trees[0].spec.menu]
+    means = {row.name: fmean(row.values.values()) for row in [*fixed, best_path(trees)]}
+    assert found.mean == pytest.approx(fmean(own) - max(means.values()))
+    assert means[found.above] == max(means.values())
+    assert (found.roots, found.training_seeds, found.oracle) == (len(trees), 1, True)
+    assert found.found != "some", "the choice is made on the training that it is scored on"
 
 
 @pytest.mark.parametrize("name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "schedule"])
@@ -154,7 +169,7 @@ def _opened(spec):
         update={"editable": ("slices",), "guard": spec.run.guard.model_copy(update={"max_drop": None})}
     )
     opened = spec.model_copy()
-    opened.__dict__["run"] = run
+    opened.__dict__["plan"] = Plan.of(run)
     return opened
 
 
@@ -217,7 +232,7 @@ def test_agreement_counts_resolved_pairs_alone():
 
 
 def test_distances_are_between_draws_and_not_between_knobs(spec, distances):
-    first = spec.run.stages[0].config
+    first = spec.first
     unused = type(first).model_validate(
         first.model_dump() | {"slices": {**first.model_dump()["slices"], 5: {"share": 0.0, "hole_ratio": 0.9}}}
     )
@@ -306,13 +321,19 @@ def test_free_answers_count_up_to_half_of_the_entries_spacing():
     assert not Row("x", {}, {}, Nearness([0.21], [0.4])).counts
 
 
-def test_what_is_taken_of_the_way_up_is_nothing_where_there_is_none():
-    mean, row, best = (
-        Row(name, {1: value, 2: value}, {}) for name, value in (("mean path", 0.2), ("x", 0.3), ("best path", 0.6))
-    )
-    assert taken(row, [best, mean]) == pytest.approx(0.25)
-    assert taken(row, [mean]) is None
-    assert taken(row, [Row("best path", mean.values, {}), mean]) is None
+def test_who_reads_is_set_against_the_best_who_does_not_and_has_a_score():
+    def row(name, value, tier, **more):
+        return Row(name, {1: value, 2: value + 0.1}, {}, tier=tier, **more)
+
+    far = Nearness([0.21], [0.4])
+    best, mean = row("best path", 0.6, Tier.FAMILY), row("mean path", 0.2, Tier.NOTHING)
+    unscored = row("ladder", 0.9, Tier.FAMILY, nearness=far)
+    reads = row("rules", 0.5, Tier.SLICE_SUCCESS)
+    found = above_open_loop(reads, [best, mean, unscored, reads])
+    assert (found.above, found.mean) == ("best path", pytest.approx(-0.1))
+    assert above_open_loop(mean, [best, mean, reads]) is None
+    assert above_open_loop(reads, [reads, unscored]) is None
+    assert above_open_loop(row("model", 0.9, Tier.REPORT, nearness=far), [best, mean]) is None
 
 
 def test_agreement_is_over_the_seeds_that_both_were_run_on():

@@ -68,7 +68,7 @@ def test_who_raises_or_answers_off_the_menu_falls_back_and_the_walk_goes_on(tree
     def off(report, current, editable=None):
         return Proposal(config=current.model_copy(update={"choice": "Z"}), engineer="own")
 
-    distances = Distances(tree.spec.run.world.made)
+    distances = Distances(tree.spec.plan.world)
     for player, said in (
         (Chooser(made(raises)), "OSError: no line"),
         (Chooser(made(off)), "choice='Z' is not on the menu"),

@@ -1,6 +1,7 @@
 """The switches of the four stages: each takes away what it says, and nothing else."""
 
 from benchmarks.bfcl.ablations import SWITCHES, WHOLE_BUDGET, spec_of
+from envtuning.runs.plan import Plan
 from envtuning.worlds.bfcl.package import SPLITS
 
 
@@ -10,8 +11,9 @@ def specs():
 
 def test_each_switch_takes_one_part_away():
     whole, *others = specs().values()
-    feedback = {name: [stage.config.feedback for stage in spec.stages] for name, spec in specs().items()}
-    rewards = {name: [stage.config.reward for stage in spec.stages] for name, spec in specs().items()}
+    configs = {name: Plan.of(spec).configs for name, spec in specs().items()}
+    feedback = {name: [config.feedback for config in these] for name, these in configs.items()}
+    rewards = {name: [config.reward for config in these] for name, these in configs.items()}
     assert feedback["four stages"] == ["standard", "augmented", "augmented", "standard"]
     assert rewards["four stages"] == ["syntax", "progress", "progress", "progress"]
     assert feedback["no feedback"] == ["standard"] * 4
@@ -28,6 +30,7 @@ def test_each_switch_takes_one_part_away():
 
 def test_the_single_stage_is_the_last_one_with_everybody_s_budget():
     (single,) = specs()["single stage"].stages
-    assert single.config == specs()["four stages"].stages[-1].config
-    assert set(single.config.slices) == set(SPLITS)
+    (config,) = Plan.of(specs()["single stage"]).configs
+    assert config == Plan.of(specs()["four stages"]).configs[-1]
+    assert set(config.slices) == set(SPLITS)
     assert single.budget == WHOLE_BUDGET

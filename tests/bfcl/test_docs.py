@@ -9,6 +9,7 @@ import yaml
 
 from benchmarks.bfcl.ablations import PRESET, SWITCHES, spec_of
 from envtuning.cli.arguments import parse_settings
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
@@ -36,11 +37,9 @@ def test_the_page_s_switches_are_those_that_were_measured():
 
 
 def test_the_preset_in_miniature_has_the_same_four_stages():
-    for small, whole in zip(load_spec("tools-in-miniature").stages, load_spec(PRESET).stages, strict=True):
-        assert (small.name, small.config.reward, small.config.feedback) == (
-            whole.name,
-            whole.config.reward,
-            whole.config.feedback,
-        )
-        assert set(small.config.slices) == set(whole.config.slices) - {"long_context"}  # too long for it
+    miniature, full = Plan.of(load_spec("tools-in-miniature")), Plan.of(load_spec(PRESET))
+    assert [stage.name for stage in miniature.spec.stages] == [stage.name for stage in full.spec.stages]
+    for small, whole in zip(miniature.configs, full.configs, strict=True):
+        assert (small.reward, small.feedback) == (whole.reward, whole.feedback)
+        assert set(small.slices) == set(whole.slices) - {"long_context"}  # too long for it
     assert "models/tools" in yaml.safe_dump(load_spec("tools-in-miniature").trainee.options)

@@ -9,6 +9,7 @@ import random
 import pytest
 
 from envtuning.loop.run import start
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec
 from envtuning.trainees.language.commands import pretrain_for
 from envtuning.trainees.language.rollouts import rollout
@@ -28,7 +29,7 @@ from tests.lazily import needed
 needed("trl", extra="grpo")
 
 PRESET = "tools-in-miniature"
-FILES = load_spec(PRESET).stages[0].config
+FILES = Plan.of(load_spec(PRESET)).configs[0]
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +208,7 @@ def test_the_page_s_commands_make_a_model_and_take_it_through_the_four_stages(v4
 
 def test_the_longest_right_reply_fits_into_the_presets_limit(v4, tokenizer):
     spec = load_spec(PRESET)
-    tasks = {task.id: task for config in spec.written_configs for task in fitting(v4, by_scenario(), "train", config)}
+    tasks = {task.id: task for config in Plan.of(spec).written for task in fitting(v4, by_scenario(), "train", config)}
     assert 4 <= len(tasks) <= 12
     said = [turn["content"] for t in tasks.values() for turn in lesson(v4, t, "none") if turn["role"] == "assistant"]
     longest = max(len(tokenizer(reply, add_special_tokens=False).input_ids) + 1 for reply in said)

@@ -39,6 +39,14 @@ def test_the_arms_that_are_compared_have_one_budget_and_one_test(v4):
     assert len(tasks[0]) == 400
 
 
+def test_a_part_of_the_budget_is_that_part_of_every_stage_s_and_has_folders_of_its_own(v4, tmp_path):
+    whole, part = stages.arm("v4", "four stages"), stages.arm("v4", "four stages", 0.25)
+    assert [4 * stage.budget for stage in part.spec(0).stages] == [stage.budget for stage in whole.spec(0).stages]
+    trained = Trained(tmp_path, (whole, part), (0,))
+    files = {trained.file(arm, 0) for arm in (whole, part)} | {trained.folder(arm, 0) for arm in (whole, part)}
+    assert len(files) == 4
+
+
 def test_a_scenario_s_score_is_the_mean_over_its_variants(v4):
     tasks = [load_tasks(v4, split)[number] for split in ("base", "miss_func") for number in (5, 3)]
     assert by_scenario([1, 0, 0, 0], tasks) == [0, 0.5]  # scenarios 3 and 5

@@ -42,7 +42,7 @@ def with_trainee(monkeypatch):
 
     def use(cls: type | None = None, **changes: Any) -> type:
         made = type("One", (cls or Asked,), {"budgets": [], "seeds": [], "made": 0, **changes})
-        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
+        monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: made(**arguments))
         return made
 
     return use

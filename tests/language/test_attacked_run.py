@@ -9,6 +9,7 @@ import pytest
 
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from tests.envtuning.runs.test_damaged_folders import attacks, outcome, told
 from tests.language.test_run import make_spec
 from tests.lazily import needed
@@ -26,7 +27,7 @@ def whole(foreign, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def half(foreign, tmp_path_factory) -> Path:
     """One of two stages."""
-    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", make_spec(foreign, "rules"))
+    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", Plan.of(make_spec(foreign, "rules")))
     loop.continue_run(run, stages=1)
     return run.path
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mapf_frozenlake as mfl
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.trainees.language import commands
@@ -45,10 +46,10 @@ def test_lakes_are_taught_on_the_target_in_the_runs_style_without_what_is_held_o
     assert pretrain_for(lakes, out) == out
     also = lakes.model_copy(update={"name": "another"})
     pretrain_for(lakes, out, also=[also], samples=128, seed=3, progress=lambda *moment: told.append(moment))
-    style = lakes.world.options["style"]
+    style, target = lakes.world.options["style"], Plan.of(lakes).target
     assert taught == [
-        (out, lakes.target, [lakes.name], Pretraining(samples=48_000, seed=0, style=style)),
-        (out, lakes.target, [lakes.name, "another"], Pretraining(samples=128, seed=3, style=style)),
+        (out, target, [lakes.name], Pretraining(samples=48_000, seed=0, style=style)),
+        (out, target, [lakes.name, "another"], Pretraining(samples=128, seed=3, style=style)),
     ]
     assert told == [(32, 128, 0.5)]
     paper = lakes.model_copy(update={"world": lakes.world.model_copy(update={"options": {}})})
@@ -107,11 +108,11 @@ def test_tools_are_taught_in_whole_passes_over_their_tasks(samples, passes, monk
         return out
 
     monkeypatch.setattr(lessons, "teach", teach)
-    spec = SimpleNamespace(
-        name="a run", world=SimpleNamespace(name="tools", made=made), target=target, written_configs=["a", "b"]
-    )
+    plan = SimpleNamespace(world=made, target=target, written=["a", "b"])
+    monkeypatch.setattr(commands, "Plan", SimpleNamespace(of=lambda spec: plan))
+    spec = SimpleNamespace(name="a run", world=SimpleNamespace(name="tools"))
     assert pretrain_for(spec, tmp_path / "model", samples=samples, seed=4, progress=lambda *now: told.append(now))
-    named = {"tool_style": target.tool_style, "passes": passes, "seed": 4}
+    named = {"tool_style": target.tool_style, "reply_format": target.reply_format, "passes": passes, "seed": 4}
     assert given == [(tmp_path / "model", "package", ["1", "2", "3"], named)]
     assert told == [(3, 3 * passes, 0.5)]
 
@@ -126,18 +127,17 @@ def test_a_model_is_validated_as_the_run_would_and_its_trainee_is_closed(monkeyp
         done.append((policy, cases, target, seed))
         return episodes
 
-    def make_trainee(kind, **given):
-        done.append((kind, given))
+    def make_trainee(**given):
+        done.append(given)
         return SimpleNamespace(policy=lambda: "its policy", close=lambda: done.append("closed"))
 
-    monkeypatch.setattr(commands, "make_trainee", make_trainee)
-    monkeypatch.setattr(commands, "arguments_of", lambda spec: {"seed": 1, "model": "in the file"})
-    monkeypatch.setattr(commands, "draw_validation", lambda spec: ["case"] * 3)
-    world = SimpleNamespace(made=SimpleNamespace(play=play, about=SimpleNamespace(objective="rate")))
-    spec = SimpleNamespace(world=world, target="target", suites=SimpleNamespace(seed=7))
-    assert validated(spec, Path("folder")) == (0.5, 3)
+    world = SimpleNamespace(play=play, about=SimpleNamespace(objective="rate"))
+    plan = SimpleNamespace(world=world, target="target", make_trainee=make_trainee)
+    monkeypatch.setattr(commands, "Plan", SimpleNamespace(of=lambda spec: plan))
+    monkeypatch.setattr(commands, "draw_validation", lambda plan: ["case"] * 3)
+    assert validated(SimpleNamespace(suites=SimpleNamespace(seed=7)), Path("folder")) == (0.5, 3)
     played = ("its policy", ["case"] * 3, "target", derive(7, "play"))
-    assert done == [("grpo", {"seed": 1, "model": "folder"}), played, "closed"]
+    assert done == [{"model": "folder"}, played, "closed"]
 
 
 def test_what_any_of_the_runs_validates_or_tests_on_is_held_out(monkeypatch):
@@ -145,6 +145,7 @@ def test_what_any_of_the_runs_validates_or_tests_on_is_held_out(monkeypatch):
 
     suites = {name: mfl.generate(mfl.LakeConfig.single(3), 4, seed=seed) for seed, name in enumerate("abc")}
     drawn = {"one": ["a", "b"], "two": ["b", "c"]}
+    monkeypatch.setattr(commands, "Plan", SimpleNamespace(of=lambda spec: spec))
     monkeypatch.setattr(
         commands, "draw_suites", lambda spec: SimpleNamespace(held_out=[suites[name] for name in drawn[spec]])
     )

@@ -36,3 +36,12 @@ def test_two_steps_of_every_arm(tmp_path, monkeypatch):
     table = grpo.summary({arm: [found[arm] | {"greedy": 0.25}, study.figures(1, arm)] for arm in grpo.ARMS})
     assert table["GRPO"]["greedy"]["mean"] == 0.5
     assert "gain" not in table["warm start"]["greedy"]
+
+
+def test_the_papers_weight_of_the_kl_term_is_trained_with_and_then_no_group_is_skipped(tmp_path, monkeypatch):
+    small = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 1, "steps_per_generation": 1}
+    monkeypatch.setattr("benchmarks.grpo.SMALL", grpo.SMALL | small)
+    study = grpo.Study(tmp_path, samples=64, grpo_samples=32, boards=8, best_of=1, beta=0.1)
+    found = [study.figures(1, arm) for arm in ("warm start", "GRPO")][-1]
+    assert study.grpo["beta"] == 0.1
+    assert all("kl" in step for step in found["history"])  # TRL logs it where there is a KL term

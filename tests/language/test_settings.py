@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from envtuning.loop import run as loop
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 from envtuning.trainees.language.evaluate import evaluate_model
 from envtuning.trainees.language.options import PAPERS, LanguageOptions
@@ -69,7 +70,7 @@ def test_two_steps_of_the_settings(foreign, tmp_path):
 
 def test_the_settings_train_on_two_agents_and_leave_the_test_to_the_suite():
     spec = load_spec(SETTINGS)
-    assert [config.num_agents for config in spec.written_configs] == [2] * len(spec.written_configs)
+    assert {config.num_agents for config in Plan.of(spec).written} == {2}
     assert spec.suites.test_per_slice == 0
     assert set(load_suite("mapf-frozenlake-3150").labels["agents"]) == {3, 4, 5}
 

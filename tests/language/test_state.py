@@ -20,10 +20,10 @@ torch, state = Lazy("torch"), Lazy("envtuning.trainees.language.state")
 def copying(model, weights, folder):
     from safetensors.torch import save_file
 
-    from envtuning.trainees.language.state import _copy_weights
+    from envtuning.trainees.language.state import load_weights
 
     save_file(weights, folder / "model.safetensors")
-    _copy_weights(model, folder)
+    load_weights(folder, model)
 
 
 class Model:
@@ -142,7 +142,7 @@ def test_a_mixture_of_experts_comes_back_in_place(tmp_path):
     """transformers fuses the experts in memory and saves them one by one, by other names."""
     from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-    from envtuning.trainees.language.state import _copy_weights
+    from envtuning.trainees.language.state import load_weights
 
     sizes = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "moe_intermediate_size": 16}
     shape = {
@@ -156,14 +156,14 @@ def test_a_mixture_of_experts_comes_back_in_place(tmp_path):
     first, second = (Qwen3MoeForCausalLM(config) for _ in range(2))
     places = {name: value.data_ptr() for name, value in second.named_parameters()}
     first.save_pretrained(tmp_path)
-    _copy_weights(second, tmp_path)
+    load_weights(tmp_path, second)
     assert all(torch.equal(value, second.state_dict()[name]) for name, value in first.state_dict().items())
     assert {name: value.data_ptr() for name, value in second.named_parameters()} == places
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "stranger/repo"}))
     trust_only(())  # of a run's folder that somebody else made
     try:
         with pytest.raises(ValueError, match="stranger/repo"):
-            _copy_weights(second, tmp_path)
+            load_weights(tmp_path, second)
     finally:
         trust_only(None)
 

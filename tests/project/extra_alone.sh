@@ -15,6 +15,7 @@ declare -A proof=(
   [bfcl]="import subprocess, sys; subprocess.run([sys.executable, '-m', 'envtuning.worlds.bfcl', 'install'], check=True); import gymnasium, envtuning.worlds.bfcl; gymnasium.make('BFCLMultiTurn-v0').reset(seed=0)"
   [openenv]="import os, subprocess, sys; subprocess.run([sys.executable, os.environ['CHECKS'] + '/with_openenv.py'], check=True)"
   [verifiers]="import os, subprocess, sys; subprocess.run([sys.executable, os.environ['CHECKS'] + '/with_verifiers.py'], check=True)"
+  [reasoning-gym]="from envtuning.testing import check_world; from envtuning.worlds import make_world; world = make_world('reasoning-gym'); check_world(world, world.config_type.model_validate({'tasks': {'chain_sum': {}, 'gcd': {}}}))"
   [render]="import pygame, PIL"
 )
 export CHECKS=$PWD/clients/checks # which need nothing of the checkout

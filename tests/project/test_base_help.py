@@ -56,4 +56,4 @@ def test_what_is_answered(arguments, said, status):
 
 def test_what_is_listed_is_what_the_commands_say_of_themselves():
     listed = {name: command.help.splitlines()[0] for name, command in typer.main.get_command(app).commands.items()}
-    assert commands() == listed
+    assert {name: command.said for name, command in commands().items()} == listed

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/cluster.md", "docs/environments.md", "docs/instances.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/cluster.md", "docs/environments.md", "docs/instances.md", "docs/solvers.md"]
+)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / page).read_text())

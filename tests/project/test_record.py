@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import _record, readme
+from benchmarks.__main__ import commands
 
 TELLS = "from benchmarks._record import _started\nprint(*_started()[1:])\n"
 
@@ -25,6 +26,8 @@ def test_a_stored_command_names_a_program_that_there_is(stored):
     else:
         assert (first, second) == ("python", "-m")
         assert importlib.util.find_spec(rest[0]) is not None
+        if rest[0].startswith("benchmarks."):
+            assert rest[0].removeprefix("benchmarks.") in commands()
 
 
 def test_the_command_is_what_was_started(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
 from envtuning.runs.spec import preset_names
 from envtuning.studies.closed_loop import gain
-from envtuning.studies.intervals import Interval, seeds_for, t_mean
+from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import markdown
 
@@ -71,6 +71,16 @@ def test_what_reading_is_worth_is_from_the_stored_runs(target):
     assert row_of(target) in text
 
 
+def test_the_papers_own_protocol_stands_as_a_null():
+    success = success_of(TARGETS["engineer"])
+    found = gain(success, "rules", sorted(OPEN_LOOP & success.keys()))
+    text = (README.parent / "docs" / "papers.md").read_text(encoding="utf-8").replace("−", "-")
+    assert found.above == "uniform"
+    ends = f"`rules` ends {100 * found.mean:+.1f} points from uniform draws, with a one-sided 95 % bound of {100 * found.low:+.1f}"
+    assert ends in text
+    assert f"solves {100 * fmean(success['uniform']):.0f} % of it" in text
+
+
 def test_no_target_shows_that_reading_pays():
     """The README's headline says so; where a bound comes above zero, the headline has to change."""
     for target, result in TARGETS.items():
@@ -93,6 +103,11 @@ def test_every_engineer_that_needs_no_model_lies_above_uniform_draws(study):
     arms = {row["arm"]: row["against"] for row in figures["rows"]}
     for arm in ("rules", "progress-share", "half-success"):
         assert arms[arm]["uniform"]["low"] > 0
+
+
+def seeds_for(deviation: float, half: float) -> int:
+    """The least n for which the interval of a mean is ± ``half`` at most, by the spread that a pilot had."""
+    return next(n for n in range(2, 10_000) if half_width(deviation, n) <= half)
 
 
 def test_the_pilot_named_in_a_preregistration_is_the_stored_search():

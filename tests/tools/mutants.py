@@ -93,7 +93,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/runs/test_hostile_files.py",
     ),
     "envtuning/loop": (
-        "tests/envtuning/loop/test_transitions.py",
+        "tests/envtuning/runs/test_transitions.py",
         "tests/envtuning/loop/test_fading.py",
         "tests/envtuning/loop/test_bookkeeping.py",
         "tests/envtuning/loop/test_accounting.py",
@@ -275,9 +275,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/worlds/bfcl/command": ("tests/bfcl/test_command.py", *BFCL),
     "envtuning/worlds/bfcl/config": ("tests/bfcl/test_config.py", *BFCL),
     "envtuning/worlds/bfcl/documents": ("tests/bfcl/test_documents.py", "tests/bfcl/test_menu.py", *BFCL),
-    "envtuning/worlds/bfcl/env": ("tests/bfcl/test_env_rules.py", "tests/bfcl/test_env.py", *BFCL),
+    "envtuning/worlds/bfcl/env": ("tests/bfcl/test_env_arguments.py", "tests/bfcl/test_env.py", *BFCL),
     "envtuning/worlds/bfcl/episode": ("tests/bfcl/test_episode.py", *BFCL),
-    "envtuning/worlds/bfcl/hints": ("tests/bfcl/test_hint_rules.py", *BFCL),
+    "envtuning/worlds/bfcl/hints": ("tests/bfcl/test_hint_sentences.py", *BFCL),
     "envtuning/worlds/bfcl/menu": ("tests/bfcl/test_menu.py", *BFCL),
     "envtuning/worlds/bfcl/package": (
         "tests/bfcl/test_package_import.py",

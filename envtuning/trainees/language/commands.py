@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from envtuning.loop.validation import draw_suites, draw_validation
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.trainees import arguments_of, make_trainee
 from envtuning.trainees.language.pretrain import Pretraining, pretrain
 from envtuning.worlds.episodes import rates
 from mapf_frozenlake import LakeConfig, LakeError
@@ -59,10 +59,11 @@ def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, s
         )
     style = spec.world.options.get("style", "paper")
     options = Pretraining(samples=samples, seed=seed, style=style)
-    assert isinstance(spec.target, LakeConfig), "a lake's target is a LakeConfig"
+    target = Plan.of(spec).target
+    assert isinstance(target, LakeConfig), "a lake's target is a LakeConfig"
     try:
         keys = held_out_keys([spec, *also])
-        return pretrain(out, spec.target, keys, options, lambda done, loss: told(done, samples, loss))
+        return pretrain(out, target, keys, options, lambda done, loss: told(done, samples, loss))
     except LakeError as error:
         raise SpecError(str(error)) from error
 
@@ -74,12 +75,11 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
     from envtuning.worlds.bfcl.pool import fitting
     from envtuning.worlds.bfcl.world import BFCLWorld
 
-    world, target = spec.world.made, spec.target
+    plan = Plan.of(spec)
+    world, target = plan.world, plan.target
     assert isinstance(world, BFCLWorld), "the world named tools"
     assert isinstance(target, BFCLConfig), "its target is a BFCLConfig"
-    tasks = {
-        task.id: task for config in spec.written_configs for task in fitting(world.package, world.cut, "train", config)
-    }
+    tasks = {task.id: task for config in plan.written for task in fitting(world.package, world.cut, "train", config)}
     passes = PASSES if samples is None else math.ceil(samples / len(tasks))
     shown = passes * len(tasks)
     return teach(
@@ -96,16 +96,16 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
 
 def validated(spec: RunSpec, folder: Path) -> tuple[float, int]:
     """What this model scores on the run's validation cases before any training, and how many these are."""
-    trainee = make_trainee("grpo", **arguments_of(spec) | {"model": str(folder)})
-    cases = draw_validation(spec)
+    plan = Plan.of(spec)
+    trainee, cases = plan.make_trainee(model=str(folder)), draw_validation(plan)
     try:
-        episodes = spec.world.made.play(trainee.policy(), cases, spec.target, seed=derive(spec.suites.seed, "play"))
+        episodes = plan.world.play(trainee.policy(), cases, plan.target, seed=derive(spec.suites.seed, "play"))
     finally:
         trainee.close()
-    return rates(episodes)[spec.world.made.about.objective], len(cases)
+    return rates(episodes)[plan.world.about.objective], len(cases)
 
 
 def held_out_keys(specs: Sequence[RunSpec]) -> np.ndarray:
     """uint64[n]: the symmetry keys of all boards that these runs validate and test on."""
-    keys = [canonical_keys(suite) for spec in specs for suite in draw_suites(spec).held_out]
+    keys = [canonical_keys(suite) for spec in specs for suite in draw_suites(Plan.of(spec)).held_out]
     return np.unique(np.concatenate(keys))

@@ -38,7 +38,10 @@ class CappedChat:
 
     def __call__(self, prompt: str) -> str:
         """The reply to one prompt; a reply that was cut or refused is what there is of it."""
-        messages: list[Message] = [{"role": "user", "content": prompt}]
+        return self.answer([{"role": "user", "content": prompt}])
+
+    def answer(self, messages: list[Message]) -> str:
+        """The same for a conversation so far."""
         worst, line = self._reserve(messages)
         completion: Completion | None = None
         try:
@@ -51,6 +54,13 @@ class CappedChat:
             return completion.text
         finally:
             self._record_cost(messages, completion, worst, line)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides its answers, besides the model."""
+        return {"max_tokens": self.max_tokens} | {
+            name: getattr(self.chat, name) for name in DECISIVE if hasattr(self.chat, name)
+        }
 
     def _reserve(self, messages: list[Message]) -> tuple[Taken, int | None]:
         """The question's worst case and its line in the ledger. Raises ``BudgetExceeded``."""
@@ -101,6 +111,38 @@ def ledger_beside(answers: Path | None) -> Ledger | None:
     return ledger
 
 
+def capped_chat(
+    model: str,
+    answers: Path | None,
+    *,
+    max_tokens: int,
+    max_cost: float | None = None,
+    max_total_tokens: int | None = None,
+    temperature: float | None = None,
+    **options: Any,
+) -> CappedChat:
+    """The model of this name under caps, which hold for all that the answers in this file took."""
+    if temperature is None and model.startswith("local/"):
+        temperature = 0.0
+    if temperature is not None:
+        options["temperature"] = temperature
+    try:
+        chat = getattr(engineers.make(model, **options), "chat", None)
+    except TypeError as error:  # it has no such option
+        raise engineers.UnknownEngineer(str(error)) from error
+    if chat is None:
+        raise engineers.UnknownEngineer(
+            f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
+        )
+    try:
+        ledger = ledger_beside(answers)
+        before = ledger.total() if ledger is not None else Taken()
+    except LedgerDamaged as error:
+        raise EvaluationStopped(f"{error}, or remove it to count from nothing") from error
+    meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=before.tokens, cost=before.cost)
+    return CappedChat(chat, meter, max_tokens, ledger)
+
+
 def evaluate_model(
     model: str,
     suite: InstanceSet | str = "mapf-frozenlake-3150",
@@ -120,25 +162,15 @@ def evaluate_model(
     ``answers`` keeps every reply as it comes: what it holds is not asked, nor paid, again, and the caps hold for all that it took.
     ``temperature`` is the provider's own where it is not given, and 0 for a local model. ``options`` are the backend's.
     """
-    if temperature is None and model.startswith("local/"):
-        temperature = 0.0
-    if temperature is not None:
-        options["temperature"] = temperature
-    try:
-        chat = getattr(engineers.make(model, **options), "chat", None)
-    except TypeError as error:  # it has no such option
-        raise engineers.UnknownEngineer(str(error)) from error
-    if chat is None:
-        raise engineers.UnknownEngineer(
-            f"{model!r} is not a language model: name one as openai/MODEL, server/http://HOST:PORT/v1#MODEL or local/FOLDER"
-        )
-    try:
-        ledger = ledger_beside(answers)
-        before = ledger.total() if ledger is not None else Taken()
-    except LedgerDamaged as error:
-        raise EvaluationStopped(f"{error}, or remove it to count from nothing") from error
-    meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=before.tokens, cost=before.cost)
-    asked = CappedChat(chat, meter, max_tokens, ledger)
+    asked = capped_chat(
+        model,
+        answers,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
+        max_total_tokens=max_total_tokens,
+        temperature=temperature,
+        **options,
+    )
     answered = 0
 
     def count(done: int, of: int) -> None:
@@ -156,8 +188,7 @@ def evaluate_model(
             prompt=lambda instance: plan_prompt(instance, style),
             max_workers=workers,
             resume=answers,
-            settings={"max_tokens": max_tokens}
-            | {name: getattr(chat, name) for name in DECISIVE if hasattr(chat, name)},
+            settings=asked.settings,
             progress=count,
         )
     except LakeError as error:

@@ -50,18 +50,22 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
         raise_unless_finite(adapter, "the adapter")
         set_peft_model_state_dict(model, adapter)
     else:
-        _copy_weights(model, folder)
-    optimiser = optimiser_of(trainer)
+        load_weights(folder, model)
+    load_optimiser(folder, optimiser_of(trainer))
+
+
+def load_optimiser(folder: Path, optimiser: torch.optim.Optimizer) -> None:
+    """Its moments as they were saved there; none where the folder has none."""
     kept = folder / OPTIMISER
-    if kept.exists():
-        saved = load_tensors(kept)
-        # Learning rate and the like are the options', not the checkpoint's.
-        pairs = zip(optimiser.state_dict()["param_groups"], saved["param_groups"], strict=True)
-        saved["param_groups"] = [group | {"params": theirs["params"]} for group, theirs in pairs]
-        optimiser.load_state_dict(saved)
-        raise_unless_fits(optimiser)
-    else:
+    if not kept.exists():
         _forget(optimiser)
+        return
+    saved = load_tensors(kept)
+    # Learning rate and the like are the options', not the checkpoint's.
+    pairs = zip(optimiser.state_dict()["param_groups"], saved["param_groups"], strict=True)
+    saved["param_groups"] = [group | {"params": theirs["params"]} for group, theirs in pairs]
+    optimiser.load_state_dict(saved)
+    raise_unless_fits(optimiser)
 
 
 def optimiser_of(trainer: Any) -> Any:
@@ -125,7 +129,7 @@ def _as_in_memory(folder: Path, dtype: torch.dtype) -> dict[str, torch.Tensor]:
     return {name: value for name, value in loaded.state_dict().items() if name not in absent}
 
 
-def _copy_weights(model: Any, folder: Path) -> None:
+def load_weights(folder: Path, model: Any) -> None:
     """Every saved tensor into the model's own memory; tied weights are saved once."""
     own, weights = model.state_dict(), _tensors(folder)
     if not weights.keys() <= own.keys():

@@ -7,7 +7,7 @@ word of its own is spelt in bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -39,11 +39,20 @@ WEIGHT = 1_000  # how often a word that must be a single token is counted
 
 def small_tokenizer() -> PreTrainedTokenizerFast:
     """The tokenizer, the caller's own: equal to every other one that this version makes."""
+    return _tokenizer_of(_trained())
+
+
+def sign_tokenizer() -> PreTrainedTokenizerFast:
+    """Every byte of a text is a token: for short texts of any kind."""
+    return _tokenizer_of(_spelt())
+
+
+def _tokenizer_of(described: str) -> PreTrainedTokenizerFast:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(_trained()),
+        tokenizer_object=Tokenizer.from_str(described),
         pad_token=PAD,
         eos_token=END,
         additional_special_tokens=list(ROLES),
@@ -55,6 +64,16 @@ def small_tokenizer() -> PreTrainedTokenizerFast:
 
 @cache  # training takes a second or two
 def _trained() -> str:
+    return _counted(_texts(), VOCABULARY)
+
+
+@cache
+def _spelt() -> str:
+    return _counted((), 0)
+
+
+def _counted(texts: Iterable[str], vocabulary: int) -> str:
+    """Bytes, and pairs of them that are frequent in these texts, up to this many tokens."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -66,12 +85,12 @@ def _trained() -> str:
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
+        vocab_size=vocabulary,
         special_tokens=[PAD, END, *ROLES],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_texts(), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return tokenizer.to_str()
 
 

@@ -23,14 +23,17 @@ from typer.testing import CliRunner
 
 from engineers.proposal import Change
 from engineers.report import Incident
-from envtuning.cli import app, parse_seeds, run_name, views
+from envtuning.cli import app, views
+from envtuning.cli.arguments import parse_seeds, run_name
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
 from envtuning.show.console import ConsoleObserver
+from envtuning.worlds.registry import UnknownWorld
 from envtuning.worlds.world import Film
 
 SMALL = """
@@ -236,7 +239,10 @@ def test_several_seeds_make_a_folder_each_and_stages_can_be_more_or_fewer(file, 
 def test_presets_are_listed_and_each_prints_a_file_that_can_be_run(tmp_path):
     code, output = envtuning("presets")
     assert code == 0
-    assert all(name in output for name in preset_names())
+    lines = {line.split()[0]: line for line in output.splitlines() if line.strip()}
+    for name in preset_names():  # listed without its world, whose unit it must show all the same
+        plan = Plan.of(load_spec(name))
+        assert f"{plan.spec.budget:,} {plan.unit.replace('_', ' ')}" in lines[name]
     for name in preset_names():
         code, text = envtuning("presets", name)
         assert code == 0
@@ -248,19 +254,19 @@ def test_every_preset_survives_json_and_baselines_spend_what_the_engineer_spends
     budgets = {load_spec(name).budget for name in ("engineer", "fixed", "uniform", "ladder")}
     assert len(budgets) == 1
     for name in preset_names():
-        spec = load_spec(name)
+        spec = Plan.of(load_spec(name)).spec
         assert RunSpec.model_validate_json(spec.model_dump_json()) == spec
 
 
 def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
-    legal, base, everything, bare = load_spec("environment-tuning").stages
-    assert legal.config.reward == "legal"
-    assert base.config.reward == everything.config.reward == bare.config.reward == "progress"
-    assert set(base.config.slices) < set(everything.config.slices)
-    assert everything.config.slices == bare.config.slices
-    assert (base.config.hint_strength, everything.config.hint_strength, bare.config.hint_strength) == (1.0, 1.0, 0.0)
+    plan = Plan.of(load_spec("environment-tuning"))
+    assert [config.reward for config in plan.configs] == ["legal", "progress", "progress", "progress"]
+    assert [config.hint_strength for config in plan.configs[1:]] == [1.0, 1.0, 0.0]
+    assert set(plan.configs[1].slices) < set(plan.configs[2].slices)
+    assert plan.configs[2].slices == plan.configs[3].slices
+    assert plan.target.hint_strength == 0.0
+    legal, base, everything, bare = plan.spec.stages
     assert bare.fade.knob == "hint_strength"
-    assert load_spec("environment-tuning").target.hint_strength == 0.0
     early, published = legal.advance_when.rules
     assert (early.rule, early.metric) == ("reached", "legal_rate")
     for rule in (published, base.advance_when, everything.advance_when):
@@ -306,8 +312,8 @@ def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, t
 )
 def test_a_wrong_file_is_told_with_the_place_and_the_bound(change, says):
     text = change if change[0] in "-{" else f"extends: scripted\n{change}" if "extends" not in change else change
-    with pytest.raises(SpecError, match="(?s).*" + says.replace("(", r"\(")):
-        parse_spec(text, "the file")
+    with pytest.raises((SpecError, UnknownWorld), match="(?s).*" + says.replace("(", r"\(")):
+        Plan.of(parse_spec(text, "the file"))
 
 
 def test_a_file_may_be_json_and_takes_its_name_from_its_path(tmp_path):
@@ -315,7 +321,7 @@ def test_a_file_may_be_json_and_takes_its_name_from_its_path(tmp_path):
     del data["name"]
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(data))
-    assert load_spec(path) == load_spec("scripted").model_copy(update={"name": "mine"})
+    assert Plan.of(load_spec(path)).spec == Plan.of(load_spec("scripted", changes={"name": "mine"})).spec
 
 
 def test_seeds_and_names():
@@ -339,7 +345,7 @@ def test_more_rounds_repeat_the_last_with_the_engineer_as_author():
 
 
 def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, tmp_path):
-    run = RunLog.create(tmp_path / "run", load_spec(file))
+    run = RunLog.create(tmp_path / "run", Plan.of(load_spec(file)))
     worker = threading.Thread(target=loop.continue_run, args=(run,))
     worker.start()
     while not is_locked(run.path):
@@ -358,7 +364,7 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
 
     long = load_spec("scripted").with_rounds(1)
     stage = long.stages[0].model_copy(update={"budget": 2_000_000, "advance_when": None})
-    run = RunLog.create(tmp_path / "run", long.model_copy(update={"stages": (stage,)}))
+    run = RunLog.create(tmp_path / "run", Plan.of(long.model_copy(update={"stages": (stage,)})))
     with pytest.raises(KeyboardInterrupt):
         loop.continue_run(run, Impatient())
     line = {"kind": "iteration", "spent": 1_234_567}
@@ -371,7 +377,7 @@ def test_an_unfinished_stage_is_shown_with_the_whole_of_its_count(tmp_path):
 
 
 def test_an_interrupted_run_is_shown_with_how_far_it_is_and_how_to_go_on(file, tmp_path):
-    run = RunLog.create(tmp_path / "run", load_spec(file))
+    run = RunLog.create(tmp_path / "run", Plan.of(load_spec(file)))
     loop.continue_run(run, stages=1)
     code, output = envtuning("show", run.path)
     assert code == 0
@@ -439,7 +445,7 @@ def test_an_observer_prints_what_an_engineer_writes_word_for_word(run):
     [
         ("{kind: scripted, options: {sped: 1}}", "unexpected keyword argument 'sped'"),
         ("{kind: rlib}", "the kinds are grpo, "),
-        ("{kind: 'envtuning.trainees.scripted:Trainee'}", "envtuning.trainees.scripted has no 'Trainee'"),
+        ("{kind: 'envtuning.trainees.scripted:Nobody'}", "envtuning.trainees.scripted has no 'Nobody'"),
         ("{kind: rllib, options: {gama: 0.9}}", "options.gama: Extra inputs are not permitted"),
         ("{kind: rllib, options: {lr: -1}}", "options.lr=-1: Input should be greater than 0"),
         ("{kind: rllib, options: {window: 4}}", "window"),
@@ -515,10 +521,10 @@ def test_keys_of_the_file_are_set_from_the_command_line(file, tmp_path):
     ]
     code, output = envtuning("run", file, *settings, "--out", tmp_path / "set")
     assert code == 0, output
-    spec = RunLog.open(tmp_path / "set").plan.spec
-    assert spec.trainee.options == {"speed": 0.9}
-    assert spec.target.slices[3].hole_ratio == 0.1
-    assert spec.stages[1].budget == 3000
+    plan = RunLog.open(tmp_path / "set").plan
+    assert plan.spec.trainee.options == {"speed": 0.9}
+    assert plan.target.slices[3].hole_ratio == 0.1
+    assert plan.spec.stages[1].budget == 3000
     for wrong, says in (
         ("speed", "write KEY=VALUE"),
         ("stages.9.budget=3", "there is no '9'"),

@@ -13,8 +13,8 @@ import envtuning.cli.runs
 import envtuning.cli.studies
 from engineers import own
 from envtuning.cli import app, views
-from envtuning.cli.app import trusting
 from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
+from envtuning.cli.base import trusting
 from envtuning.loop import run as loop
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
@@ -216,7 +216,7 @@ def test_a_preset_is_printed_as_it_is_and_all_are_listed(monkeypatch):
     code, output = called("presets", "nothing")
     assert code == 1
     assert "no preset 'nothing': there are " in output
-    monkeypatch.setattr("envtuning.cli.runs.preset_names", lambda: ["ladder", "scripted"])
+    monkeypatch.setattr("envtuning.cli.presets.preset_names", lambda: ["ladder", "scripted"])
     code, output = called("presets")
     heading, *rows = output.splitlines()
     assert heading.split() == ["preset", "stages", "budget", "what", "it", "is"]

@@ -12,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from envtuning.cli import app
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import out_of_reach
 from envtuning.runs.spec import load_spec, preset_text
 
 SMALL = [f"stages.{number}.budget=600" for number in range(4)] + [
@@ -68,11 +70,9 @@ def test_what_no_engineer_of_the_run_can_turn_is_said_before_it(command, tmp_pat
     ],
 )  # fmt: skip
 def test_the_note_names_what_this_engineer_cannot_turn_and_nothing_else(change, engineer, noted):
-    from envtuning.loop.ask import out_of_reach
-
-    target = load_spec("scripted").target.model_dump(mode="json", by_alias=True)
+    target = load_spec("scripted").target
     spec = load_spec("scripted", changes={key: target if value == "TARGET" else value for key, value in change.items()})
-    found = out_of_reach(spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)}))
+    found = out_of_reach(Plan.of(spec.model_copy(update={"engineer": spec.engineer.replaced_by(engineer)})))
     assert (found is None) if noted is None else found.startswith(f"{noted} is ")
 
 
@@ -127,8 +127,8 @@ def test_thirty_agents_are_trained_reported_and_shown(tmp_path):
 def test_a_whole_study_can_be_printed_copied_and_run(tmp_path):
     (tmp_path / "mine.yaml").write_text(called("study", "--example"))
     said = called("study", tmp_path / "mine.yaml", "--arms", "uniform,target-only", "--seeds", "100", "--out", tmp_path)
-    assert "| `uniform` | 1 |" in said
-    assert "| `target-only` | 1 |" in said
+    for arm in ("uniform", "target-only"):
+        assert any(line.startswith(f"| `{arm}` |") for line in said.splitlines())
 
 
 @pytest.mark.parametrize(

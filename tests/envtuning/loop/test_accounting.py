@@ -10,6 +10,7 @@ import pytest
 from envtuning.loop import run as loop
 from envtuning.loop.ask import redraw
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.tasks import closing_cost
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import PROBED, TESTED, VALIDATED, spec_of
@@ -109,7 +110,7 @@ def faulty(*faults: BaseException) -> type:
 def with_faults(monkeypatch, tmp_path):
     def run(*faults: BaseException, budget: int = 1000) -> RunLog:
         made = faulty(*faults)
-        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: made(**arguments))
+        monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: made(**arguments))
         return loop.start(spec_of({}, {"budget": budget}, {}), tmp_path / "run")
 
     return run
@@ -167,7 +168,7 @@ def test_the_test_has_no_case_of_the_validation(tmp_path):
 
 def test_a_redrawn_first_config_is_one_that_the_world_can_draw():
     """Half of all draws are refused by this world; the first that is not is taken."""
-    levels = [redraw(spec_of({}, seed=seed), CountConfig()).level for seed in range(30)]
+    levels = [redraw(Plan.of(spec_of({}, seed=seed)), CountConfig()).level for seed in range(30)]
     assert max(levels) <= 0.5
     assert len(set(levels)) == 30
 

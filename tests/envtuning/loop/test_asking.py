@@ -14,6 +14,8 @@ import pytest
 
 import engineers
 import envtuning.loop.ask
+import envtuning.runs.plan
+import envtuning.runs.resolve
 from engineers import Proposal
 from engineers.guard import Guard
 from engineers.knobs import KnobError
@@ -22,21 +24,12 @@ from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.report import SliceResult, StageReport
 from envtuning.loop import run as loop
-from envtuning.loop.ask import (
-    EngineerUnavailable,
-    ask_engineer,
-    make_engineer,
-    new_engineer,
-    raise_unless_able,
-    raise_unless_askable,
-    recorded_replies,
-    redraw,
-    spent_before,
-)
+from envtuning.loop.ask import ask_engineer, make_engineer, recorded_replies, redraw, spent_before
 from envtuning.runs import atomic, checked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
-from envtuning.runs.plan import Plan
+from envtuning.runs.plan import EngineerUnavailable, Plan
+from envtuning.runs.resolve import resolve
 from envtuning.runs.state import StageConfig
 from envtuning.trainees import LIVE
 from envtuning.trainees.language import live_engineers
@@ -73,7 +66,7 @@ def asked(monkeypatch, tmp_path):
     """Ask one that answers so about stage 0 of a run; the answer, how it was asked, and what it was made with."""
 
     def ask(answer: Callable[[], Any], report: StageReport = REPORT, **changes: Any) -> tuple[Any, Engineer, tuple]:
-        run = RunLog.create(tmp_path / "run", spec_of({}, {}, **changes))
+        run = RunLog.create(tmp_path / "run", Plan.of(spec_of({}, {}, **changes)))
         run.chose(StageConfig[CountConfig](name="", config=CountConfig(), engineer="default"))
         run.state = replace(run.state, stages=(replace(run.state.stages[0], report=report),))
         engineer, made = Engineer(answer), []
@@ -141,8 +134,8 @@ def test_a_working_slice_is_one_that_works_by_the_worlds_own_objective(monkeypat
 
 
 def test_the_runs_guard_is_what_the_file_says():
-    assert Plan(spec_of({}, guard={"max_drop": 0.25, "check_feasible": False})).guard == Guard(None, 0.25)
-    assert Plan(spec_of({})).guard.feasible is not None
+    assert Plan.of(spec_of({}, guard={"max_drop": 0.25, "check_feasible": False})).guard == Guard(None, 0.25)
+    assert Plan.of(spec_of({})).guard.feasible is not None
 
 
 # What an engineer is made with
@@ -150,15 +143,15 @@ def test_the_runs_guard_is_what_the_file_says():
 
 def test_an_engineer_that_is_never_asked_need_not_exist():
     nobody = {"engineer": {"name": "nobody"}}
-    raise_unless_askable(spec_of({}, {"config": CountConfig()}, **nobody))
+    resolve(spec_of({}, {"config": CountConfig()}, **nobody))
     with pytest.raises(EngineerUnavailable, match="'nobody' is unknown"):
-        raise_unless_askable(spec_of({}, {}, **nobody))
+        resolve(spec_of({}, {}, **nobody))
 
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_trainee_that_is_no_language_model_cannot_be_asked(name):
     with pytest.raises(EngineerUnavailable, match=f"engineer '{name}' asks the trainee's own model"):
-        raise_unless_askable(spec_of({}, {}, engineer={"name": name}))
+        resolve(spec_of({}, {}, engineer={"name": name}))
 
 
 @pytest.mark.parametrize(("name", "able"), [("checkpoint", True), ("base", True), ("introspection", False)])
@@ -166,10 +159,10 @@ def test_introspection_needs_slices_to_turn_and_a_model_that_writes_configs_does
     monkeypatch.setattr(CountTrainee, "check_asked_by", lambda name: None)
     spec = spec_of({}, {}, engineer={"name": name})
     if able:
-        raise_unless_askable(spec)
+        resolve(spec)
         return
     with pytest.raises(EngineerUnavailable, match="introspection can do nothing with this CountConfig"):
-        raise_unless_askable(spec)
+        resolve(spec)
 
 
 @pytest.mark.parametrize(
@@ -181,22 +174,26 @@ def test_introspection_needs_slices_to_turn_and_a_model_that_writes_configs_does
         ([{}, {}, {"config": CountConfig(level=0.25)}, {}], [0.5, 0.25]),
     ],
 )
-def test_an_engineer_is_asked_beforehand_about_each_written_config_that_it_will_be_shown(stages, shown):
+def test_an_engineer_is_asked_beforehand_about_each_written_config_that_it_will_be_shown(monkeypatch, stages, shown):
     seen = []
 
     def able(current: CountConfig, editable: Any) -> None:
         seen.append((current.level, editable))
 
-    raise_unless_able(spec_of(*stages, editable=("level",)), SimpleNamespace(check_able=able))
+    askable = SimpleNamespace(check_askable=lambda: None, check_able=able)
+    monkeypatch.setattr(Plan, "make_engineer", lambda plan: askable)
+    resolve(spec_of(*stages, editable=("level",)))
     assert seen == [(level, ("level",)) for level in shown]
 
 
-def test_what_it_has_against_such_a_config_stops_the_run():
+def test_what_it_has_against_such_a_config_stops_the_run(monkeypatch):
     def unable(current: Any, editable: Any) -> None:
         raise KnobError("nothing to turn")
 
+    askable = SimpleNamespace(check_askable=lambda: None, check_able=unable)
+    monkeypatch.setattr(Plan, "make_engineer", lambda plan: askable)
     with pytest.raises(EngineerUnavailable, match="nothing to turn"):
-        raise_unless_able(spec_of({}, {}), SimpleNamespace(check_able=unable))
+        resolve(spec_of({}, {}))
 
 
 @pytest.mark.parametrize(("name", "loaded"), [("base", 1), ("fixed", 0)])
@@ -205,10 +202,10 @@ def test_the_trainee_is_loaded_for_those_who_need_it_alone_with_the_files_patien
     monkeypatch.setattr(
         live_engineers, "live_engineer", lambda *given, **named: made.append((given, named)) or Engineer(to)
     )
-    spec = spec_of({}, engineer={"name": name, "timeout": 12.5})
-    new_engineer(spec, {}, lambda: loads.append(1) or "the trainee")
+    plan = Plan.of(spec_of({}, engineer={"name": name, "timeout": 12.5}))
+    plan.make_engineer(lambda: loads.append(1) or "the trainee")
     assert len(loads) == len(made) == loaded
-    assert made == [(("base", "the trainee"), {"timeout": 12.5, "guard": Plan(spec).guard})] * loaded
+    assert made == [(("base", "the trainee"), {"timeout": 12.5, "guard": plan.guard})] * loaded
 
 
 def with_exchanges(run: RunLog, taken: list[int | Taken | None]) -> None:
@@ -268,10 +265,10 @@ def test_a_cap_counts_what_the_stages_so_far_took(run, taken, stage, tokens, cos
 )
 def test_an_engineer_is_given_the_rest_of_its_caps(run, monkeypatch, options, given):
     made = []
-    monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda _, options, __: made.append(options) or Engineer(to))
+    monkeypatch.setattr(Plan, "make_engineer", lambda plan, trainee, **options: made.append(options) or Engineer(to))
     with_exchanges(run, [Taken(100, 1.0), Taken(10, 0.5)])
     engineer = run.plan.spec.engineer.model_copy(update={"options": options})
-    run.plan = Plan(run.plan.spec.model_copy(update={"engineer": engineer}))
+    run.plan = Plan.of(run.plan.spec.model_copy(update={"engineer": engineer}))
     make_engineer(after(run, 1))
     (found,) = made
     assert {name: found[name] for name in given} == given
@@ -301,7 +298,7 @@ def test_of_a_transcript_whose_only_line_was_cut_off_nothing_is_kept(run):
 def test_what_was_answered_before_a_kill_is_given_to_the_engineer(run, monkeypatch):
     engineer, given = Engineer(to), []
     engineer.recall = given.append
-    monkeypatch.setattr(envtuning.loop.ask, "new_engineer", lambda *_: engineer)
+    monkeypatch.setattr(Plan, "make_engineer", lambda *_, **options: engineer)
     atomic.write_lines(run.state.stages[0].transcript_file, [EXCHANGE])
     assert make_engineer(after(run, 0)) is engineer
     assert given == [[EXCHANGE]]
@@ -323,7 +320,7 @@ def test_an_answer_is_written_for_readers_and_checked_like_every_file(run):
 
 def test_only_what_is_editable_is_drawn():
     spec = spec_of({}, editable=("hint",), engineer={"name": "fixed", "options": {"space": {"hint": (0.25, 0.5)}}})
-    drawn = redraw(spec, CountConfig())
+    drawn = redraw(Plan.of(spec), CountConfig())
     assert drawn.level == 0.5
     assert 0.25 <= drawn.hint <= 0.5
 
@@ -337,6 +334,6 @@ def test_a_config_that_no_draw_can_meet_is_told_with_the_last_reason(monkeypatch
 
     monkeypatch.setattr(CountWorld, "check", check)
     with pytest.raises(RunError, match=r"none of 100 random configs can be drawn .*too deep.*: narrow the first stage"):
-        redraw(spec_of({}), CountConfig())
+        redraw(Plan.of(spec_of({})), CountConfig())
     assert len(draws) == 100
     assert len(set(draws)) > 90

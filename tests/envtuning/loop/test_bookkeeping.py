@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from envtuning.loop.report import StageOutcome, bookkeeping, thinned
-from envtuning.loop.transitions import History
+from envtuning.runs.transitions import History
 
 
 def outcome(iterations=(), validations=(), **changes) -> StageOutcome:
@@ -20,9 +20,9 @@ def outcome(iterations=(), validations=(), **changes) -> StageOutcome:
 
 
 def told(one: StageOutcome, unit: str = "env_steps", total: int | None = None) -> dict:
-    spec = SimpleNamespace(unit=unit, stages=(1, 2, 3), total=total)
+    spec = SimpleNamespace(stages=(1, 2, 3), total=total)
     world = SimpleNamespace(about=SimpleNamespace(objective="valid_rate"))
-    return bookkeeping(SimpleNamespace(spec=spec, world=world), one)
+    return bookkeeping(SimpleNamespace(spec=spec, world=world, unit=unit), one)
 
 
 PLAIN = {

@@ -65,7 +65,7 @@ def one_stage(tmp_path_factory) -> Path:
     """A run whose first stage is done and whose engineer is to be asked."""
     spec = load_spec("scripted").with_rounds(2).model_copy(update={"suites": SMALL})
     short = tuple(stage.model_copy(update={"budget": 500, "advance_when": None}) for stage in spec.stages)
-    run = RunLog.create(tmp_path_factory.mktemp("caps") / "run", spec.model_copy(update={"stages": short}))
+    run = RunLog.create(tmp_path_factory.mktemp("caps") / "run", Plan.of(spec.model_copy(update={"stages": short})))
     loop.continue_run(run, stages=1)
     return run.path
 
@@ -81,7 +81,7 @@ class Asking:
     @property
     def run(self) -> RunLog:
         run = RunLog.open(self.path)
-        run.plan = Plan(run.plan.spec.model_copy(update={"engineer": self.engineer}))
+        run.plan = Plan.of(run.plan.spec.model_copy(update={"engineer": self.engineer}))
         return run
 
     def killed_at(self, moment: int | None) -> int:

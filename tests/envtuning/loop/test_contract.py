@@ -10,10 +10,10 @@ import pytest
 from envtuning import loop
 from envtuning.loop.contract import TraineeFailed, amounts_in, read_metrics
 from envtuning.loop.stage import RunStopped
-from envtuning.loop.transitions import GradNormStable
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, SuiteSpec, TraineeSpec, load_spec
 from envtuning.runs.tasks import next_task
+from envtuning.runs.transitions import GradNormStable
 from envtuning.trainees import UnknownTrainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.lakes.world import LakeWorld
@@ -28,7 +28,7 @@ def spec() -> RunSpec:
 
 
 def run_with(cls: type, spec: RunSpec, folder: Path, monkeypatch) -> RunLog:
-    monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: cls(**arguments))
+    monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: cls(**arguments))
     return loop.start(spec, folder)
 
 
@@ -228,7 +228,7 @@ def test_a_trainee_declares_the_form_of_its_policy_and_the_world_must_play_it(sp
 
 
 def test_plans_are_not_judged_on_a_target_that_slips(spec, tmp_path):
-    slippery = spec.model_copy(update={"target": spec.target.model_copy(update={"is_slippery": True})})
+    slippery = spec.model_copy(update={"target": spec.target | {"is_slippery": True}})
     with pytest.raises(InfeasibleConfig, match="a plan written beforehand has no fixed outcome"):
         loop.start(slippery, tmp_path / "run")
 
@@ -267,7 +267,7 @@ def test_a_total_below_the_stages_budgets_is_refused(spec):
 def test_what_an_engineer_is_told_of_the_target_and_of_what_is_left(spec, tmp_path):
     run = loop.start(spec, tmp_path / "run")
     first, last = (stage.report for stage in run.state.done)
-    assert first.target == spec.target.model_dump(mode="json")
+    assert first.target == run.plan.spec.target
     assert (first.rounds_left, last.rounds_left) == (1, 0)
     assert first.budget_left == 16_000 - run.state.stages[0].done.spent["env_steps"]
     assert first.cost["env_steps"] == run.state.stages[0].done.spent["env_steps"]

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from engineers.knobs import KnobError
 from envtuning.loop.fading import faded, raise_unless_fades, until_next_part
-from envtuning.runs.spec import Fade, Stage
+from envtuning.runs.spec import Fade
 
 
 class Config(BaseModel):
@@ -60,18 +60,17 @@ def test_a_whole_number_is_rounded_on_its_way():
     ("knob", "may"), [("hint", True), ("holes", True), ("shown", False), ("name", False), ("z", False)]
 )
 def test_only_a_number_fades(knob, may):
-    plan = Stage(budget=1, config=Config(), fade=Fade(knob=knob, start=0.75))
+    fade = Fade(knob=knob, start=0.75)
     if may:
-        raise_unless_fades(plan, Config())  # a whole one from .75, rounded to 1
+        raise_unless_fades(fade, Config())  # a whole one from .75, rounded to 1
         return
     with pytest.raises(KnobError, match=f"fade.knob='{knob}' is not a number of Config: name one by its dotted path"):
-        raise_unless_fades(plan, Config())
+        raise_unless_fades(fade, Config())
 
 
 def test_a_number_may_not_fade_from_where_it_may_not_be():
     from tests.envtuning.counting_world import CountConfig
 
-    plan = Stage(budget=1, fade=Fade(knob="hint", start=1.25))
     with pytest.raises(KnobError, match="less than or equal to 1"):
-        raise_unless_fades(plan, CountConfig())
-    raise_unless_fades(Stage(budget=1), CountConfig())
+        raise_unless_fades(Fade(knob="hint", start=1.25), CountConfig())
+    raise_unless_fades(None, CountConfig())

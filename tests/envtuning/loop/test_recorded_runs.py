@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engineers import Proposal
+from engineers import Engineer, Proposal
 from envtuning import loop
-from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, Fade, RunSpec, load_spec
+from envtuning.runs.transitions import Reached, Spent
 from envtuning.worlds.episodes import Episode
 from mapf_frozenlake import LakeConfig
 
@@ -77,7 +77,7 @@ def compare(run: RunLog, then: dict) -> None:
     assert run.state.test.model_dump(mode="json") == then["test"]
 
 
-class AsThen:
+class AsThen(Engineer):
     """Answers each report with what was answered then."""
 
     name = "as then"

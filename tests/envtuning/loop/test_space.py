@@ -11,8 +11,8 @@ import yaml
 import engineers
 from engineers import StageReport
 from envtuning.cli.arguments import adjusted
-from envtuning.loop.ask import new_engineer
-from envtuning.loop.run import raise_unless_editable
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies.compare import arms_of
 from envtuning.studies.preregistered import ArmSpec, arm_of
@@ -34,7 +34,7 @@ def test_space_and_what_else_concerns_everybody_come_along_and_the_first_enginee
     spec = DOORS[door](name)
     assert spec.engineer.name == name
     assert spec.engineer.options == {"space": BASE.engineer.options["space"], "context": "V4"}
-    made = new_engineer(spec, {})
+    made = Plan.of(spec).make_engineer()
     assert made.space["slices.*.wait_ratio"] == (0.0, 1.0)
     assert made.space["slices.7.min_distance"] == (1, 7)
 
@@ -42,18 +42,19 @@ def test_space_and_what_else_concerns_everybody_come_along_and_the_first_enginee
 @pytest.mark.parametrize("door", DOORS)
 def test_uniform_reaches_as_far_as_the_run_allows_and_no_further(door):
     spec = DOORS[door]("uniform")
-    config = spec.stages[0].config
+    plan = Plan.of(spec)
+    config = plan.configs[0]
     report = StageReport(stage=0, config=config.model_dump(mode="json"))
-    drawn = new_engineer(spec, {}).propose(report, config, spec.editable).config
+    drawn = plan.make_engineer().propose(report, config, spec.editable).config
     assert max(piece.wait_ratio for piece in drawn.slices.values()) > 0.9  # the field's own range ends at .75
     assert all(piece.min_distance <= size for size, piece in drawn.slices.items())
 
 
 def test_a_slice_that_the_target_lacks_may_be_what_is_editable():
-    assert 3 not in BASE.target.slices or BASE.target.slices[3].share == 0
-    raise_unless_editable(BASE.model_copy(update={"editable": ("slices.3",)}))
+    target = resolve(BASE.model_copy(update={"editable": ("slices.3",)})).target
+    assert 3 not in target.slices or target.slices[3].share == 0
     with pytest.raises(SpecError, match=r"editable: 'slices\.99' names no knob"):
-        raise_unless_editable(BASE.model_copy(update={"editable": ("slices.99",)}))
+        resolve(BASE.model_copy(update={"editable": ("slices.99",)}))
 
 
 def test_the_same_engineer_keeps_its_own_options_where_only_its_name_is_said_again():

@@ -15,6 +15,7 @@ from envtuning.loop.contract import TraineeFailed, amounts_in
 from envtuning.loop.stage import RunStopped
 from envtuning.runs.checked import Files, RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.tasks import Test, next_task
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
@@ -421,7 +422,7 @@ def test_what_would_stop_a_later_stage_is_found_before_the_first(tmp_path, stage
 def test_a_rule_that_looks_at_what_the_world_does_not_report_is_refused(monkeypatch, rule, combine):
     def runnable(metric: str | None) -> None:
         rules = [rule | {"metric": metric}, {"rule": "spent", "amount": 9}]
-        loop.raise_unless_runnable(spec_of({"advance_when": {"rule": combine, "rules": rules}}, validate_every=500))
+        resolve(spec_of({"advance_when": {"rule": combine, "rules": rules}}, validate_every=500))
 
     runnable("vaild_rate")  # nobody knows what this world reports
     monkeypatch.setattr(CountWorld, "reports", frozenset({"success_rate", "pace"}))
@@ -451,7 +452,7 @@ def test_a_fade_is_looked_for_in_the_config_that_its_stage_has():
             },
             {"budget": 10, "fade": {"knob": f"slices.{second}.hole_ratio", "start": 0}},
         ]
-        loop.raise_unless_runnable(RunSpec.model_validate(lakes | {"stages": stages}))
+        resolve(RunSpec.model_validate(lakes | {"stages": stages}))
 
     runnable("5", "3")
     for wrong, number in ((("3", "3"), 0), (("5", "5"), 1)):

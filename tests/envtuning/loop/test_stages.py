@@ -13,12 +13,13 @@ from rich.console import Console
 
 import envtuning.loop.run
 from envtuning.loop import run as loop
-from envtuning.loop.transitions import Reached, Spent
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
+from envtuning.runs.transitions import Reached, Spent
 from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import UnknownTrainee, make_trainee
 from envtuning.trainees.base import Trainee
@@ -49,7 +50,7 @@ class Recorder(ScriptedTrainee):
 @pytest.fixture
 def recorder(monkeypatch):
     cls = type("OneRecorder", (Recorder,), {"calls": []})
-    monkeypatch.setattr(envtuning.loop.run, "make_trainee", lambda kind, **arguments: cls(**arguments))
+    monkeypatch.setattr(envtuning.runs.plan, "make_trainee", lambda kind, **arguments: cls(**arguments))
     return cls
 
 
@@ -111,7 +112,7 @@ def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(
 
 
 def test_hints_fade_in_steps_from_full_to_the_configs_strength_and_stay_there(recorder, tmp_path):
-    dark = load_spec("scripted").stages[0].config.model_copy(update={"hint_strength": 0.2})
+    dark = load_spec("scripted").stages[0].config | {"hint_strength": 0.2}
     run = loop.start(
         spec_of({"budget": 10_000, "config": dark, "fade": {"knob": "hint_strength", "over": 0.5}}), tmp_path / "run"
     )
@@ -142,7 +143,7 @@ def test_seeds_differ_between_stages_and_stretches_and_repeat_between_runs(recor
 
 def test_what_is_next_depends_on_the_files_alone(recorder, tmp_path):
     spec = spec_of({}, {"config": "engineer"})
-    run = RunLog.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", Plan.of(spec))
     assert next_task(run.plan, run.state) == Choose(0)
     loop.continue_run(run, stages=1)
     assert next_task(run.plan, run.state) == Choose(1)
@@ -198,7 +199,7 @@ def test_no_decision_changes_with_the_results_on_the_test_suite(tmp_path):
         ]
         for name, rows in (("first", expected.state.test.first), ("last", expected.state.test.last))
     }
-    short = RunLog.create(tmp_path / "two" / "run", spec)
+    short = RunLog.create(tmp_path / "two" / "run", Plan.of(spec))
     loop.continue_run(short, stages=1)
     short.tested(TestRecord(**turned))
     loop.continue_run(short)

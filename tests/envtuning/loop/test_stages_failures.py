@@ -16,6 +16,8 @@ from envtuning.loop import run as loop
 from envtuning.loop.stage import RunStopped
 from envtuning.runs.checked import Files
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import EngineerUnavailable, Plan
+from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.studies.compare import arms_of
@@ -38,7 +40,7 @@ def trainee(monkeypatch, spec):
     """Puts a trainee class in the place of the spec's."""
 
     def use(cls: type) -> RunSpec:
-        monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: cls(**arguments))
+        monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: cls(**arguments))
         return spec
 
     return use
@@ -194,8 +196,8 @@ def gave_up(report, current):
 def from_corner_to_corner(spec: RunSpec) -> RunSpec:
     """On 3×3 every agent crosses the whole board: with nothing but holes between, no board can be drawn."""
     config = spec.stages[0].config
-    far = config.slices[3].model_copy(update={"min_distance": 4})
-    first = spec.stages[0].model_copy(update={"config": config.model_copy(update={"slices": config.slices | {3: far}})})
+    slices = config["slices"] | {3: config["slices"][3] | {"min_distance": 4}}
+    first = spec.stages[0].model_copy(update={"config": config | {"slices": slices}})
     return spec.model_copy(update={"stages": (first, *spec.stages[1:])})
 
 
@@ -263,11 +265,11 @@ def test_an_engineer_that_cannot_be_asked_stops_the_run_before_anything_is_train
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     engineer = spec.engineer.model_copy(update={"name": name, "options": options})
     wrong = spec.model_copy(update={"engineer": engineer})
-    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+    with pytest.raises(EngineerUnavailable, match=says):
         loop.start(wrong, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    run = RunLog.create(tmp_path / "elsewhere", wrong)  # as a run that was begun where it could be asked
-    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+    run = RunLog.create(tmp_path / "elsewhere", Plan.of(wrong))  # as a run that was begun where it could be asked
+    with pytest.raises(EngineerUnavailable, match=says):
         loop.resume(run.path)
     assert run.state.stages == ()
 
@@ -279,20 +281,20 @@ def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_an
     says = (
         f"{name} can do nothing with this LakeConfig: it turns the shares of two slices or more, .* editable is reward;"
     )
-    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+    with pytest.raises(EngineerUnavailable, match=says):
         loop.start(closed, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+    with pytest.raises(EngineerUnavailable, match=says):
         arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
-    run = RunLog.create(tmp_path / "elsewhere", closed)
-    with pytest.raises(envtuning.loop.ask.EngineerUnavailable, match=says):
+    run = RunLog.create(tmp_path / "elsewhere", Plan.of(closed))
+    with pytest.raises(EngineerUnavailable, match=says):
         loop.resume(run.path)
 
 
 @pytest.mark.parametrize("name", ["fixed", "random"])
 def test_who_changes_nothing_by_intent_or_can_turn_a_choice_begins(spec, name):
     closed = spec.model_copy(update={"editable": ("reward",), "engineer": EngineerSpec(name=name)})
-    envtuning.loop.ask.raise_unless_askable(closed)
+    resolve(closed)
 
 
 def test_an_answer_on_the_disk_is_never_asked_for_again(spec, engineer, tmp_path):
@@ -330,7 +332,7 @@ def test_replies_that_came_before_a_kill_are_not_asked_for_again(spec, tmp_path,
 
     monkeypatch.setattr(envtuning.loop.ask.engineers, "make", make)
     two = spec.with_rounds(2)
-    run = RunLog.create(tmp_path / "run", two)
+    run = RunLog.create(tmp_path / "run", Plan.of(two))
     real = Files.write_text
 
     def die(files, path, text):

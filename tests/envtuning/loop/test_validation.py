@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from engineers.report import StageReport
 from envtuning.loop import run as loop
-from envtuning.loop.transitions import Converged
 from envtuning.loop.validation import draw_probe, draw_suites, draw_test, draw_validation, open_suites
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
+from envtuning.runs.transitions import Converged
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.episodes import Episode, pooled, rates, slice_results
 from envtuning.worlds.lakes import episodes as lake_episodes
@@ -65,7 +66,7 @@ def test_training_validation_and_test_share_no_board_up_to_symmetry(run, spec):
     for instance in suites.test:
         assert not symmetric_copies(instance) & validation
     forty = spec.model_copy(update={"suites": spec.suites.model_copy(update={"probe_per_slice": 40})})
-    probe = draw_probe(forty, spec.target, 0, suites.held_out)
+    probe = draw_probe(Plan.of(forty), run.plan.target, 0, suites.held_out)
     for instance in probe:
         assert not symmetric_copies(instance) & (validation | test)
 
@@ -73,12 +74,10 @@ def test_training_validation_and_test_share_no_board_up_to_symmetry(run, spec):
 def test_the_test_leaves_validations_boards_out_where_few_boards_are_to_be_had(spec):
     """One agent on 3×3 with two holes: two draws share boards by chance, unless one leaves the other's out."""
     target = LakeConfig.single(3, 1, hole_ratio=0.3)
-    few = spec.model_copy(update={"target": target})
+    few = Plan.of(spec.model_copy(update={"target": target.model_dump()}))
     validation = draw_validation(few)
     seen = {instance.key() for instance in validation}
-    by_chance = few.world.made.draw(
-        target, 25, seed=derive(spec.suites.seed_of_test, "test"), purpose="test", exclude=()
-    )
+    by_chance = few.world.draw(target, 25, seed=derive(spec.suites.seed_of_test, "test"), purpose="test", exclude=())
     assert any(symmetric_copies(instance) & seen for instance in by_chance)
     for suites_test in (draw_test(few, validation), draw_suites(few).test):
         assert not any(symmetric_copies(instance) & seen for instance in suites_test)
@@ -99,40 +98,39 @@ def test_a_run_judges_each_episode_once(spec, tmp_path, monkeypatch):
     run = loop.start(spec.with_rounds(1), tmp_path / "run")
     assert run.state.test is not None
     assert run.state.done[-1].report.failure_cases
-    sizes = len(spec.target.slices)
+    sizes = len(run.plan.target.slices)
     assert len(played) >= sizes * (SUITES.validation_per_slice + SUITES.probe_per_slice + SUITES.test_per_slice)
     assert judging.call_count == len(played)
 
 
 def test_suites_belong_to_the_target_and_not_to_the_runs_seed(spec, run):
-    other = spec.model_copy(update={"seed": 99})
-    assert draw_validation(other) == InstanceSet.load(run.path / "validation.cases")
-    reseeded = spec.model_copy(update={"suites": spec.suites.model_copy(update={"seed": 1})})
-    assert draw_validation(reseeded) != draw_validation(spec)
-    retested = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_seed": 1})})
-    validation = draw_validation(spec)
+    def changed(**changes):
+        return Plan.of(spec.model_copy(update=changes))
+
+    assert draw_validation(changed(seed=99)) == InstanceSet.load(run.path / "validation.cases")
+    validation = draw_validation(run.plan)
+    assert draw_validation(changed(suites=spec.suites.model_copy(update={"seed": 1}))) != validation
+    retested = changed(suites=spec.suites.model_copy(update={"test_seed": 1}))
     assert draw_validation(retested) == validation
-    assert draw_test(retested, validation) != draw_test(spec, validation)
+    assert draw_test(retested, validation) != draw_test(run.plan, validation)
 
 
 def test_a_preset_is_developed_on_without_its_test():
     """The two ways of docs/runs.md: no test at all, or another one."""
-    final = draw_suites(load_spec("engineer"))
-    untested = draw_suites(load_spec("engineer", changes={"suites.test_per_slice": 0}))
+    final = draw_suites(Plan.of(load_spec("engineer")))
+    untested = draw_suites(Plan.of(load_spec("engineer", changes={"suites.test_per_slice": 0})))
     assert untested.test is None
     assert untested.validation == final.validation
-    another = draw_suites(load_spec("engineer", changes={"suites.test_seed": 1})).test
+    another = draw_suites(Plan.of(load_spec("engineer", changes={"suites.test_seed": 1}))).test
     assert len(another) == len(final.test)
     assert len(another.fingerprints() & final.test.fingerprints()) < 0.1 * len(another)
 
 
 def test_every_size_of_the_target_counts_alike_whatever_its_share(spec):
     slices = {
-        size: piece.model_copy(update={"share": share})
-        for (size, piece), share in zip(spec.target.slices.items(), (0.9, 0.1, 0.0))
+        size: piece | {"share": share} for (size, piece), share in zip(spec.target["slices"].items(), (0.9, 0.1, 0.0))
     }
-    lopsided = spec.model_copy(update={"target": spec.target.model_copy(update={"slices": slices})})
-    heights = draw_validation(lopsided).heights
+    heights = draw_validation(Plan.of(spec.model_copy(update={"target": spec.target | {"slices": slices}}))).heights
     assert np.unique(heights, return_counts=True)[1].tolist() == [20, 20]
 
 

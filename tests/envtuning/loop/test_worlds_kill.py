@@ -1,4 +1,4 @@
-"""SIGKILL at random moments of runs on three worlds (lakes, Gymnasium, words in several turns): ``resume`` ends the same."""
+"""SIGKILL at random moments of runs on several worlds (lakes, Gymnasium, words in one turn and in several): ``resume`` ends the same."""
 
 from __future__ import annotations
 
@@ -40,6 +40,19 @@ TEXT = {
     "suites": SUITES,
 }
 
+SMALL = {"width": 16, "layers": 1, "heads": 2, "batch": 16, "max_tokens": 8}
+
+
+def supervised(world: Any, config: dict[str, Any], **options: Any) -> dict[str, Any]:
+    return {
+        "world": world,
+        "target": config,
+        "stages": [{"config": config, "budget": 300}, {"budget": 300}],
+        "unit": "samples",
+        "trainee": {"kind": "lm", "options": SMALL | options},
+        "suites": SUITES,
+    }
+
 
 def specs() -> dict[str, RunSpec]:
     lakes = load_spec("scripted").with_rounds(2).model_dump() | {"suites": SUITES}
@@ -48,6 +61,12 @@ def specs() -> dict[str, RunSpec]:
         "gym": gym_run({"kind": "gym_worlds:WalkerTrainee"}, 1_000),
         "sb3": gym_run({"kind": "sb3", "options": SB3}, 600),
         "text": TEXT,
+        "lm": supervised("examples.five_tasks:world", {"tasks": {"copy": {}, "double": {}}}),
+        "lm-lakes": supervised(
+            {"name": "lakes", "options": {"style": "short"}},
+            {"num_agents": 2, "slices": {3: {"hole_ratio": 0.2}, 4: {"hole_ratio": 0.2}}},
+            tokens="words",
+        ),
     }
     return {name: RunSpec.model_validate(data) for name, data in described.items()}
 
@@ -58,6 +77,7 @@ def runs() -> Iterator[KillableRuns]:
         patch.syspath_prepend(str(HERE))  # the worlds by the names that the runs' files have
         patch.setenv("OMP_NUM_THREADS", "1")
         slow_to_import = ["envtuning.trainees.sb3"] if find_spec("stable_baselines3") else []
+        slow_to_import += ["envtuning.trainees.language.small", "transformers"] if find_spec("transformers") else []
         server = KillableRuns("gym_worlds", "text_worlds", *slow_to_import)
         yield server
         server.close()
@@ -68,19 +88,26 @@ def runs() -> Iterator[KillableRuns]:
     [
         ("gym", 2),
         ("text", 2),
+        ("lm", 1),
         pytest.param("lakes", 10, marks=pytest.mark.prove),
         pytest.param("gym", 10, marks=pytest.mark.prove),
         pytest.param("sb3", 10, marks=pytest.mark.prove),
         pytest.param("text", 10, marks=pytest.mark.prove),
+        pytest.param("lm", 10, marks=pytest.mark.prove),
+        pytest.param("lm-lakes", 10, marks=pytest.mark.prove),
     ],
 )
 def test_a_killed_run_resumes_to_the_same_end(runs, world, kills, tmp_path):
     if world == "sb3":
         pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip install 'mapf-frozenlake[sb3]'")
+    if world.startswith("lm"):
+        pytest.importorskip("transformers", reason="needs transformers: pip install 'mapf-frozenlake[grpo]'")
     spec, log = specs()[world], tmp_path / "operations"
     undisturbed = tmp_path / "undisturbed" / "run"  # its folder's name stands in the reports
     undisturbed.parent.mkdir()
-    runs.run(tmp_path / "warm", spec, here=world != "sb3")  # a process that has trained with torch cannot be forked
+    runs.run(
+        tmp_path / "warm", spec, here=world in ("lakes", "gym", "text")
+    )  # a process that has trained with torch cannot be forked
     ended = runs.run(undisturbed, spec, log=str(log))
     assert ended["code"] == 0
     expected, operations = outcome(undisturbed), len(log.read_text().splitlines())

@@ -10,9 +10,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
 
 from envtuning import loop
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
-from envtuning.runs.spec import load_spec
+from envtuning.runs.spec import SpecError, load_spec
 from tests.envtuning.counting_world import CountWorld
 
 SAID: dict[str, Any] = {"description": "How hard it is.", "ge": 0.0, "le": 1.0}
@@ -103,21 +102,21 @@ def test_what_a_run_trains_and_tests_on_is_what_its_file_says(tmp_path, world, t
     spec = load_spec(file_of(tmp_path, world, target, first))
     CountWorld.played.clear()
     run = loop.start(spec, tmp_path / "run")
-    made = spec.target
-    assert (made.level, spec.stages[0].config.level) == (0.4, 0.3)
+    made = run.plan.configs[0]
+    assert (run.plan.target.level, made.level) == (0.4, 0.3)
     assert {config.level for _, config in CountWorld.played if config is not None} <= {0.4, 0.3}
     again = RunLog.open(run.path)
-    assert again.plan.spec == spec
-    assert again.state.stages[0].chosen.config == spec.stages[0].config
+    assert again.plan.spec == run.plan.spec
+    assert again.state.stages[0].chosen.config == made
     report = again.state.stages[0].report
     assert report.target == target
     assert report.config == first
-    assert again.state.stages[0].answer.config.model_copy(update={"level": 0.3}) == spec.stages[0].config
+    assert again.state.stages[0].answer.config.model_copy(update={"level": 0.3}) == made
     assert again.state.stages[1].chosen.config == again.state.stages[0].answer.config
 
 
 def test_a_config_that_forgets_what_it_holds_is_refused_before_anything_is_trained(tmp_path):
     spec = load_spec(file_of(tmp_path, "ForgetfulWorld", {"level": 0.44}, {"level": 0.3}))
-    with pytest.raises(RunError, match=r"^the config does not come back from its own JSON \(it is another one then\)"):
+    with pytest.raises(SpecError, match="target: the config does not come back from its own JSON"):
         loop.start(spec, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -21,6 +21,7 @@ from envtuning.loop import run as loop
 from envtuning.runs import checked
 from envtuning.runs.checked import Files
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 
@@ -43,7 +44,7 @@ def whole(spec, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def half(spec, tmp_path_factory) -> Path:
     """Two of three stages."""
-    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", spec)
+    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", Plan.of(spec))
     loop.continue_run(run, stages=2)
     return run.path
 

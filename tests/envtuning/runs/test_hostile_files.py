@@ -24,6 +24,7 @@ from envtuning.cli import app
 from envtuning.runs import atomic
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
 from envtuning.studies.preregistered import load_study
@@ -175,7 +176,7 @@ def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
     (tmp_path / "planted_reward.py").write_text(PROOF + "def f(**columns): ...\n")
     said = refused(tmp_path, GRPO + "{model: some/model, reward: 'planted_reward:f'}}")
     assert "--trust planted_reward" in said
-    for place in ("os:system", "envtuning.cli.app:app", "engineers:make"):  # our own modules hold no rewards
+    for place in ("os:system", "envtuning.cli.base:app", "engineers:make"):  # our own modules hold no rewards
         assert "--trust " + place.partition(":")[0] in refused(tmp_path, GRPO + f"{{model: m/m, reward: '{place}'}}}}")
     assert not (tmp_path / "it_ran").exists()
     assert "planted_reward" not in sys.modules
@@ -183,7 +184,7 @@ def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
 
 def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = RunLog.create(tmp_path / "run", load_spec("scripted"))
+    run = RunLog.create(tmp_path / "run", Plan.of(load_spec("scripted")))
     record = json.loads((run.path / "run.json").read_text())
     record["spec"]["world"] = {"name": "planted_code:World", "options": {}}
     (run.path / "run.json").write_text(json.dumps(record))
@@ -528,7 +529,7 @@ def test_an_arms_folder_is_below_its_study():
 def test_nothing_is_opened_through_a_link_that_leads_out_of_the_run(tmp_path, monkeypatch, place, inside):
     """One that stays inside leads to a file of the run's own."""
     monkeypatch.chdir(tmp_path)
-    run = RunLog.create(tmp_path / "run", load_spec("scripted", changes={"stages.0.budget": 500}))
+    run = RunLog.create(tmp_path / "run", Plan.of(load_spec("scripted", changes={"stages.0.budget": 500})))
     victim = (run.path if inside else tmp_path) / "bashrc"
     victim.write_text("mine\n")
     link = run.path / place
@@ -557,7 +558,7 @@ def test_a_folder_of_links_is_no_place_for_a_new_run(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
-    run = RunLog.create(tmp_path / "run", load_spec("scripted"))
+    run = RunLog.create(tmp_path / "run", Plan.of(load_spec("scripted")))
     (tmp_path / "home").mkdir()
     (run.path / "stages").symlink_to("../home", target_is_directory=True)
     with pytest.raises(RunError, match="outside of the run"):

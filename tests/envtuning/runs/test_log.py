@@ -17,8 +17,9 @@ from envtuning.loop import run as loop
 from envtuning.runs.checked import NAME as TABLE
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
-from envtuning.show.console import make_console, summary
+from envtuning.show.console import summary
 from envtuning.show.page import write_page
+from envtuning.show.terminal import make_console
 from tests.envtuning.counting_runs import spec_of
 
 APPENDS = ("chose", "finished", "answered", "tested", "survived")

@@ -17,6 +17,7 @@ from envtuning.runs import sections
 from envtuning.runs.atomic import RunLocked, StorageError, locked
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 
@@ -47,7 +48,7 @@ def results(run: RunLog) -> list[object]:
 
 def test_a_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_room(spec, small_disk, tmp_path):
     expected = loop.start(spec, tmp_path / "plenty" / "run")
-    run = RunLog.create(small_disk / "run", spec)
+    run = RunLog.create(small_disk / "run", Plan.of(spec))
     loop.continue_run(run, stages=1)
     kept = results(run)
     ballast = small_disk / "ballast"
@@ -72,7 +73,7 @@ def fill(path: Path) -> None:
 
 
 def test_a_read_only_disk_is_told_and_what_is_there_can_still_be_read(spec, small_disk):
-    run = RunLog.create(small_disk / "run", spec)
+    run = RunLog.create(small_disk / "run", Plan.of(spec))
     loop.continue_run(run, stages=1)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     ended = CliRunner().invoke(app, ["resume", str(run.path)])
@@ -108,7 +109,7 @@ def test_a_disk_that_refuses_at_any_write_loses_nothing(spec, tmp_path, monkeypa
 
 
 def test_two_processes_cannot_work_on_one_run(spec, tmp_path):
-    run = RunLog.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", Plan.of(spec))
     with locked(run.path), pytest.raises(RunLocked, match=str(os.getpid())):
         loop.continue_run(run)
 
@@ -118,7 +119,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(spec, tmp_path):
     (tmp_path / "thesis" / "chapter.tex").write_text("precious")
     with pytest.raises(RunError, match=r"not empty and is not a run: choose another --out"):
         loop.start(spec, tmp_path / "thesis")
-    run = RunLog.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", Plan.of(spec))
     with pytest.raises(RunError, match="already holds another run"):
         loop.start(spec.model_copy(update={"seed": 9}), run.path)
     with pytest.raises(RunError, match=r"no run\.json"):
@@ -140,7 +141,7 @@ def test_every_key_of_a_runs_file_says_what_it_is():
 
 
 def test_a_run_whose_world_is_not_installed_is_not_called_damaged(spec, tmp_path):
-    run = RunLog.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", Plan.of(spec))
     text = (run.path / "run.json").read_text()
     run.files.write_text(run.path / "run.json", text.replace('"name": "lakes"', '"name": "nobodys_module:World"', 1))
     with pytest.raises(RunError, match=r"No module named 'nobodys_module'.*; install the run's world") as told:
@@ -149,7 +150,7 @@ def test_a_run_whose_world_is_not_installed_is_not_called_damaged(spec, tmp_path
 
 
 def test_a_run_of_another_format_is_refused_with_the_version_that_made_it(spec, tmp_path):
-    run = RunLog.create(tmp_path / "run", spec)
+    run = RunLog.create(tmp_path / "run", Plan.of(spec))
     text = (run.path / "run.json").read_text()
     run.files.write_text(run.path / "run.json", text.replace('"format": 2', '"format": 7'))
     with pytest.raises(RunError, match=r"run format 7, this version reads 2: use the version that made it \(0\.1\.0\)"):

@@ -19,6 +19,7 @@ from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, TestRecord
 from envtuning.show import console as shown
+from envtuning.show.terminal import LOG_WIDTH, make_console, print_error
 from envtuning.worlds.world import About
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountTrainee
@@ -98,7 +99,7 @@ class Engineer(engineers.Engineer):
 @pytest.fixture
 def run(tmp_path, monkeypatch) -> RunLog:
     monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: Engineer())
-    monkeypatch.setattr("envtuning.loop.run.make_trainee", lambda kind, **arguments: Trainee(**arguments))
+    monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: Trainee(**arguments))
     clock = iter(range(0, 10_000, 12))
     monkeypatch.setattr("envtuning.loop.stage.time.monotonic", lambda: float(next(clock)))
     stages = [{"name": "warm up"}, {}, {}]
@@ -106,7 +107,7 @@ def run(tmp_path, monkeypatch) -> RunLog:
 
 
 def test_a_run_is_told_as_it_goes_and_summed_up_at_its_end(run, capsys):
-    console = shown.make_console()
+    console = make_console()
     observer = shown.ConsoleObserver(console)
     loop.continue_run(run, observer)
     told = trimmed(capsys.readouterr().out).replace(str(run.path), "RUN")
@@ -122,11 +123,11 @@ def test_a_run_is_told_as_it_goes_and_summed_up_at_its_end(run, capsys):
     assert panel[0].startswith("╭─ what went wrong and was survived ─")
     inside = " ".join(line.strip("│ ") for line in panel[1:-1])
     assert inside == f"stage 1, engineer_failed: {run.state.incidents()[0].message}"  # to its end
-    assert {len(line) for line in panel} == {shown.LOG_WIDTH}
+    assert {len(line) for line in panel} == {LOG_WIDTH}
 
 
 def test_what_was_not_begun_yet_is_told_with_its_budget(run, capsys):
-    shown.make_console().print(shown.summary(run))
+    make_console().print(shown.summary(run))
     assert (
         trimmed(capsys.readouterr().out)
         == """run: [b]none[/b] :warning:
@@ -148,7 +149,7 @@ def test_an_unfinished_stage_has_a_bar_and_is_said_when_it_goes_on(run, capsys):
     run.answered(Answer[CountConfig](proposal=None, config=first.chosen.config))
     run.chose(first.chosen.model_copy(update={"name": "", "engineer": "fixed"}))
     stage = run.state.stages[1]
-    console = shown.make_console()
+    console = make_console()
     lines = [
         {"kind": "iteration", "spent": 100},
         {"kind": "iteration", "spent": 250},
@@ -210,7 +211,7 @@ def test_what_went_wrong_and_what_is_not_done_yet_look_it(run):
     ],
 )  # fmt: skip
 def test_an_answer_is_told_knob_by_knob(answer, told, capsys):
-    shown.ConsoleObserver(shown.make_console()).engineer_answered(None, answer)
+    shown.ConsoleObserver(make_console()).engineer_answered(None, answer)
     assert capsys.readouterr().out == told
 
 
@@ -229,7 +230,7 @@ def test_slices_of_a_test_are_rows_and_their_sum_the_last(capsys):
     run = SimpleNamespace(
         plan=SimpleNamespace(world=SimpleNamespace(about=about)), state=SimpleNamespace(test=record, done=[1, 2, 3])
     )
-    console = shown.make_console()
+    console = make_console()
     console.print(shown.test_table(run))
     console.print(shown.gain_line(run))
     assert (
@@ -272,7 +273,7 @@ def test_a_cost_that_nobody_knows_is_said(run, monkeypatch):
 
 def test_without_an_engineer_nothing_is_told_of_one(tmp_path, capsys):
     run = loop.create(tmp_path / "run", spec_of({}, {"config": CountConfig()}))
-    shown.make_console().print(shown.summary(run))
+    make_console().print(shown.summary(run))
     assert "engineer" not in capsys.readouterr().out
 
 
@@ -285,7 +286,7 @@ def test_a_page_in_a_notebook_has_the_same_words_without_colours(run):
 
 
 def test_an_error_is_one_line_on_the_error_stream(capsys):
-    shown.print_error("error", "[x] " + "y" * 300)
+    print_error("error", "[x] " + "y" * 300)
     out, err = capsys.readouterr()
     assert (out, err) == ("", f"error: [x] {'y' * 300}\n")
 
@@ -294,6 +295,6 @@ def test_an_error_is_one_line_on_the_error_stream(capsys):
 def test_a_log_is_not_taken_for_80_columns_and_a_terminal_for_what_it_is(monkeypatch, terminal, width):
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
     monkeypatch.delenv("COLUMNS", raising=False)  # which is believed where it is set, as in the tests' own processes
-    console = shown.make_console()
+    console = make_console()
     assert console._width == width
     assert console.soft_wrap

@@ -20,10 +20,11 @@ import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
 from envtuning.cli import app
-from envtuning.loop.run import raise_unless_runnable
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
+from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, SpecError, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.studies import beyond, closed_loop
@@ -195,7 +196,7 @@ def test_a_shared_first_stage_is_anybodys_who_begins_with_the_same_work(tmp_path
     spec = spec_of({}, {})
     slow = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"timeout": 7.0})})
     first = next(plan({"fixed": spec, "slow": slow}, [0], tmp_path))
-    RunLog.create(first.folder, first.spec)  # interrupted before anything was trained
+    RunLog.create(first.folder, Plan.of(first.spec))  # interrupted before anything was trained
     execute({"slow": slow, "fixed": spec}, [0], tmp_path)
     assert is_done(first)
     shutil.copytree(first.folder, first.folder.with_name("seed1"))
@@ -227,7 +228,8 @@ def test_a_random_first_config_keeps_to_the_space(tmp_path):
 
     spec = arm_of(load_spec("corridors"), ArmSpec(engineer=EngineerSpec(name="fixed"), start="random"))
     for seed in range(3):
-        config = redraw(spec.model_copy(update={"seed": seed}), spec.stages[0].config)
+        plan = Plan.of(spec.model_copy(update={"seed": seed}))
+        config = redraw(plan, plan.configs[0])
         assert all(piece.min_distance <= size for size, piece in config.slices.items())
 
 
@@ -258,7 +260,7 @@ def test_a_study_has_a_test_of_its_own_whatever_the_presets_is(tmp_path):
     assert seeded.base.suites.seed == before.base.suites.seed
     few = {"test_per_slice": 3, "validation_per_slice": 1}
     specs = [
-        spec.model_copy(update={"suites": spec.suites.model_copy(update=few)})
+        Plan.of(spec.model_copy(update={"suites": spec.suites.model_copy(update=few)}))
         for spec in (theirs, before.base, seeded.base)
     ]
     validation = draw_validation(specs[0])
@@ -372,9 +374,9 @@ def test_what_is_preregistered_can_be_run(name):
     assert len(study.seeds) >= 10
     for spec in study.specs().values():
         assert spec.budget == study.base.budget
-        raise_unless_runnable(spec)
+        resolve(spec)
     for target in beyond.targets(study).values():
-        study.base.world.made.check(target)
+        Plan.of(study.base).world.check(target)
         assert spec.suites.test_per_slice >= 500
 
 

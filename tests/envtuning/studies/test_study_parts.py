@@ -32,6 +32,8 @@ def test_an_interval_is_as_wide_as_its_degrees_of_freedom_say(n, factor):
         (Interval(0.5, 0.4, 0.6), "50.0 ± 10.0", "+50.0 ± 10.0"),
         (Interval(-0.5, -1.5, 0.5), "-50.0 ± 100.0", "-50.0 ± 100.0"),
         (Interval(0.5, -0.502, 1.502), "50.0 ± >100", "+50.0 ± >100"),
+        (Interval(0.0005, -0.0005, 0.0015), "0.05 ± 0.1", "+0.1 ± 0.1"),
+        (Interval(0.0, 0.0, 0.0), "0.0 ± 0.0", "+0.0 ± 0.0"),
     ],
 )
 def test_an_interval_in_percent(found, plain, signed):

@@ -118,18 +118,22 @@ def test_the_cells_and_columns_without_an_entry():
         above_open_loop=above, against={"fixed": Interval(0.05, None, None)}, ignited=2 / 3, ignited_after=12_600.0,
     )  # fmt: skip
     other = replace(one, arm="model", above_open_loop=replace(above, low=None), tokens=12345.6, cost=None, fallbacks=2)
-    assert cells([one], HEADINGS) == [
+    assert cells([one], HEADINGS, wide=True) == [
         ["arm", "tier", "n", "valid", "optimal", "gain", "− best open loop", "− fixed", "ignited"],
         ["rules", "5", "3", "50.0 ± 10.0", "25.0", "+10.0", "+3.0 (≥ -1.0, ladder)", "+5.0", "67% after 13k"],
     ]
-    head, _, last = cells([one, other], HEADINGS)
+    assert cells([one], HEADINGS, wide=False) == [
+        ["arm", "tier", "valid", "optimal", "gain", "− best open loop"],
+        ["rules", "5", "50.0 ± 10.0", "25.0", "+10.0", "+3.0 (≥ -1.0, ladder)"],
+    ]
+    head, _, last = cells([one, other], HEADINGS, wide=False)
     assert head[-3:] == ["tokens", "cost", "fallbacks"]
     assert last[-3:] == ["12,346", "unknown", "2"]
     assert last[head.index("− best open loop")] == "+3.0 (ladder)"
 
 
 def test_a_page_and_a_terminal_have_the_same_cells():
-    lines = cells([ROW], HEADINGS)
+    lines = cells([ROW], HEADINGS, wide=True)
     page = [line.strip("| ").split(" | ") for line in markdown(lines).splitlines()]
     assert page[0] == lines[0]
     assert page[2] == ["`rules`", *lines[1][1:]]

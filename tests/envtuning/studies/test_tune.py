@@ -9,6 +9,7 @@ import yaml
 
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError, load_spec
 from envtuning.runs.tasks import next_task
 from tests.lazily import Lazy, needed
@@ -70,7 +71,7 @@ def test_interrupted_search_goes_on_inside_its_runs(ray_session, tmp_path):
         """A trial that loses its power after its first stage, once."""
         folder = run_folder(config, tune.get_context().get_trial_id())
         if not folder.exists():
-            loop.continue_run(RunLog.create(folder, spec_of(config)), stages=1)
+            loop.continue_run(RunLog.create(folder, Plan.of(spec_of(config))), stages=1)
             raise RuntimeError("the power went")
         trainable(config)
 

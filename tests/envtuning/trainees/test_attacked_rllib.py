@@ -18,6 +18,7 @@ import yaml
 from engineers.ending import ENDED
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.tasks import next_task
 from tests.envtuning.loop.test_runs_kill import KILLED, KillableRuns
@@ -61,7 +62,7 @@ def whole(spec, ray_session, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def half(spec, ray_session, tmp_path_factory) -> Path:
     """Two of three stages."""
-    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", spec)
+    run = RunLog.create(tmp_path_factory.mktemp("half") / "run", Plan.of(spec))
     loop.continue_run(run, stages=2)
     return run.path
 

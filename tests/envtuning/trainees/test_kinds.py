@@ -120,7 +120,7 @@ def test_what_a_class_declares_is_what_a_run_knows():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: factory_of("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
+        (lambda: factory_of("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, lm, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
         (lambda: factory_of("no.module:Class"), "trainee kind 'no.module:Class': "),
         (lambda: form_of_trainee(HERE + "Formless"), f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
         (lambda: form_of_trainee(HERE + "Reader"), "declares form='sings'"),

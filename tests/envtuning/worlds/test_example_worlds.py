@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 from envtuning.testing import check_world
 
@@ -29,9 +30,9 @@ def example(request):
 
 
 def test_it_keeps_what_the_loop_counts_on(example):
-    spec = load_spec(EXAMPLES / f"{example.__name__.rpartition('.')[2]}.yaml")
-    for config in spec.written_configs:
-        check_world(spec.world.made, config)
+    plan = Plan.of(load_spec(EXAMPLES / f"{example.__name__.rpartition('.')[2]}.yaml"))
+    for config in plan.written:
+        check_world(plan.world, config)
 
 
 def test_it_takes_at_most_sixty_lines(example):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
@@ -15,12 +18,14 @@ from engineers import make
 from engineers.knobs import find_knobs
 from engineers.report import StageReport
 from engineers.roles import find_slices
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, parse_spec
 from envtuning.testing import check_world
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld, answer_in
 from envtuning.worlds.world import TooFewCases
 from examples.five_tasks import world
 
+ROOT = Path(__file__).parents[3]
 CONFIG = world.config_type()
 HOSTILE = {
     "long": "7" * 100_000,
@@ -59,14 +64,25 @@ def test_the_world_keeps_its_promises():
     check_world(world, CONFIG)
 
 
+def test_the_page_s_python_runs_and_its_run_is_the_example():
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), {"__name__": "page"})
+    shown = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL).group(1))
+    assert shown.items() <= yaml.safe_load((ROOT / "examples" / "five_tasks.yaml").read_text()).items()
+
+
 def test_each_task_is_a_slice_with_a_share_and_knobs_of_its_own():
-    config = world.config_type.model_validate({"tasks": {"copy": {"share": 0.75}, "add": {"share": 0.25, "digits": 3}}})
-    assert world.slices(config) == {"add": 0.25, "copy": 0.75}
+    config = world.config_type.model_validate(
+        {"tasks": {"copy": {"share": 0.75}, "double": {"share": 0.25, "digits": 3}}}
+    )
+    assert world.slices(config) == {"copy": 0.75, "double": 0.25}
     found = {piece.name: [knob.field for knob in piece.difficulties] for piece in find_slices(find_knobs(config))}
-    assert found == {"add": ["digits"], "copy": ["length"]}
+    assert found == {"copy": ["length"], "double": ["digits"]}
 
 
-@pytest.mark.parametrize("tasks", [{"fly": {}}, {"copy": {"digits": 3}}, {"add": {"digits": 5}}, {"add": {"share": 2}}])
+@pytest.mark.parametrize(
+    "tasks", [{"fly": {}}, {"copy": {"digits": 3}}, {"double": {"digits": 9}}, {"double": {"share": 2}}]
+)
 def test_a_config_with_what_no_task_has_is_refused(tasks):
     with pytest.raises(ValidationError):
         world.config_type.model_validate({"tasks": tasks})
@@ -78,13 +94,13 @@ def test_a_world_without_a_task_is_refused():
 
 
 def test_a_run_s_file_names_tasks_with_shares_and_knobs():
-    text = "world: examples.five_tasks:world\ntarget: {tasks: {add: {digits: 1}}}\nstages: [{config: {tasks: {add: {digits: %s}}}, budget: 10}]"
-    spec = parse_spec(text % 2, "here")
-    assert spec.target.tasks["add"].digits == 1
-    assert spec.unit == "samples"
-    assert RunSpec.model_validate_json(spec.model_dump_json()) == spec
+    text = "world: examples.five_tasks:world\ntarget: {tasks: {double: {digits: 3}}}\nstages: [{config: {tasks: {double: {digits: %s}}}, budget: 10}]"
+    plan = Plan.of(parse_spec(text % 4, "here"))
+    assert plan.target.tasks["double"].digits == 3
+    assert plan.unit == "samples"
+    assert RunSpec.model_validate_json(plan.spec.model_dump_json()) == plan.spec
     with pytest.raises(SpecError):
-        parse_spec(text % 9, "here")
+        Plan.of(parse_spec(text % 9, "here"))
 
 
 @pytest.mark.parametrize("engineer", ["uniform", "rules", "half-success", "progress-share", "random"])
@@ -174,7 +190,9 @@ def test_what_of_a_reply_is_its_answer(reply, answer):
 
 
 def test_lessons_are_training_cases_with_right_answers_by_the_shares():
-    config = world.config_type.model_validate({"tasks": {"copy": {"share": 0.75}, "add": {"share": 0.25, "digits": 1}}})
+    config = world.config_type.model_validate(
+        {"tasks": {"copy": {"share": 0.75}, "double": {"share": 0.25, "digits": 3}}}
+    )
     held_out = world.draw(config, 30, seed=0, purpose="validation", exclude=())
     lessons = world.lessons(config, 400, seed=1, exclude=(held_out,))
     assert lessons == world.lessons(config, 400, seed=1, exclude=(held_out,))
@@ -184,7 +202,7 @@ def test_lessons_are_training_cases_with_right_answers_by_the_shares():
     assert not kept & {one.question for one in lessons}
     for question, answer in lessons:
         said = question.split()
-        assert answer == (said[1] if said[0] == "copy" else str(int(said[1]) + int(said[2])))
+        assert answer == (said[1] if said[0] == "copy" else str(2 * int(said[1])))
 
 
 def test_a_task_with_too_few_questions_is_refused_with_the_reason():

@@ -8,6 +8,7 @@ from itertools import combinations, permutations, product
 import pytest
 from rich.console import Console
 
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import write_page
 from envtuning.studies.compare import compare, table
@@ -156,8 +157,8 @@ def test_engineers_are_compared_on_either_world(name, tmp_path):
     spec = RunSpec.model_validate(CORRIDORS) if name == "corridor" else lakes
     spec = spec.model_copy(update={"suites": RunSpec.model_validate(CORRIDORS).suites})
     found = compare(spec, ["fixed", "uniform", "rules"], [0, 1], tmp_path / name)
-    assert found.world == spec.world.made.about.name
-    assert [row.engineer for row in found.rows] == ["fixed", "uniform", "rules"]
+    assert found.world == Plan.of(spec).world.about.name
+    assert [row.arm for row in found.rows] == ["fixed", "uniform", "rules"]
     console = Console(width=200, record=True)
     console.print(table(found))
     heading = "success" if name == "corridor" else "valid"

@@ -1,4 +1,4 @@
-"""Other environments' speed, one per call, printed as JSON: ``python throughput_peers.py pogema|jumanji SETTINGS``.
+"""Other environments' speed, one per call, printed as JSON: ``python _throughput_peers.py pogema|jumanji SETTINGS``.
 
 Run by ``throughput.py`` with an interpreter in which the peer is installed; imports nothing of this project.
 """

@@ -1,4 +1,4 @@
-"""The command line, and how it reports errors."""
+"""What every command needs, and nothing that takes long to import: the command line itself, and how it reports errors."""
 
 from __future__ import annotations
 
@@ -11,18 +11,9 @@ from typing import Annotated
 
 import typer
 
-from engineers import UnknownEngineer, own
-from envtuning.loop.ask import EngineerUnavailable
-from envtuning.loop.contract import TraineeFailed
-from envtuning.loop.observer import UnknownObserver
-from envtuning.loop.stage import RunStopped
-from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
-from envtuning.runs.spec import SpecError
-from envtuning.show.console import make_console, print_error
-from envtuning.trainees import UnknownTrainee
-from envtuning.worlds.registry import UnknownWorld
-from envtuning.worlds.world import InfeasibleConfig, TooFewCases
+from engineers import own
+from engineers.errors import Mendable
+from envtuning.show.terminal import make_console, print_error
 
 app = typer.Typer(
     name="envtuning",
@@ -33,12 +24,6 @@ app = typer.Typer(
 console = make_console()
 
 ADDRESSES = re.compile(r"https?://[^\s'\",}#]+")  # in a word of the command line
-
-# errors that a user can mend
-MENDABLE = (
-    SpecError, RunError, RunStopped, TraineeFailed, UnknownTrainee, UnknownWorld, UnknownObserver, EngineerUnavailable,
-    InfeasibleConfig, TooFewCases, ImportError, atomic.StorageError, atomic.RunLocked, UnknownEngineer,
-)  # fmt: skip
 
 
 def print_version(asked: bool) -> None:
@@ -85,13 +70,15 @@ def errors_in_one_sentence() -> Iterator[None]:
     """What a user can mend is told in one sentence, without a traceback."""
     try:
         yield
-    except MENDABLE as error:
+    except (Mendable, ImportError) as error:
         print_error("error", str(error))
         raise typer.Exit(1) from None
     except OSError as error:
         if error.errno == errno.EPIPE:  # nobody reads on, and nobody would read the sentence
             raise
-        print_error("error", atomic.in_a_sentence(error))
+        from envtuning.runs.atomic import in_a_sentence
+
+        print_error("error", in_a_sentence(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         print_error("interrupted", "the same command continues where it stopped; so does `envtuning resume` for a run")

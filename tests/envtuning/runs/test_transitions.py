@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from envtuning.loop.transitions import (
+from envtuning.runs.transitions import (
     CONVERGED_AND_STABLE,
     All,
     AnyOf,

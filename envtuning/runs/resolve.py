@@ -1,0 +1,112 @@
+"""``resolve``: the plan of a run that can begin. Whatever would stop a run later is refused here, before it has a folder."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import engineers
+from engineers.knobs import KnobError, dump, find_knobs, get_or_none
+from engineers.roles import split_by_role
+from envtuning.loop.fading import raise_unless_fades
+from envtuning.runs.plan import EngineerUnavailable, Plan
+from envtuning.runs.spec import RunSpec, SpecError
+from envtuning.trainees import factory_of, raise_unless_makeable, reported_by
+from envtuning.trainees.base import as_kind
+
+
+def resolve(spec: RunSpec) -> Plan:
+    """The spec's plan. Raises ``SpecError``, ``UnknownWorld``, ``UnknownTrainee``, ``InfeasibleConfig`` or ``EngineerUnavailable``."""
+    plan = Plan.of(spec)
+    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, plan.world, plan.target, plan.unit)
+    _raise_unless_editable(plan)
+    raise_unless_askable(plan)
+    for number, stage in enumerate(spec.stages):
+        _raise_unless_decided(plan, number)
+        try:
+            raise_unless_fades(stage.fade, plan.target if stage.asks else plan.configs[number])
+        except KnobError as error:
+            raise SpecError(f"stages.{number}.{error}") from error
+    return plan
+
+
+def _raise_unless_editable(plan: Plan) -> None:
+    """A path of ``editable`` is a knob of every config that engineers may be given."""
+    for config in plan.configs if plan.spec.editable is not None else ():
+        try:
+            if config is not None:
+                find_knobs(config, plan.spec.editable)
+        except KnobError as error:
+            raise SpecError(f"editable: {error}") from error
+
+
+def raise_unless_askable(plan: Plan) -> None:
+    """The engineer is there, and has something to turn in each written config that it will be shown. Asks nothing.
+
+    Also of a run that goes on: its key, extra or model may have gone since.
+    """
+    spec = plan.spec
+    if not spec.asks_an_engineer:
+        return
+    try:
+        if plan.asks_the_trainee:
+            as_kind(factory_of(spec.trainee.kind)).check_asked_by(spec.engineer.name)
+        engineer = plan.make_engineer()
+        engineer.check_askable()
+        for config, after in pairwise(plan.configs):
+            if config is not None and after is None:
+                engineer.check_able(config, spec.editable)
+    except (engineers.ChatError, ValueError, ImportError) as error:
+        raise EngineerUnavailable(str(error)) from error
+
+
+def _raise_unless_decided(plan: Plan, number: int) -> None:
+    """A stage's rule can end it: it is asked, and somebody has the metrics that it looks at."""
+    spec, place, rule = plan.spec, f"stages.{number}.advance_when", plan.spec.stages[number].advance_when
+    if rule is None:
+        return
+    trained, validated = reported_by(spec.trainee.kind), plan.world.reports
+    if missing := rule.needs() - trained if trained is not None else None:
+        raise SpecError(
+            f"{place} needs {', '.join(sorted(missing))}, and trainee {spec.trainee.kind!r} reports "
+            f"only {', '.join(sorted(trained or ()))}: choose another rule"
+        )
+    if missing := rule.looks_at() - validated if validated is not None else None:
+        raise SpecError(
+            f"{place} looks at {', '.join(sorted(missing))}, and the world {spec.world.name!r} has "
+            f"{', '.join(sorted(validated or ()))}"
+        )
+    if spec.suites.validate_every is None:
+        raise SpecError(
+            f"{place} is asked at each validation inside a stage, and suites.validate_every is null: give it an amount, or leave "
+            "the rule out"
+        )
+
+
+def out_of_reach(plan: Plan) -> str | None:
+    """What no stage will have as the target has it, because this run's engineer cannot turn it: a sentence, or None where there is nothing.
+
+    A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
+    """
+    spec, first = plan.spec, plan.configs[0]
+    if not spec.asks_an_engineer:
+        return None
+    engineer = plan.make_engineer()
+    target, written = dump(plan.target), [dump(config) for config in plan.configs if config is not None]
+    shares, others = split_by_role(find_knobs(first, spec.editable))
+    turned = {knob.path for knob in (*shares, *(knob for knob in others if engineer.can_turn([knob])))}
+    stuck: dict[str, str] = {}
+    for knob in find_knobs(first, ("*",)):
+        goal: Any = get_or_none(target, knob.path)
+        if goal is not None and knob.path not in turned and all(get_or_none(one, knob.path) != goal for one in written):
+            stuck.setdefault(
+                knob.pattern, f"{knob.name} is {knob.value!r:.60} in the first stage and {goal!r:.60} in the target"
+            )
+    if not stuck:
+        return None
+    one, *more = stuck.values()
+    also = f" (nor {', '.join([*stuck][1:]):.200})" if more else ""
+    return (
+        f"{one}, and engineer {spec.engineer.name!r} cannot turn it{also}, so no stage trains on the target's value; "
+        "write that into the first stage, or let an engineer turn it (`editable`, `--engineer`)"
+    )

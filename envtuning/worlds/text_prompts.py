@@ -1,0 +1,87 @@
+"""``TextPrompts``: a ``TextWorld``'s questions for TRL's ``GRPOTrainer``, in your own script. ::
+
+prompts = TextPrompts(world, config)
+trainer = GRPOTrainer(model, train_dataset=prompts.dataset, reward_funcs=prompts.rewards)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from envtuning.extras import needs
+from envtuning.runs.seeds import derive
+from envtuning.worlds.text_world import Asked, TextWorld, answer_in, ask, judged
+from envtuning.worlds.world import Cases
+
+BLOCK = 64  # rows whose tasks are dealt by the shares, as exactly as they can be
+KEPT = 1_024  # blocks, and as many questions, that were used lately
+
+
+class TextPrompts:
+    """``n`` rows that are drawn when they are asked for: row k is a function of the config in force, the seed and k.
+
+    ``set_config`` takes effect at the next batch that the trainer fetches; ``TRLCurriculumCallback`` calls it. No row is a case of
+    ``exclude``.
+    """
+
+    def __init__(
+        self, world: TextWorld, config: Any, n: int = 100_000, seed: int = 0, *, exclude: Sequence[Cases] = ()
+    ) -> None:
+        try:
+            from datasets import Dataset
+        except ImportError as error:
+            raise needs("TextPrompts", error, "grpo") from error
+        self.world, self.seed, self.exclude = world, seed, tuple(exclude)
+        self.blocks = lru_cache(KEPT)(self._block)
+        self.questions = lru_cache(KEPT)(self._question)
+        self.set_config(config)
+        self.dataset = Dataset.from_dict({"row": list(range(n))})
+        self.dataset.set_transform(self._rows)
+
+    def __reduce__(self) -> Any:
+        """What ``datasets`` knows it by; no copy in another process could follow ``set_config``."""
+        return str, (f"{self.world.about.name} {self.seed} {self.config.model_dump_json()}",)
+
+    def set_config(self, config: Any) -> None:
+        """Draw by this config from now on. Raises ``InfeasibleConfig``."""
+        self.world.check(config)
+        self.config = config
+        self.blocks.cache_clear()
+
+    def get_config(self) -> Any:
+        return self.config
+
+    def rewards(
+        self, completions: Sequence[Any], metadata: Sequence[Mapping[str, Any]], log_metric: Any = None, **columns: Any
+    ) -> list[float]:
+        """What each reply's answer scores, 0 to 1; ``success_rate`` is logged where the trainer takes metrics."""
+        paid = [self._judged(reply, row) for reply, row in zip(completions, metadata, strict=True)]
+        if log_metric is not None and paid:
+            log_metric("success_rate", sum(failure is None for _, failure in paid) / len(paid))
+        return [score for score, _ in paid]
+
+    def _judged(self, reply: Any, row: Mapping[str, Any]) -> tuple[float, str | None]:
+        said = reply if isinstance(reply, str) else str(reply[-1].get("content") or "") if reply else ""
+        asked = self.questions(row["slice"], row["knobs"], row["number"])
+        return judged(self.world.tasks[row["slice"]], answer_in(said), asked)
+
+    def _question(self, name: str, knobs: str, number: int) -> Asked:
+        task = self.world.tasks[name]
+        return ask(task, task.knobs.model_validate_json(knobs), number)
+
+    def _rows(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+        rows = [self.blocks(row // BLOCK)[row % BLOCK] for row in batch["row"]]
+        return {name: [row[name] for row in rows] for name in ("prompt", "metadata")}
+
+    def _block(self, number: int) -> list[dict[str, Any]]:
+        drawn = self.world.training(self.config, BLOCK, seed=derive(self.seed, "block", number), exclude=self.exclude)
+        knobs = {name: one.model_dump_json() for name, one in self.config.tasks.items()}
+        return [
+            {
+                "prompt": [{"role": "user", "content": asked.question}],
+                "metadata": {"slice": case.slice, "number": case.seed, "knobs": knobs[case.slice]},
+            }
+            for case, asked in drawn
+        ]

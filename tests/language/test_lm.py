@@ -1,0 +1,192 @@
+"""The trainee ``lm``: it keeps a trainee's promises on text tasks and on lakes, and what it learns it can decode."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from envtuning.testing import check_trainee
+from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees.base import TrainingDiverged
+from envtuning.worlds import make_world
+from envtuning.worlds.episodes import rates
+from envtuning.worlds.text_world import Task, TaskKnobs, TextWorld
+from examples.five_tasks import world as five
+from mapf_frozenlake import LakeConfig, LakeError
+from tests.language.conftest import CONFIG
+from tests.lazily import Lazy, needed
+
+needed("torch", "transformers", extra="grpo")
+torch = Lazy("torch")
+
+SMALL = {"width": 16, "layers": 1, "heads": 2, "batch": 16}
+PLANS = make_world("lakes", style="short")
+
+
+def made(world=five, exclude=(), seed=0, **options):
+    return make_trainee("lm", world=world, room={}, exclude=exclude, seed=seed, **(SMALL | options))
+
+
+def ending(rng, knobs):
+    number = str(rng.integers(2_000))
+    return number, number[-1]
+
+
+def easy_world() -> TextWorld:
+    return TextWorld("endings", {"ending": Task(TaskKnobs, ending)}, "Say the last digit.")
+
+
+def test_it_keeps_its_promises_on_text_tasks():
+    check_trainee("lm", five, five.config_type(), budget=300, unit="samples", per_slice=2, **SMALL)
+
+
+def test_it_keeps_its_promises_on_lakes():
+    check_trainee("lm", PLANS, CONFIG, budget=300, unit="samples", tokens="words", **SMALL)
+
+
+def test_what_it_is_taught_it_decodes_on_questions_that_it_never_saw():
+    world = easy_world()
+    config = world.config_type()
+    held_out = world.draw(config, 60, seed=0, purpose="validation", exclude=())
+    trainee = made(world, (held_out,), width=64, heads=4, batch=32, learning_rate=5e-3)
+    before = rates(world.play(trainee.policy(), held_out, config, seed=0))["success_rate"]
+    trainee.train(config, 2_000, seed=0)
+    after = rates(world.play(trainee.policy(), held_out, config, seed=0))["success_rate"]
+    assert before < 0.3 < 0.9 < after
+
+
+def test_no_held_out_question_is_taught_or_tried(monkeypatch):
+    config = five.config_type()
+    held_out = five.draw(config, 20, seed=0, purpose="validation", exclude=())
+    trainee, seen = made(exclude=(held_out,)), []
+    for name in ("lessons", "draw"):
+        own = getattr(five, name)
+        monkeypatch.setattr(
+            five, name, lambda *given, own=own, **named: seen.append(named["exclude"]) or own(*given, **named)
+        )
+    trainee.train(config, 100, seed=0)
+    assert seen == [(held_out,), (held_out,)]
+
+
+@pytest.mark.parametrize("budget", [1, 40, 1_700])
+def test_a_budget_is_kept_but_for_what_it_tries(budget):
+    told = []
+    spent = made().train(five.config_type(), budget, seed=0, on_iteration=told.append)
+    assert budget <= spent["samples"] <= budget + 16
+    assert sum(one["samples"] for one in told) == spent["samples"]
+
+
+def test_its_learning_rate_rises_once_in_a_run(tmp_path):
+    rates_of = []
+    trainee = made(warmup=8, learning_rate=0.008)
+
+    def train(samples):
+        trainee.train(five.config_type(), samples, seed=0)
+        rates_of.append(trainee.optimiser.param_groups[0]["lr"])
+
+    train(15 + 16 * 2)
+    trainee.save(tmp_path)
+    train(15 + 16 * 20)
+    train(15 + 16)
+    trainee.load(tmp_path)
+    train(15 + 16)
+    assert rates_of == pytest.approx([0.002, 0.008, 0.008, 0.003])
+
+
+def test_its_first_model_is_of_the_seed():
+    one, same, other = made(seed=3), made(seed=3), made(seed=4)
+    weights = [torch.cat([each.flatten() for each in trainee.model.parameters()]) for trainee in (one, same, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_it_goes_on_from_a_folder_and_grpo_from_its_checkpoint(tmp_path):
+    from transformers import AutoModelForCausalLM
+
+    trainee = made(width=32, heads=4)
+    trainee.train(five.config_type(), 100, seed=0)
+    trainee.save(tmp_path)
+    further = made(model=str(tmp_path))
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path).state_dict()
+    assert all(torch.equal(value, further.model.state_dict()[name]) for name, value in loaded.items())
+    assert further.updates == 0
+    raise_unless_makeable("grpo", {"model": str(tmp_path)}, five, five.config_type(), "samples")
+
+
+def test_a_model_that_was_taught_the_held_out_boards_is_refused(tiny):
+    boards = PLANS.draw(CONFIG, 20, seed=0, purpose="validation", exclude=())
+    with pytest.raises((LakeError, UnknownTrainee)):
+        made(PLANS, (boards,), model=str(tiny))
+
+
+def test_its_checkpoints_on_lakes_say_which_boards_it_has_not_seen(tmp_path):
+    boards = PLANS.draw(CONFIG, 20, seed=0, purpose="validation", exclude=())
+    trainee = made(PLANS, (boards,), tokens="words")
+    trainee.save(tmp_path)
+    assert len(np.load(tmp_path / "held_out.npy")) == len(boards)
+    again = made(PLANS, (boards,), model=str(tmp_path))
+    assert again.boards == (boards,)
+
+
+def test_lakes_in_turns_have_no_answers_to_learn_from():
+    turns = make_world("lakes", mode="turns", style="short")
+    with pytest.raises(ValueError, match="whole plans"):
+        made(turns).train(CONFIG, 100, seed=0)
+
+
+def test_it_stops_when_the_numbers_are_no_longer_finite():
+    trainee = made()
+    with torch.no_grad():
+        next(iter(trainee.model.parameters())).fill_(float("nan"))
+    with pytest.raises(TrainingDiverged):
+        trainee.train(five.config_type(), 100, seed=0)
+
+
+@pytest.mark.parametrize(
+    "options", [{"width": 10, "heads": 4}, {"model": "nowhere"}, {"batch": 0}, {"depth": 2}, {"tokens": "bytes"}]
+)
+def test_wrong_options_are_refused_before_a_run(options):
+    with pytest.raises(UnknownTrainee):
+        raise_unless_makeable("lm", options, five, five.config_type(), "samples")
+
+
+def test_it_counts_in_samples():
+    with pytest.raises(UnknownTrainee):
+        raise_unless_makeable("lm", {}, five, five.config_type(), "env_steps")
+
+
+@pytest.mark.parametrize("updates", ["-1", "true", "1.5", '"7"', "null"])
+def test_a_checkpoint_with_no_number_of_updates_is_refused(updates, tmp_path):
+    trainee = made()
+    trainee.save(tmp_path)
+    assert json.loads((tmp_path / "updates.json").read_text()) == 0
+    (tmp_path / "updates.json").write_text(updates)
+    with pytest.raises(ValueError, match="updates"):
+        trainee.load(tmp_path)
+
+
+def test_the_last_checkpoint_alone_keeps_the_optimiser(tmp_path):
+    trainee = made()
+    trainee.train(five.config_type(), 100, seed=0)
+    trainee.save(tmp_path)
+    trainee.slim(tmp_path)
+    assert not (tmp_path / "optimizer.pt").exists()
+    trainee.load(tmp_path)
+    assert not trainee.optimiser.state
+
+
+def test_lake_lessons_are_boards_with_a_plan_that_is_optimal():
+    config = LakeConfig.single(3, 2, hole_ratio=0.2)
+    held_out = PLANS.draw(config, 10, seed=0, purpose="validation", exclude=())
+    lessons = PLANS.lessons(config, 12, seed=3, exclude=(held_out,))
+    assert lessons == PLANS.lessons(config, 12, seed=3, exclude=(held_out,))
+    boards = PLANS.draw(config, 12, seed=3, purpose="probe", exclude=(held_out,))
+    answers = dict(lessons)
+
+    def reply(question: str) -> str:
+        return answers[question]
+
+    episodes = PLANS.play(reply, boards, config, seed=0)
+    assert all(episode.metrics["optimal_rate"] == 1 for episode in episodes)
