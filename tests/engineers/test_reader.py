@@ -18,6 +18,7 @@ from engineers.plain.reader import planned
 from engineers.roles import are_ordered, find_slices
 from envtuning.dynamics.families import draw
 from envtuning.dynamics.reports import play
+from mapf_frozenlake import LakeConfig
 
 KINDS = ("late", "crashes", "lost way")
 
@@ -99,6 +100,12 @@ def test_an_order_is_declared_by_numbers_or_by_the_share():
     assert are_ordered(slices_of("345"))
     assert not are_ordered(slices_of(("level-1", "level-2")))
     assert are_ordered(slices_of(("level-1", "level-2"), order=True))
+
+
+def test_where_an_order_is_declared_data_goes_the_way_of_rules(example_report):
+    lakes = LakeConfig.model_validate(example_report.config)
+    ours, theirs = (engineers.make(name).propose(example_report, lakes).config for name in ("reader", "rules"))
+    assert ours == theirs != lakes
 
 
 @pytest.mark.parametrize("family", ["plateaus", "ceilings"])
