@@ -29,6 +29,7 @@ BACKENDS: dict[str, str] = {
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
     "failure-share": "engineers.plain.failure_share:make",
+    "reader": "engineers.plain.reader:make",
     "schedule": "engineers.plain.schedule:make",
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
@@ -52,7 +53,17 @@ NEEDS_MODEL = {
     "permuted": "permuted/rules",
 }
 
-TAKES_NOTHING = ("fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "schedule")
+TAKES_NOTHING = (
+    "fixed",
+    "random",
+    "uniform",
+    "rules",
+    "half-success",
+    "progress-share",
+    "failure-share",
+    "reader",
+    "schedule",
+)
 
 CONTEXT_UNLESS_GIVEN = {"human": "full", "replay": "full"}  # a replay has what was recorded, which may be all
 

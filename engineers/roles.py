@@ -4,7 +4,7 @@ A field may say so itself, ``Field(…, json_schema_extra={"role": "share"})`` o
 the field called ``share`` is the share, and every other number with two bounds is a difficulty, harder upwards. A slice is a
 group of knobs that has a share, with all that is below it; its name is its key in the config, as in the report's results. A
 difficulty beside the slices holds for all of them. A config without any share is one slice, called ``WHOLE``, which holds all
-its difficulties.
+its difficulties. Slices stand in an order from easy to hard where all their keys are numbers, or where their shares say ``{"order": true}``.
 """
 
 from __future__ import annotations
@@ -47,6 +47,11 @@ def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
     _raise_unless_told_apart(shares)
     slices = [SliceKnobs(group[-1], share, tuple(difficulties.get(group, ()))) for group, share in shares.items()]
     return tuple(sorted(slices, key=lambda slice_: natural_key(slice_.name)))
+
+
+def are_ordered(slices: Sequence[SliceKnobs]) -> bool:
+    """Whether an order from easy to hard is declared."""
+    return all(piece.name.isdecimal() or (piece.share and piece.share.extra.get("order")) for piece in slices)
 
 
 def with_beside(slices: Sequence[SliceKnobs], knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:

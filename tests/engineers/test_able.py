@@ -13,7 +13,7 @@ from engineers.knobs import KnobError, dump, find_knobs
 from engineers.roles import find_slices, shares_of
 from envtuning.trainees.language.live_engineers import IntrospectionEngineer
 
-WALKERS = ("rules", "half-success", "progress-share", "schedule")
+WALKERS = ("rules", "half-success", "progress-share", "reader", "schedule")
 ALL = ("fixed", "random", "uniform", "failure-share", *WALKERS)
 
 

@@ -1,0 +1,176 @@
+"""What ``reader`` is worth on learners in closed form: ``python -m benchmarks.reader``.
+
+Families that it was not written on, and the null one. Beside it: the best open-loop schedules, four rules that read success, each with its
+best of six settings on the tuning roots, and ``reader`` itself with its outcomes exchanged (permuted) or those of others (average).
+Every family is kept in ``runs/reader``: after a kill, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engineers
+from benchmarks import dynamics
+from benchmarks._record import raise_unless_committed, record
+from engineers.controls import average, permuted
+from engineers.plain import causes, growth, reader
+from engineers.proposal import Engineer
+from envtuning.dynamics import families, learners, reports
+from envtuning.dynamics.families import FAMILIES, HELD_OUT, NULL, draw
+from envtuning.dynamics.learners import Array, Learners, step, validate, value
+from envtuning.dynamics.reports import play
+from envtuning.studies.closed_loop import freeze, gain
+from envtuning.studies.intervals import Interval, t_mean
+
+KEPT = Path(__file__).parents[1] / "runs" / "reader"
+TUNING, FRESH, CASES = 1, 3, 7  # seeds of roots, and of cases
+DONORS = 2  # runs of other learners of the same sizes, of which an average is told
+SETTINGS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # of every rule: the part of the data that is shared out evenly
+
+Rates = Sequence[Array]  # success of each slice after every stage so far
+Rule = Callable[[Rates], Array]
+
+
+def failure(rates: Rates) -> Array:
+    """The thermometer."""
+    return 1 - rates[-1]
+
+
+def give_up(rates: Rates) -> Array:
+    """The same, but nothing for what has not moved for two stages and succeeds nowhere."""
+    stuck = (rates[-1] < 0.05) & (len(rates) > 2) & (np.abs(rates[-1] - rates[max(len(rates) - 3, 0)]) < 0.05)
+    return np.where(stuck, 0.0, 1 - rates[-1])
+
+
+def progress(rates: Rates) -> Array:
+    """Teacher-student curriculum: by the size of the last changes, older ones fading."""
+    found = np.zeros_like(rates[0])
+    for before, after in pairwise(rates):
+        found = 0.5 * found + 0.5 * np.abs(after - before)
+    return found
+
+
+def learnable(rates: Rates) -> Array:
+    """Sampling for learnability."""
+    return rates[-1] * (1 - rates[-1])
+
+
+RULES: dict[str, Rule] = {"failure": failure, "give-up": give_up, "progress": progress, "learnable": learnable}
+
+
+def ruled(rule: Rule, floor: float, of: Learners, seed: int) -> Array:
+    """Each run's end under a rule, with a part of the data shared out evenly."""
+    rng = np.random.default_rng(seed)
+    practice, rates, ends = step(of, of.start, of.even()), list[Array](), np.zeros(len(of))
+    for stage in range(1, int(of.stages.max()) + 1):
+        ends = np.where(of.stages == stage, value(of, practice), ends)
+        rates.append(validate(of, practice, rng).succeeded / of.cases[:, None])
+        wanted = rule(rates) * of.present
+        total = wanted.sum(1, keepdims=True)
+        shares = np.where(total > 0, wanted / np.maximum(total, 1e-12), of.even())
+        practice = step(of, practice, floor * of.even() + (1 - floor) * shares)
+    return ends
+
+
+def best_floor(rule: Rule, tuning: Learners) -> float:
+    return max(SETTINGS, key=lambda floor: float(ruled(rule, floor, tuning, CASES).mean()))
+
+
+def like(family: str, one: Learners, seed: int) -> Learners:
+    """Other learners of the family with as many slices and stages."""
+    sizes = ((int(size), int(size)) for size in (one.weight.shape[1], one.stages[0], one.cases[0]))
+    return draw(family, DONORS, [FRESH, seed], sizes=families.Sizes(*sizes))
+
+
+def average_self(family: str, one: Learners, seed: int) -> Engineer:
+    made = engineers.make("reader")
+    return average(made, [run.reports for run in play(made, like(family, one, seed), seed)])
+
+
+def ended(engineer: Engineer, of: Learners) -> Array:
+    return np.array([run.success for run in play(engineer, of, CASES)])
+
+
+def study(family: str, roots: int) -> dict[str, Any]:
+    tuning, fresh = draw(family, dynamics.TUNING_ROOTS, TUNING), draw(family, roots, FRESH)
+    tried = {f"{arm} {config}": (arm, config) for arm, (_, configs) in dynamics.OPEN.items() for config in configs}
+    developed = {name: dynamics.unread(arm, config, tuning) for name, (arm, config) in tried.items()}
+    even = next(iter(tried))
+    opened = freeze(developed, [even], [name for name in tried if name != even])
+    ends = {name: dynamics.unread(*tried[name], fresh) for name in opened}
+    floors = {name: best_floor(rule, tuning) for name, rule in RULES.items()}
+    ends |= {name: ruled(RULES[name], floor, fresh, CASES) for name, floor in floors.items()}
+    ends["reader"] = ended(engineers.make("reader"), fresh)
+    ends["permuted"] = ended(permuted(engineers.make("reader"), 0), fresh)
+    alone = [fresh.alone(run) for run in range(roots)]
+    ends["average"] = np.array([ended(average_self(family, one, run), one)[0] for run, one in enumerate(alone)])
+    best = max(opened, key=lambda name: float(ends[name].mean()))
+    rows = {}
+    for name in (*RULES, "reader", "permuted", "average"):
+        over = gain(ends, name, opened, oracle=False)
+        between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
+        rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
+    beyond = asdict(t_mean((ends["reader"] - ends["failure"]).tolist()))
+    return {
+        "family": family,
+        "roots": roots,
+        "best": best,
+        "open_loop": {name: float(ends[name].mean()) for name in opened},
+        "floors": floors,
+        "rows": rows,
+        "beyond_the_thermometer": beyond,
+        "gains": (ends["reader"] - ends[best]).round(5).tolist(),
+    }
+
+
+def pooled(studies: Sequence[dict[str, Any]]) -> Interval:
+    """The mean over the held-out families of ``reader`` over the best open loop: by root, each family counting alike."""
+    return t_mean(np.mean([study["gains"] for study in studies if study["family"] != NULL], axis=0))
+
+
+def line(found: dict[str, Any]) -> str:
+    """Success in percent and differences to the best open loop in points, as a row of a table."""
+    rows = found["rows"]
+    cells = [f"`{found['family']}`", f"{100 * found['open_loop'][found['best']]:.1f} (`{found['best']}`)"]
+    for row in rows.values():
+        mean, low, high = (100 * row["over_best_open_loop"][key] for key in ("mean", "low", "high"))
+        cells.append(f"{mean:+.1f} ({low:+.1f}, {high:+.1f})")
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reader", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--families", nargs="*", choices=FAMILIES, default=[*HELD_OUT, NULL])
+    parser.add_argument("--roots", type=int, default=24)
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.record:
+        raise_unless_committed()
+    modules = (dynamics, families, learners, reports, causes, growth, reader)
+    sources = [Path(str(module.__file__)) for module in modules] + [Path(__file__)]
+    folder = KEPT / hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    studies = []
+    for family in arguments.families:
+        path = folder / f"{family}-{arguments.roots}.json"
+        if not path.exists():
+            path.write_text(json.dumps(study(family, arguments.roots)), encoding="utf-8")
+        studies.append(json.loads(path.read_text(encoding="utf-8")))
+        print(line(studies[-1]), flush=True)
+    over_all = asdict(pooled(studies))
+    print(f"mean over families but `{NULL}`: {over_all}")
+    if arguments.record:
+        print(f"written to {record('reader', {'mean_over_families': over_all, 'studies': studies})}")
+
+
+if __name__ == "__main__":
+    main()

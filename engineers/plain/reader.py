@@ -1,0 +1,228 @@
+"""``reader``: gives each slice the data that the target gains most by, as far as this run's own counts tell.
+
+Where slices have no order, it believes of each what ``engineers.plain.growth`` says after all stages so far, and shares out the data of
+the stages that are left: step by step to the slice and the dose whose expected gain for the target is largest for its data. So what
+is mastered gets no more than keeps it, and what does not move is given up. Where an order is declared, data goes the way of ``rules``.
+
+A choice that names kinds of failure (``engineers.plain.causes``) is set against the kind that stands out in a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from engineers.from_file import PLAIN, reads
+from engineers.guard import NO_GUARD, Guard
+from engineers.knobs import Knob, dump, find_knobs, get_or_none
+from engineers.plain.base import Design
+from engineers.plain.causes import Remedy, remedies
+from engineers.plain.growth import Array, Belief, Evidence, believed
+from engineers.plain.rules import RulesEngineer
+from engineers.plain.signals import signals
+from engineers.plain.way import Way
+from engineers.report import SliceResult, StageRecord, StageReport
+from engineers.roles import SliceKnobs, are_ordered, find_slices, share_of, with_beside
+from engineers.space import Space
+from engineers.tiers import Tier
+
+DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
+LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is left to all slices alike
+DIGITS = 9  # to which gains are compared, so that the order in which numbers are added decides nothing
+
+
+class ReaderEngineer(RulesEngineer):
+    """``floor`` is the part of the data that all slices of the target get alike."""
+
+    name = "reader"
+    tier = Tier.REPORT
+
+    def __init__(self, *, floor: float = 0.0, **options: Any) -> None:
+        super().__init__(**options)
+        if not 0 <= floor <= 1:
+            raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
+        self.floor = floor
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        place = {knob.path: index for index, knob in enumerate(knobs)}
+        slices = [piece for piece in find_slices(knobs) if piece.share is not None]
+        slices.sort(key=lambda piece: place[piece.share.path] if piece.share else 0)
+        if len(slices) < 2 or are_ordered(slices):
+            design = super().design(report, current, knobs)
+        else:
+            design = self._planned(report, current, knobs, slices)
+        for remedy, failures in _remedies(knobs, slices, report):
+            option, strength = remedy.choice(failures)
+            if option is not None:
+                told = ", ".join(f"{kind} {count:g}" for kind, count in sorted(failures.items()))
+                design.turn(remedy.knob, option, f"failures so far: {told}; a sample counts {strength:.2f} times")
+        return design
+
+    def _planned(
+        self, report: StageReport, current: BaseModel, knobs: Sequence[Knob], slices: Sequence[SliceKnobs]
+    ) -> Design:
+        design, seen = Design(), signals(report, report.objective, slices)
+        if seen.here is None:
+            return design
+        way = Way(slices, dump(current), report.target, self.range_of)
+        weights = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
+        aims = [piece for piece in slices if weights[piece.name] > 0]
+        belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + _left(report))
+        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), _left(report), self.floor)
+        for piece in slices:
+            if piece.share is not None and piece not in aims:
+                design.turn(piece.share, share_of(piece.share, 0.0), "the target does not have it")
+        for piece, part, why in zip(aims, plan.parts.tolist(), plan.reasons(), strict=True):
+            if piece.share is not None:
+                design.turn(piece.share, share_of(piece.share, part), why)
+        if way.is_known:
+            beside = with_beside(slices, knobs)[len(slices) :]
+            for piece in (*aims, *beside):
+                way.turn_dials(design, piece, *self.step(report, seen, way, piece.name))
+        return design
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Doses for every stage that is left, in even shares, and what they are expected to lead to. All are [slices]."""
+
+    doses: Array
+    now: Array
+    end: Array
+    without: Array  # the end without data
+    hopeless: Array
+
+    @property
+    def parts(self) -> Array:
+        return self.doses / self.doses.sum()
+
+    def reasons(self) -> list[str]:
+        numbers = zip(self.now, self.doses, self.end, self.without, self.hopeless, strict=True)
+        return [
+            f"success {now:.2f}; {dose:.2g} even shares a stage should end it at {end:.2f}, no data at {without:.2f}; "
+            f"never learnt: {hopeless:.0%}"
+            for now, dose, end, without, hopeless in numbers
+        ]
+
+
+def planned(belief: Belief, weights: Array, left: int, floor: float) -> Plan:
+    """The doses by which the target is expected to gain most, found step by step, above a floor."""
+    count = len(weights)
+    menu = np.array([dose for dose in DOSES if dose <= count])
+    ends = belief.ends(menu, left)
+    at = _shared_out(np.round(weights[:, None] * ends, DIGITS), menu, count * (1 - floor))
+    doses = menu[at]
+    doses = doses + (count - doses.sum()) / count
+    last = belief.ends(doses, left).diagonal()
+    return Plan(doses, belief.now(), last, ends[:, 0], belief.hopeless())
+
+
+def _shared_out(gains: Array, menu: Array, data: float) -> Any:
+    """For each slice an entry of the menu: again and again the rise that gains most for its data, while there is some."""
+    at = np.zeros(len(gains), dtype=int)
+    rows = np.arange(len(gains))
+    while True:
+        more = menu - menu[at][:, None]
+        rise = gains - gains[rows, at][:, None]
+        fits = (more > 0) & (more <= data + 1e-9)
+        rate = np.round(np.where(fits, rise / np.where(fits, more, 1.0), -1.0), DIGITS)
+        row, entry = np.unravel_index(rate.argmax(), rate.shape)
+        if rate[row, entry] <= LEAST_GAIN:
+            return at
+        data -= more[row, entry]
+        at[row] = entry
+
+
+def evidence_of(
+    report: StageReport, current: BaseModel, slices: Sequence[SliceKnobs], knobs: Sequence[Knob]
+) -> Evidence:
+    """Doses and counts of these slices after every stage so far."""
+    whole = {piece.name: piece for piece in find_slices(find_knobs(current, ("*",)))}
+    strengths = {id(remedy): (remedy, failures) for remedy, failures in _remedies(knobs, slices, report)}
+    records = report.records()
+    costs = [record.cost.get(report.unit, 0.0) for record in records]
+    usual = sum(costs) / len(costs)
+    doses, succeeded, played = (np.zeros((len(records), len(slices))) for _ in range(3))
+    for stage, record in enumerate(records):
+        spent = costs[stage] / usual if min(costs) > 0 and math.isfinite(usual) else 1.0
+        total = sum(_share(record, piece) for piece in whole.values())
+        for i, piece in enumerate(slices):
+            part = _share(record, piece) / total if total > 0 else 0.0
+            doses[stage, i] = spent * part * len(slices) * _strength(record, piece, strengths.values())
+            tables = [record.results]
+            if all(
+                get_or_none(record.config, knob.path) == get_or_none(report.target, knob.path)
+                for knob in whole[piece.name].difficulties
+            ):
+                tables.append(record.training_results)  # drawn as the target is
+            for table in tables:
+                won, cases = _counts(table, piece.name, report.objective)
+                succeeded[stage, i] += won
+                played[stage, i] += cases
+    return Evidence(doses, succeeded, played)
+
+
+def _left(report: StageReport) -> int:
+    """Stages left; where nobody says, as many as there were."""
+    return max(len(report.records()) if report.rounds_left is None else report.rounds_left, 1)
+
+
+def _share(record: StageRecord, piece: SliceKnobs) -> float:
+    value = get_or_none(record.config, piece.share.path) if piece.share else None
+    return max(float(value), 0.0) if isinstance(value, int | float) and math.isfinite(value) else 0.0
+
+
+def _counts(table: Sequence[SliceResult], name: str, objective: str) -> tuple[float, int]:
+    """Successes and episodes."""
+    for row in table:
+        rate = row.metrics.get(objective, row.metrics.get("success_rate"))
+        if row.name == name and rate is not None and math.isfinite(rate):
+            return min(max(rate, 0.0), 1.0) * row.episodes, row.episodes
+    return 0.0, 0
+
+
+def _strength(record: StageRecord, piece: SliceKnobs, all_remedies: Any) -> float:
+    """How many times a sample of this slice counted in this stage."""
+    found = 1.0
+    for remedy, failures in all_remedies:
+        if _holds(piece, remedy.knob):
+            found *= remedy.strength(get_or_none(record.config, remedy.knob.path), failures)
+    return found
+
+
+def _remedies(
+    knobs: Sequence[Knob], slices: Sequence[SliceKnobs], report: StageReport
+) -> list[tuple[Remedy, Mapping[str, float]]]:
+    """Each remedy with the failures that it may work against: its slice's, or all slices'."""
+    failed = dict[str, Counter[str]]()
+    for record in report.records():
+        for row in (*record.results, *record.training_results):
+            failed.setdefault(row.name, Counter()).update(row.failures)
+    kinds = sorted({kind for counts in failed.values() for kind in counts} | report.failure_meanings.keys())
+    found = list[tuple[Remedy, Mapping[str, float]]]()
+    for remedy in remedies(knobs, kinds):
+        inside = [piece.name for piece in slices if _holds(piece, remedy.knob)]
+        names = inside or list(failed)
+        found.append((remedy, sum((failed.get(name, Counter()) for name in names), Counter())))
+    return found
+
+
+def _holds(piece: SliceKnobs, knob: Knob) -> bool:
+    return piece.share is not None and knob.path[: len(piece.share.group)] == piece.share.group
+
+
+@reads({"floor": PLAIN})
+def make(
+    _model: str = "",
+    *,
+    floor: float = 0.0,
+    space: Space | None = None,
+    guard: Guard = NO_GUARD,
+) -> ReaderEngineer:
+    return ReaderEngineer(floor=floor, space=space, guard=guard)
