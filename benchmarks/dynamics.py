@@ -162,12 +162,17 @@ def main() -> None:
         print(f"written to {record('dynamics', {'studies': studies, 'milliseconds': speed()})}")
 
 
+def in_words(schedule: str) -> str:
+    """A schedule's name with its configuration, for a table."""
+    return schedule.replace("(", "").replace(")", "")
+
+
 def line(figures: dict[str, Any]) -> str:
     """Ends in percent, and differences to the best open loop in points, as a row of the page."""
     rows = figures["rows"]
     best = max(figures["open_loop"], key=lambda name: rows[name]["success"]["mean"])
     cells = [f"`{figures['setting']}`", f"{100 * rows['even 0.0']['success']['mean']:.1f}"]
-    cells.append(f"{100 * rows[best]['success']['mean']:.1f} (`{best}`)")
+    cells.append(f"{100 * rows[best]['success']['mean']:.1f} ({in_words(best)})")
     for name in ("full information", "attainable", "failure-share", *ENGINEERS):
         over = Interval(**rows[name]["over_best_open_loop"])
         cells.append(f"{100 * over.mean:+.1f} ({100 * over.low:+.1f}, {100 * over.high:+.1f})")

@@ -45,6 +45,7 @@ def test_the_page_of_the_reader_has_the_stored_rows():
     over_all = figures["mean_over_families"]
     mean, low, high = (f"{100 * over_all[part]:+.1f}" for part in ("mean", "low", "high"))
     assert f"{mean} ({low}, {high}) points above the best open loop" in said
+    assert f"ends {mean} ({low}, {high}) points above" in README.read_text(encoding="utf-8")
 
 
 OPEN_LOOP = {"uniform", "target-only", "fixed", "ladder", "searched"}  # arms that read nothing
