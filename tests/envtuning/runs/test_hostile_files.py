@@ -336,6 +336,12 @@ def test_what_is_the_runs_own_is_in_no_options(tmp_path, monkeypatch, text, plac
         ("engineer: {name: 'engineers.human:make/desk'}", "engineer.name", "jinja2"),
         ("engineer: {name: 'engineers.registry:make/human/desk'}", "engineer.name", "jinja2"),
         ("engineer: {name: human, options: {say: print}}", "engineer.options.say", "jinja2"),
+        ("engineer: {name: average/rules, options: {reports: ./reports.json}}", "engineer.name", "jinja2"),
+        (
+            "engineer: {name: 'permuted/openai/x', options: {base_url: 'http://evil.example'}}",
+            "engineer.name",
+            "jinja2",
+        ),
         (
             "engineer: {name: openai/x, options: {request: {extra_headers: {a: b}}}}",
             "engineer.options.request.extra_headers",
