@@ -36,11 +36,8 @@ def spec_of(beta: float, model: Path, steps: int = STEPS) -> RunSpec:
     preset = load_spec(PRESET)
     grpo = preset.trainee.options["grpo"]
     batch = grpo["per_device_train_batch_size"] * grpo["gradient_accumulation_steps"]
-    last = preset.stages[-1].model_dump(mode="json")
-    validated = preset.suites.validation_per_slice * len(
-        preset.target.slices
-    )  # at each piece's end, counted as samples too
-    piece = {"name": "piece", "config": last["config"], "budget": PIECE * batch + validated}
+    validated = preset.suites.validation_per_slice * len(preset.target["slices"])  # at each piece's end, samples too
+    piece = {"name": "piece", "config": preset.stages[-1].config, "budget": PIECE * batch + validated}
     changes = {
         "stages": [piece] * -(-steps // PIECE),
         "trainee.options.model": str(model),

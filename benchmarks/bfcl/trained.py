@@ -17,6 +17,7 @@ from benchmarks._record import conditions
 from benchmarks.bfcl.ablations import last_policy, spec_of, stage_row
 from envtuning.loop.run import start
 from envtuning.runs import atomic
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec
 from envtuning.worlds.bfcl.package import SPLITS, ToolClass, Version
 from envtuning.worlds.bfcl.tasks import Task
@@ -109,7 +110,7 @@ def tasks_tested(arm: Arm) -> list[Task]:
 
 def played(policy: Any, world: BFCLWorld, tasks: Sequence[Task]) -> Scores:
     """What a policy gets on each task, without hints, as in the preset's last stage."""
-    target = spec_of(world.version, {}).target
+    target = Plan.of(spec_of(world.version, {})).target
     episodes: list[Episode] = world.play(policy, BFCLCases(tuple(task.id for task in tasks)), target, seed=0)
     return {name: [round(episode.metrics[key], 4) for episode in episodes] for name, key in SCORES.items()}
 

@@ -195,19 +195,13 @@ def begun(job: Job) -> RunLog | None:
 def do(job: Job, observer: Observer | None = None) -> None:
     """Bring one job to its end, in this process; one that another process is at is waited for."""
     with atomic.in_turn(job.folder):
-        _do(job, observer)
-
-
-def _do(job: Job, observer: Observer | None) -> None:
-    run = begun(job) or RunLog.create(job.folder, Plan.of(job.spec))
-    if job.is_first_stage:
-        loop.continue_run(run, observer, stages=1)
-        return
-    if next_task(run.plan, run.state) is None:
-        return
-    if job.begun_with is not None:
-        run.begin_with(RunLog.open(job.begun_with))
-    loop.continue_run(run, observer)
+        run = begun(job) or RunLog.create(job.folder, Plan.of(job.spec))
+        if job.is_first_stage:
+            loop.continue_run(run, observer, stages=1)
+        elif next_task(run.plan, run.state) is not None:
+            if job.begun_with is not None:
+                run.begin_with(RunLog.open(job.begun_with))
+            loop.continue_run(run, observer)
 
 
 def folder_name(arm: str) -> str:

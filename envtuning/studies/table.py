@@ -21,7 +21,7 @@ MEANINGS = {  # of columns that need a word
     "tier": "what an arm knows",
     "gain": "over the first stage",
     "− best open loop": "the mean gain over the best arm that reads nothing, its one-sided 95 % bound over each of them, and which it is",
-    "− lower tiers": "likewise over every arm that knows less",
+    "− lower tiers": "the same over every arm that knows less: the mean gain over the best of them, a bound, and which it is",
     "ignited": f"share of seeds whose validation reached {IGNITED:.0%}, and the median of what they had spent",
     "fallbacks": "answers, of all runs, after which the current config went on",
 }

@@ -11,8 +11,8 @@ import pytest
 
 from engineers.report import StageReport
 from envtuning.loop import run as loop
-from envtuning.loop.ask import EngineerUnavailable
 from envtuning.runs.log import RunLog
+from envtuning.runs.plan import EngineerUnavailable
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.tasks import next_task
 from envtuning.trainees import UnknownTrainee
@@ -153,9 +153,7 @@ def test_replies_that_are_cut_are_in_the_table_that_the_engineer_reads(foreign, 
 @pytest.mark.parametrize("name", ["checkpoint", "base", "introspection"])
 def test_a_trainee_that_is_no_language_model_cannot_be_asked(foreign, tmp_path, name):
     spec = make_spec(foreign, name, trainee={"kind": "scripted"}, unit="env_steps", world="lakes")
-    with pytest.raises(
-        EngineerUnavailable, match=f"engineer '{name}' asks the trainee's own model, and trainee 'scripted'"
-    ):
+    with pytest.raises(EngineerUnavailable, match=name):
         loop.start(spec, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
