@@ -19,15 +19,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engineers import registry
 from engineers.from_file import PLAIN, reads
 from engineers.proposal import Engineer, Proposal
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import natural_key
+from engineers.sentences import in_sentences
 from engineers.tiers import Tier
-from engineers.untrusted import parsed, read_bytes
+from engineers.untrusted import NotReadable, parsed, read_bytes
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Told = Callable[[StageReport], StageReport]
@@ -75,10 +76,18 @@ def save_run(path: Path, run: Run, **made_by: Any) -> None:
 
 def read_run(path: Path) -> list[StageReport]:
     """Raises ``ValueError`` for a file that holds none."""
-    content = read_bytes(path)
-    if content is None:
-        raise ValueError(f"{path} does not exist: give the file of a run's reports")
-    return TypeAdapter(list[StageReport]).validate_python(parsed(content)["reports"])
+    try:
+        content = read_bytes(path)
+        if content is None:
+            raise ValueError(f"{path} does not exist: give the file of a run's reports")
+        found = parsed(content)
+        if not isinstance(found, dict) or not found.get("reports"):
+            raise ValueError(f"{path} holds no reports: give a file that save_run wrote")
+        return TypeAdapter(list[StageReport]).validate_python(found["reports"])
+    except NotReadable as error:
+        raise ValueError(f"{path} {error}") from error
+    except ValidationError as error:
+        raise ValueError(f"{path}: {in_sentences(error, 'reports')}") from error
 
 
 def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:

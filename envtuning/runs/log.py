@@ -83,26 +83,35 @@ class RunLog:
 
     @classmethod
     def create(cls, path: str | Path, plan: Plan) -> RunLog:
-        """Make the folder, or open it when it already holds the very same run."""
+        """Make the folder, or open it when it already holds the very same run. Of several processes at once one makes it."""
         path = Path(path)
-        if path.exists() and not path.is_dir():
-            raise RunError(f"{path} is a file: choose another --out")
+        if (held := cls._held(path, plan)) is not None:
+            return held
+        with atomic.locked(atomic.make_folder(path)):
+            if (held := cls._held(path, plan)) is not None:  # another process was quicker
+                return held
+            record = RunRecord(
+                created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=plan.spec
+            )
+            files = Files.begin(path)
+            files.write_record(path / "run.json", record)
+            return cls(path, files, _run_record(path / "run.json", files), plan)
+
+    @classmethod
+    def _held(cls, path: Path, plan: Plan) -> RunLog | None:
+        """This very run, where the folder holds it; None where a run can be made. Raises ``RunError`` where neither is so."""
         if (path / "run.json").exists():
             existing = cls.open(path)
             existing.raise_unless_of(plan)
             return existing
-        if path.exists() and any(
-            not entry.name.startswith(".") and entry.name != checked.NAME for entry in path.iterdir()
-        ):
+        if not path.exists():
+            return None
+        if not path.is_dir():
+            raise RunError(f"{path} is a file: choose another --out")
+        if any(not entry.name.startswith(".") and entry.name != checked.NAME for entry in path.iterdir()):
             raise RunError(f"{path} is not empty and is not a run: choose another --out")
-        if path.exists():
-            checked.raise_on_links_out(path)
-        record = RunRecord(
-            created=datetime.now(UTC).isoformat(timespec="seconds"), versions=_versions(), spec=plan.spec
-        )
-        files = Files.begin(atomic.make_folder(path))
-        files.write_record(path / "run.json", record)
-        return cls(path, files, _run_record(path / "run.json", files), plan)
+        checked.raise_on_links_out(path)
+        return None
 
     def raise_unless_of(self, plan: Plan) -> None:
         """Raise ``RunError`` where this is a run of another spec; one that is only described in other words is the same."""

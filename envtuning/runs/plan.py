@@ -20,7 +20,7 @@ from envtuning.runs.sections import as_data
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.trainees import LIVE, make_trainee, unit_for
+from envtuning.trainees import LIVE, form_of_trainee, make_trainee, unit_for
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
@@ -86,7 +86,12 @@ class Plan:
     @cached_property
     def guard(self) -> Guard:
         """What every config of this run must pass."""
-        return Guard(self.world.check if self.spec.guard.check_feasible else None, self.spec.guard.max_drop)
+        return Guard(self._check if self.spec.guard.check_feasible else None, self.spec.guard.max_drop)
+
+    def _check(self, config: Any) -> None:
+        """Raises where nothing could be drawn from the config, or the trainee could not be asked about it."""
+        self.world.check(config)
+        self.world.check_form(config, form_of_trainee(self.spec.trainee.kind))
 
     def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
         """The run's trainee, untrained, with room for these further configs. Raises ``UnknownTrainee``."""

@@ -11,7 +11,7 @@ from engineers.roles import split_by_role
 from envtuning.loop.fading import raise_unless_fades
 from envtuning.runs.plan import EngineerUnavailable, Plan
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.trainees import factory_of, raise_unless_makeable, reported_by
+from envtuning.trainees import factory_of, form_of_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import as_kind
 
 
@@ -19,6 +19,8 @@ def resolve(spec: RunSpec) -> Plan:
     """The spec's plan. Raises ``SpecError``, ``UnknownWorld``, ``UnknownTrainee``, ``InfeasibleConfig`` or ``EngineerUnavailable``."""
     plan = Plan.of(spec)
     raise_unless_makeable(spec.trainee.kind, spec.trainee.options, plan.world, plan.target, plan.unit)
+    for config in plan.written:
+        plan.world.check_form(config, form_of_trainee(spec.trainee.kind))
     _raise_unless_editable(plan)
     raise_unless_askable(plan)
     for number, stage in enumerate(spec.stages):

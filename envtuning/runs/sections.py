@@ -90,11 +90,19 @@ class WorldSpec(Named):
     options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
 
 
+def _without_what_trainees_are_given(options: dict[str, Any]) -> dict[str, Any]:
+    if own := sorted(options.keys() & {"world", "room", "exclude", "seed", "unit"}):
+        raise ValueError(f"{own[0]} is the run's own to give to its trainee: leave it out")
+    return options
+
+
 class TraineeSpec(Named):
     kind: str = Field(
         DEFAULT_KIND, description="A kind from envtuning.trainees, or 'package.module:Class' of your own."
     )
-    options: Options = Field(default_factory=dict, description="Passed to the trainee as keyword arguments.")
+    options: Annotated[Options, AfterValidator(_without_what_trainees_are_given)] = Field(
+        default_factory=dict, description="Passed to the trainee as keyword arguments."
+    )
 
 
 def _without_the_loops_own(options: dict[str, Any]) -> dict[str, Any]:

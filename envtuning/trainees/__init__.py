@@ -44,6 +44,7 @@ class UnknownTrainee(Mendable, ValueError):
 
 def make_trainee(
     kind: str,
+    /,
     *,
     world: World[Any] | None = None,
     room: Mapping[str, Any],

@@ -27,7 +27,7 @@ class UnknownWorld(Mendable, ValueError):
         return isinstance(self.__cause__, NotTrusted | NotAllowed)
 
 
-def make_world(name: str, **options: Any) -> World[Any]:
+def make_world(name: str, /, **options: Any) -> World[Any]:
     """A world in ``WORLDS``, or the ``World`` (a class, a function that makes one, or the object) at ``package.module:object``."""
     place = WORLDS.get(name, name)
     if ":" not in place:

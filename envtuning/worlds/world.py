@@ -97,6 +97,9 @@ class World(ABC, Generic[C]):
     def check(self, config: C) -> None:
         """Raises ``InfeasibleConfig`` where nothing could be drawn from the config."""
 
+    def check_form(self, config: C, form: Form) -> None:
+        """Raises ``InfeasibleConfig`` where policies of this form cannot be asked about the config's cases."""
+
     def check_target(self, config: C, form: Form) -> None:
         """Raises ``InfeasibleConfig`` where policies of this form cannot be judged on the config."""
 

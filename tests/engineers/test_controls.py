@@ -133,6 +133,9 @@ def test_a_control_is_made_by_its_name_with_all_that_a_loop_gives(tmp_path):
     assert turned.told(OWN[1]) == permuted(rules, 3).told(OWN[1])
 
 
-def test_reports_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="reports"):
-        engineers.make("average/rules", reports=tmp_path / "none.json")
+@pytest.mark.parametrize("written", [None, "", "[]", '"x"', "{}", '{"reports": []}', '{"reports": [{"stage": -5}]}'])
+def test_reports_that_are_not_there_are_refused_with_the_name_of_their_file(tmp_path, written):
+    if written is not None:
+        (tmp_path / "reports.json").write_text(written)
+    with pytest.raises(ValueError, match=r"reports\.json"):
+        engineers.make("average/rules", reports=tmp_path / "reports.json")

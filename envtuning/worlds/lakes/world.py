@@ -72,15 +72,17 @@ class LakeWorld(World[LakeConfig]):
         except GenerationError as error:
             raise InfeasibleConfig(str(error)) from error
 
+    def check_form(self, config: LakeConfig, form: Form) -> None:
+        if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
+            raise InfeasibleConfig(
+                f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
+            )
+
     def check_target(self, config: LakeConfig, form: Form) -> None:
         if config.is_slippery and form != "acts":
             raise InfeasibleConfig(
                 "the target is slippery, and on ice that slips a plan written beforehand has no fixed outcome: validate on "
                 "a target with is_slippery false, or train a policy that acts on observations"
-            )
-        if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
-            raise InfeasibleConfig(
-                f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
             )
 
     def draw(

@@ -170,6 +170,25 @@ def test_an_installed_backend_is_not_imported_on_a_files_word_either(tmp_path, m
 GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of its options, and }
 
 
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"world": {"name": "lakes", "options": {"name": "other"}}},
+        *({"trainee": {"kind": "scripted", "options": {own: 1}}} for own in ("kind", "world", "room", "seed", "unit")),
+        {"engineer": {"name": "rules", "options": {"name": "other"}}},
+    ],
+)
+def test_an_option_called_like_an_argument_of_the_runs_own_is_told_in_a_sentence(tmp_path, section):
+    refused(tmp_path, BASE + json.dumps(section)[1:-1])
+    run = RunLog.create(tmp_path / "run", Plan.of(load_spec("scripted")))
+    record = json.loads((run.path / "run.json").read_text())
+    record["spec"] |= section
+    (run.path / "run.json").write_text(json.dumps(record))
+    run.files.note(run.path / "run.json")
+    code, output = envtuning("resume", run.path)
+    assert (code, "error: " in output) == (1, True)
+
+
 def test_no_reward_is_imported_on_a_files_word(tmp_path, monkeypatch):
     needed("torch", "transformers", "trl", "datasets", extra="grpo")
     monkeypatch.chdir(tmp_path)
@@ -336,6 +355,12 @@ def test_what_is_the_runs_own_is_in_no_options(tmp_path, monkeypatch, text, plac
         ("engineer: {name: 'engineers.human:make/desk'}", "engineer.name", "jinja2"),
         ("engineer: {name: 'engineers.registry:make/human/desk'}", "engineer.name", "jinja2"),
         ("engineer: {name: human, options: {say: print}}", "engineer.options.say", "jinja2"),
+        ("engineer: {name: average/rules, options: {reports: ./reports.json}}", "engineer.name", "jinja2"),
+        (
+            "engineer: {name: 'permuted/openai/x', options: {base_url: 'http://evil.example'}}",
+            "engineer.name",
+            "jinja2",
+        ),
         (
             "engineer: {name: openai/x, options: {request: {extra_headers: {a: b}}}}",
             "engineer.options.request.extra_headers",
@@ -534,6 +559,7 @@ def test_nothing_is_opened_through_a_link_that_leads_out_of_the_run(tmp_path, mo
     victim.write_text("mine\n")
     link = run.path / place
     link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
     link.symlink_to(victim)
     if inside:
         assert RunLog.open(run.path).plan.spec.name == "scripted"

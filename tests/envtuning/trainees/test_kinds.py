@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import BaseModel
 
 from envtuning import trainees
+from envtuning.runs.resolve import resolve
+from envtuning.runs.spec import parse_spec
 from envtuning.trainees import (
     UnknownTrainee,
     factory_of,
@@ -18,6 +22,7 @@ from envtuning.trainees import (
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
+from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import LakeConfig
 
 HERE = f"{__name__}:"
@@ -95,6 +100,26 @@ def test_a_class_that_is_not_derived_from_the_contract_is_completed_by_it():
     assert as_kind(ScriptedTrainee) is ScriptedTrainee
     with pytest.raises(TypeError, match="train"):
         as_trainee(object())
+
+
+class Talker(Own):
+    form = "replies"
+
+
+@pytest.mark.parametrize("place", ["target", "stages.0.config", "stages.1.config"])
+def test_a_crowd_that_a_text_cannot_name_is_refused_wherever_it_stands(place):
+    """And an engineer's config of that kind by the guard: the stages before it would have been trained for nothing."""
+    few, crowd = ({"num_agents": agents, "slices": {8: {"hole_ratio": 0.0}}} for agents in (24, 30))
+    text = json.dumps({
+        "trainee": HERE + "Talker", "engineer": "rules", "unit": "samples", "target": few,
+        "stages": [{"config": few, "budget": 10}, {"config": few, "budget": 10}, {"budget": 10}],
+    })  # fmt: skip
+    plan = resolve(parse_spec(text, "it"))
+    with pytest.raises(InfeasibleConfig, match="30 agents"):
+        plan.guard.feasible(LakeConfig.model_validate(crowd))
+    resolve(parse_spec(text, "it", changes={place: crowd, "trainee": HERE + "Own"}))  # which reads no text
+    with pytest.raises(InfeasibleConfig, match="30 agents"):
+        resolve(parse_spec(text, "it", changes={place: crowd}))
 
 
 def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():

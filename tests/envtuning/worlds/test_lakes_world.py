@@ -196,11 +196,11 @@ def test_a_target_that_slips_is_for_policies_that_act():
 def test_a_crowd_without_letters_is_refused_where_a_model_reads_letters():
     crowd = LakeConfig.single(8, 30)
     for form, style in (("acts", "paper"), ("plans", "paper"), ("replies", "coordinates")):
-        LakeWorld(style=style).check_target(crowd, form)
-    LakeWorld().check_target(LakeConfig.single(8, 24), "replies")
+        LakeWorld(style=style).check_form(crowd, form)
+    LakeWorld().check_form(LakeConfig.single(8, 24), "replies")
     for style in ("paper", "short"):
         with pytest.raises(InfeasibleConfig, match=f"30 agents: style '{style}' has letters for 24"):
-            LakeWorld(style=style).check_target(crowd, "replies")
+            LakeWorld(style=style).check_form(crowd, "replies")
 
 
 def test_what_is_said_of_the_boards_of_a_size_is_counted_on_them(boards):
