@@ -23,6 +23,12 @@ def test_a_row_is_what_is_stored(study):
     assert f"| {' | '.join(cells)} |" in PAGE
 
 
+def test_the_fresh_roots_have_two_training_seeds_and_both_controls():
+    [fresh] = [study for study in STUDIES if len(study["roots"]) == 16]
+    assert fresh["training_seeds"] == 2
+    assert fresh["arms"].keys() >= {"permuted", "average"}
+
+
 def percent(row):
     return f"{100 * row['success']:.1f}"
 
