@@ -140,7 +140,10 @@ def pooled(studies: Sequence[dict[str, Any]]) -> Interval:
 def line(found: dict[str, Any]) -> str:
     """Success in percent and differences to the best open loop in points, as a row of a table."""
     rows = found["rows"]
-    cells = [f"`{found['family']}`", f"{100 * found['open_loop'][found['best']]:.1f} ({dynamics.in_words(found['best'])})"]
+    cells = [
+        f"`{found['family']}`",
+        f"{100 * found['open_loop'][found['best']]:.1f} ({dynamics.in_words(found['best'])})",
+    ]
     for row in rows.values():
         mean, low, high = (100 * row["over_best_open_loop"][key] for key in ("mean", "low", "high"))
         cells.append(f"{mean:+.1f} ({low:+.1f}, {high:+.1f})")
