@@ -11,8 +11,9 @@ import argparse
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,15 +90,20 @@ def asked(name: str, of: Learners, **options: Any) -> Array:
     return np.array(found).T
 
 
-def study(setting: str) -> dict[str, Any]:
-    family, outside = SETTINGS[setting]
-    tuning, fresh = draw(family, TUNING_ROOTS, TUNING), draw(family, ROOTS, FRESH, outside=outside)
+def frozen(tuning: Learners) -> dict[str, tuple[str, Any]]:
+    """The schedules that go on to fresh roots, by name: even draws, and the three best of all on the tuning roots."""
     tried = {f"{arm} {config}": (arm, config) for arm, (_, configs) in OPEN.items() for config in configs}
     developed = {name: unread(arm, config, tuning) for name, (arm, config) in tried.items()}
     even = next(iter(tried))
-    opened = freeze(developed, [even], [name for name in tried if name != even])
+    return {name: tried[name] for name in freeze(developed, [even], [name for name in tried if name != even])}
+
+
+def study(setting: str) -> dict[str, Any]:
+    family, outside = SETTINGS[setting]
+    tuning, fresh = draw(family, TUNING_ROOTS, TUNING), draw(family, ROOTS, FRESH, outside=outside)
+    opened = frozen(tuning)
     floor = max(FLOORS, key=lambda floor: float(asked("failure-share", tuning, floor=floor).mean()))
-    ends = {name: np.repeat(unread(*tried[name], fresh)[:, None], SEEDS, axis=1) for name in opened}
+    ends = {name: np.repeat(unread(*arm, fresh)[:, None], SEEDS, axis=1) for name, arm in opened.items()}
     alone = [fresh.alone(run) for run in range(ROOTS)]
     known = np.array([informed(one, run) for run, one in enumerate(alone)])
     seeds = range(SEEDS)
@@ -106,11 +112,11 @@ def study(setting: str) -> dict[str, Any]:
     ends |= {name: asked(name, fresh) for name in ENGINEERS}
     ends["failure-share"] = asked("failure-share", fresh, floor=floor)
     rows = {name: {"success": asdict(t_mean(found.mean(1)))} for name, found in ends.items()}
-    for name in ends.keys() - set(opened):
-        over = gain(ends, name, opened)
+    for name in ends.keys() - opened.keys():
+        over = gain(ends, name, list(opened))
         between = t_mean((ends[name] - ends[over.above]).mean(1))
         rows[name] |= {"over_best_open_loop": asdict(between), "which": over.above, "lower_bound": over.low}
-    described = {"setting": setting, "roots": ROOTS, "open_loop": opened, "floor": floor}
+    described = {"setting": setting, "roots": ROOTS, "open_loop": list(opened), "floor": floor}
     return described | {"rows": rows, "menu": on_menu(family)}
 
 
@@ -142,21 +148,26 @@ def speed() -> dict[str, float]:
     return found
 
 
+def kept(below: Path, sources: Sequence[str], name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was made by these very sources, or made now: a killed command goes on where it stopped."""
+    made_by = hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()[:12]
+    path = below / made_by / f"{name}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(make()), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dynamics", description=__doc__.split("\n\n")[0])
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     if arguments.record:
         raise_unless_committed()
-    sources = [Path(module.__file__) for module in (families, learners, plans, reports)] + [Path(__file__)]
-    folder = KEPT / hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
-    folder.mkdir(parents=True, exist_ok=True)
+    sources = [*(str(module.__file__) for module in (families, learners, plans, reports)), __file__]
     studies = []
     for setting in SETTINGS:
-        path = folder / f"{setting}.json"
-        if not path.exists():
-            path.write_text(json.dumps(study(setting)), encoding="utf-8")
-        studies.append(json.loads(path.read_text(encoding="utf-8")))
+        studies.append(kept(KEPT, sources, setting, partial(study, setting)))
         print(line(studies[-1]), flush=True)
     if arguments.record:
         print(f"written to {record('dynamics', {'studies': studies, 'milliseconds': speed()})}")

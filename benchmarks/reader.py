@@ -8,10 +8,9 @@ Every family is kept in ``runs/reader``: after a kill, the same command goes on.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import FAMILIES, HELD_OUT, NULL, draw
 from envtuning.dynamics.learners import Array, Learners, step, validate, value
 from envtuning.dynamics.reports import play
-from envtuning.studies.closed_loop import freeze, gain
+from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import Interval, t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "reader"
@@ -102,11 +101,8 @@ def ended(engineer: Engineer, of: Learners) -> Array:
 
 def study(family: str, roots: int) -> dict[str, Any]:
     tuning, fresh = draw(family, dynamics.TUNING_ROOTS, TUNING), draw(family, roots, FRESH)
-    tried = {f"{arm} {config}": (arm, config) for arm, (_, configs) in dynamics.OPEN.items() for config in configs}
-    developed = {name: dynamics.unread(arm, config, tuning) for name, (arm, config) in tried.items()}
-    even = next(iter(tried))
-    opened = freeze(developed, [even], [name for name in tried if name != even])
-    ends = {name: dynamics.unread(*tried[name], fresh) for name in opened}
+    opened = dynamics.frozen(tuning)
+    ends = {name: dynamics.unread(*arm, fresh) for name, arm in opened.items()}
     floors = {name: best_floor(rule, tuning) for name, rule in RULES.items()}
     ends |= {name: ruled(RULES[name], floor, fresh, CASES) for name, floor in floors.items()}
     ends["reader"] = ended(engineers.make("reader"), fresh)
@@ -116,7 +112,7 @@ def study(family: str, roots: int) -> dict[str, Any]:
     best = max(opened, key=lambda name: float(ends[name].mean()))
     rows = {}
     for name in (*RULES, "reader", "permuted", "average"):
-        over = gain(ends, name, opened, oracle=False)
+        over = gain(ends, name, list(opened), oracle=False)
         between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
     beyond = asdict(t_mean((ends["reader"] - ends["failure"]).tolist()))
@@ -159,15 +155,11 @@ def main() -> None:
     if arguments.record:
         raise_unless_committed()
     modules = (dynamics, families, learners, reports, causes, growth, reader)
-    sources = [Path(str(module.__file__)) for module in modules] + [Path(__file__)]
-    folder = KEPT / hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
-    folder.mkdir(parents=True, exist_ok=True)
+    sources = [*(str(module.__file__) for module in modules), __file__]
     studies = []
     for family in arguments.families:
-        path = folder / f"{family}-{arguments.roots}.json"
-        if not path.exists():
-            path.write_text(json.dumps(study(family, arguments.roots)), encoding="utf-8")
-        studies.append(json.loads(path.read_text(encoding="utf-8")))
+        name, made = f"{family}-{arguments.roots}", partial(study, family, arguments.roots)
+        studies.append(dynamics.kept(KEPT, sources, name, made))
         print(line(studies[-1]), flush=True)
     over_all = asdict(pooled(studies))
     print(f"mean over families but `{NULL}`: {over_all}")
