@@ -1,7 +1,8 @@
 """What ``reader`` is worth on learners in closed form: ``python -m benchmarks.reader``.
 
 Families that it was not written on, and the null one. Beside it: the best open-loop schedules, four rules that read success, each with its
-best of six settings on the tuning roots, and ``reader`` itself with its outcomes exchanged (permuted) or those of others (average).
+best of six settings on the tuning roots, ``reader`` itself with its outcomes exchanged (permuted) or those of others (average), and
+``reader`` that turns shares alone, or the focus alone (then all data is shared out evenly).
 Every family is kept in ``runs/reader``: after a kill, the same command goes on.
 """
 
@@ -16,13 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
 import engineers
 from benchmarks import dynamics
 from benchmarks._record import raise_unless_committed, record
 from engineers.controls import average, permuted
 from engineers.plain import causes, growth, reader
-from engineers.proposal import Engineer
+from engineers.proposal import Engineer, Proposal, as_engineer
+from engineers.report import StageReport
 from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import FAMILIES, HELD_OUT, NULL, draw
 from envtuning.dynamics.learners import Array, Learners, step, validate, value
@@ -95,6 +98,18 @@ def average_self(family: str, one: Learners, seed: int) -> Engineer:
     return average(made, [run.reports for run in play(made, like(family, one, seed), seed)])
 
 
+class Turning:
+    """``reader`` that may turn these knobs and no others."""
+
+    name = "reader"
+
+    def __init__(self, *editable: str) -> None:
+        self.editable, self.reader = editable, engineers.make(self.name)
+
+    def propose(self, report: StageReport, current: BaseModel, editable: Sequence[str] | None = None) -> Proposal:
+        return self.reader.propose(report, current, self.editable)
+
+
 def ended(engineer: Engineer, of: Learners) -> Array:
     return np.array([run.success for run in play(engineer, of, CASES)])
 
@@ -109,9 +124,11 @@ def study(family: str, roots: int) -> dict[str, Any]:
     ends["permuted"] = ended(permuted(engineers.make("reader"), 0), fresh)
     alone = [fresh.alone(run) for run in range(roots)]
     ends["average"] = np.array([ended(average_self(family, one, run), one)[0] for run, one in enumerate(alone)])
+    ends["shares alone"] = ended(as_engineer(Turning("slices.*.share")), fresh)
+    ends["focus alone"] = ended(as_engineer(Turning("slices.*.focus")), fresh)
     best = max(opened, key=lambda name: float(ends[name].mean()))
     rows = {}
-    for name in (*RULES, "reader", "permuted", "average"):
+    for name in (*RULES, "reader", "permuted", "average", "shares alone", "focus alone"):
         over = gain(ends, name, list(opened), oracle=False)
         between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
