@@ -1,7 +1,7 @@
 """What ``reader`` is worth on learners in closed form: ``python -m benchmarks.reader``.
 
 Families that it was not written on, and the null one. Beside it: the best open-loop schedules, four rules that read success, each with its
-best of six settings on the tuning roots, ``reader`` itself with its outcomes exchanged (permuted) or those of others (average), and
+best of six settings on the tuning roots, the first of them with a focus on failures, too, ``reader`` itself with its outcomes exchanged (permuted) or those of others (average), and
 ``reader`` that turns shares alone, or the focus alone (then all data is shared out evenly).
 Every family is kept in ``runs/reader``: after a kill, the same command goes on.
 """
@@ -24,11 +24,13 @@ from benchmarks import dynamics
 from benchmarks._record import raise_unless_committed, record
 from engineers.controls import average, permuted
 from engineers.plain import causes, growth, reader
+from engineers.plain.causes import SMOOTHED
 from engineers.proposal import Engineer, Proposal, as_engineer
 from engineers.report import StageReport
 from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import FAMILIES, HELD_OUT, NULL, draw
-from envtuning.dynamics.learners import Array, Learners, step, validate, value
+from envtuning.dynamics.learners import KINDS, Array, Learners, step, validate, value
+from envtuning.dynamics.plans import focus_on_causes
 from envtuning.dynamics.reports import play
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import Interval, t_mean
@@ -66,25 +68,31 @@ def learnable(rates: Rates) -> Array:
     return rates[-1] * (1 - rates[-1])
 
 
+FOCUSED = "failure, focused"  # the thermometer, with data against the kind of failure that stands out
 RULES: dict[str, Rule] = {"failure": failure, "give-up": give_up, "progress": progress, "learnable": learnable}
 
 
-def ruled(rule: Rule, floor: float, of: Learners, seed: int) -> Array:
-    """Each run's end under a rule, with a part of the data shared out evenly."""
+def ruled(rule: Rule, floor: float, of: Learners, seed: int, *, focused: bool = False) -> Array:
+    """Each run's end under a rule, with a part of the data shared out evenly, and a focus on the failures that stand out."""
     rng = np.random.default_rng(seed)
     practice, rates, ends = step(of, of.start, of.even()), list[Array](), np.zeros(len(of))
+    failed, focus = np.full(of.cause.shape, SMOOTHED / len(KINDS)), None
     for stage in range(1, int(of.stages.max()) + 1):
         ends = np.where(of.stages == stage, value(of, practice), ends)
-        rates.append(validate(of, practice, rng).succeeded / of.cases[:, None])
+        seen = validate(of, practice, rng)
+        rates.append(seen.succeeded / of.cases[:, None])
+        if focused:
+            failed += seen.failed
+            focus = focus_on_causes(failed / failed.sum(-1, keepdims=True))
         wanted = rule(rates) * of.present
         total = wanted.sum(1, keepdims=True)
         shares = np.where(total > 0, wanted / np.maximum(total, 1e-12), of.even())
-        practice = step(of, practice, floor * of.even() + (1 - floor) * shares)
+        practice = step(of, practice, floor * of.even() + (1 - floor) * shares, focus)
     return ends
 
 
-def best_floor(rule: Rule, tuning: Learners) -> float:
-    return max(SETTINGS, key=lambda floor: float(ruled(rule, floor, tuning, CASES).mean()))
+def best_floor(rule: Rule, tuning: Learners, *, focused: bool = False) -> float:
+    return max(SETTINGS, key=lambda floor: float(ruled(rule, floor, tuning, CASES, focused=focused).mean()))
 
 
 def like(family: str, one: Learners, seed: int) -> Learners:
@@ -120,6 +128,8 @@ def study(family: str, roots: int) -> dict[str, Any]:
     ends = {name: dynamics.unread(*arm, fresh) for name, arm in opened.items()}
     floors = {name: best_floor(rule, tuning) for name, rule in RULES.items()}
     ends |= {name: ruled(RULES[name], floor, fresh, CASES) for name, floor in floors.items()}
+    floors[FOCUSED] = best_floor(failure, tuning, focused=True)
+    ends[FOCUSED] = ruled(failure, floors[FOCUSED], fresh, CASES, focused=True)
     ends["reader"] = ended(engineers.make("reader"), fresh)
     ends["permuted"] = ended(permuted(engineers.make("reader"), 0), fresh)
     alone = [fresh.alone(run) for run in range(roots)]
@@ -128,7 +138,7 @@ def study(family: str, roots: int) -> dict[str, Any]:
     ends["focus alone"] = ended(as_engineer(Turning("slices.*.focus")), fresh)
     best = max(opened, key=lambda name: float(ends[name].mean()))
     rows = {}
-    for name in (*RULES, "reader", "permuted", "average", "shares alone", "focus alone"):
+    for name in (*RULES, FOCUSED, "reader", "permuted", "average", "shares alone", "focus alone"):
         over = gain(ends, name, list(opened), oracle=False)
         between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
