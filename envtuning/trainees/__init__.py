@@ -57,6 +57,7 @@ def make_trainee(
     with _explained(kind):
         _raise_unless_from_file(kind, factory, options)
         given = {"world": world or make_world(DEFAULT_WORLD), "room": room, "exclude": tuple(exclude), "seed": seed}
+        as_kind(factory).check_world(given["world"])
         return as_trainee(factory(**given, **options))
 
 
@@ -90,6 +91,8 @@ def raise_unless_makeable(
         )
     world.check_target(target, form)
     declared = as_kind(factory)
+    with _explained(kind):
+        declared.check_world(world)
     if (units := declared.units) is not None and unit not in units:
         raise UnknownTrainee(
             f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"

@@ -73,6 +73,10 @@ class Trainee(ABC):
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` for options that it cannot be made with; makes nothing."""
 
+    @classmethod  # noqa: B027
+    def check_world(cls, world: Any) -> None:
+        """Raises ``ValueError`` for a world that it cannot learn in, though that plays policies of its form."""
+
     @classmethod
     def window_in(cls, room: Mapping[str, Any], **options: Any) -> int | None:
         """The side of what its policy sees: a checkpoint plays only in rooms where this is the same. None: in any."""

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.policy import Network, SharedPolicy
-from envtuning.worlds.world import Form, World
-from mapf_frozenlake import LakeConfig
+from envtuning.worlds.lakes.world import raise_unless_lakes
+from envtuning.worlds.world import Form
 from mapf_frozenlake.types import MAX_SIZE
 from mapf_frozenlake.world.layout import checked_window
 
@@ -26,10 +26,8 @@ class LakeTrainee(Trainee):
     late_rates = ("entropy",)
     options_type: ClassVar[type[LakeOptions]]
 
-    def __init__(self, *, room: Mapping[str, Any], world: World[Any] | None, options: Mapping[str, Any]) -> None:
+    def __init__(self, *, room: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         self.options: Any = self.options_type(**options)
-        if world is not None and world.config_type is not LakeConfig:
-            raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
         self.env_kwargs: dict[str, Any] = {
             "observation": "ego",
             "window": self.window_in(room, **options),
@@ -37,6 +35,10 @@ class LakeTrainee(Trainee):
             "max_size": room["max_size"],
             "max_agents": room["max_agents"],
         }
+
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        raise_unless_lakes(world)
 
     @classmethod
     def check_options(cls, **options: Any) -> None:

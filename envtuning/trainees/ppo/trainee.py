@@ -42,7 +42,7 @@ class PPOTrainee(LakeTrainee):
         seed: int = 0,
         **options: Any,
     ) -> None:
-        super().__init__(room=room, world=world, options=options)
+        super().__init__(room=room, options=options)
         self.exclude = list(exclude)
         with process_state(seed, self.options.torch_threads):
             self.network = AgentNetwork(EgoLayout(self.env_kwargs["window"], self.options.hints), self.options.hidden)

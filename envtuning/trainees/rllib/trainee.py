@@ -54,7 +54,7 @@ class RLlibTrainee(LakeTrainee):
         seed: int = 0,
         **options: Any,
     ) -> None:
-        super().__init__(room=room, world=world, options=options)
+        super().__init__(room=room, options=options)
         start_ray()
         with process_state(seed, self.options.torch_threads):
             settings = algorithm_config(self.options, self.env_kwargs, list(exclude), seed)

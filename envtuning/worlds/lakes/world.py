@@ -18,7 +18,16 @@ from envtuning.worlds.lakes.lessons import lessons_of
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.lakes.supply import raise_unless_enough
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Lesson, Purpose, World
-from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite, warmup
+from mapf_frozenlake import (
+    GenerationError,
+    LakeConfig,
+    LakeError,
+    check_config,
+    generate,
+    to_text,
+    validation_suite,
+    warmup,
+)
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
@@ -162,6 +171,9 @@ class LakeWorld(World[LakeConfig]):
             "max_agents": max(config.max_agents for config in configs),
         }
 
+    def config_in(self, room: Mapping[str, Any]) -> LakeConfig:
+        return LakeConfig.single(room["max_size"], num_agents=1)
+
     def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
         import gymnasium as gym
 
@@ -202,6 +214,11 @@ class LakeWorld(World[LakeConfig]):
             ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
         )
         return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+
+
+def raise_unless_lakes(world: World[Any]) -> None:
+    if world.config_type is not LakeConfig:
+        raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
 
 
 def _held_out(config: LakeConfig, count: int, seed: int, exclude: Sequence[InstanceSet]) -> InstanceSet:

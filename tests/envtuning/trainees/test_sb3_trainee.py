@@ -13,12 +13,15 @@ pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip in
 
 import torch
 
+import mapf_frozenlake as mfl
 from envtuning.loop import run as loop
 from envtuning.runs.spec import RunSpec
+from envtuning.testing import check_trainee
 from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.worlds import make_world
 from envtuning.worlds.gym_training import TrainingEnv
+from envtuning.worlds.world import World
 from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld, FlatConfig, PoleWorld
 
 CONFIG = CorridorConfig()
@@ -199,10 +202,26 @@ def test_wrong_options_are_refused_before_the_run(options, said):
         raise_unless_makeable("sb3", options, CorridorWorld(), CONFIG)
 
 
+class Bare(CorridorWorld):
+    make_env = World.make_env
+
+
 def test_a_world_without_environments_for_it_is_refused():
-    world = make_world("lakes")
-    with pytest.raises(UnknownTrainee, match="the world 'lakes' has no environments for it"):
-        make_trainee("sb3", world=world, room={})
+    for made in (
+        lambda: raise_unless_makeable("sb3", {}, Bare(), CONFIG),
+        lambda: make_trainee("sb3", world=Bare(), room={}),
+    ):
+        with pytest.raises(UnknownTrainee):
+            made()
+
+
+LAKE = mfl.LakeConfig.single(4, 2, hole_ratio=0.1, reward="shaped", collisions="end")
+LAKES = make_world("lakes")
+
+
+def test_on_lakes_it_keeps_its_promises():
+    small = {"num_envs": 2, "n_steps": 16, "batch_size": 16}
+    check_trainee("sb3", LAKES, LAKE, budget=64, **small)
 
 
 def test_a_whole_run(tmp_path):
