@@ -32,6 +32,7 @@ from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
+from mapf_frozenlake.text.rewards import payment_of_plans
 
 UNKNOWN = -1  # of a board's least makespan, and of whether it needs a wait
 LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
@@ -82,6 +83,11 @@ class LakeWorld(World[LakeConfig]):
             raise InfeasibleConfig(str(error)) from error
 
     def check_form(self, config: LakeConfig, form: Form) -> None:
+        if form == "replies":
+            try:
+                payment_of_plans(config.reward)
+            except LakeError as error:
+                raise InfeasibleConfig(str(error)) from error
         if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
             raise InfeasibleConfig(
                 f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
