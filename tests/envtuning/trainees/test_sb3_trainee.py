@@ -224,6 +224,16 @@ def test_on_lakes_it_keeps_its_promises():
     check_trainee("sb3", LAKES, LAKE, budget=64, **small)
 
 
+def test_on_an_easy_lake_every_other_board_is_valid_within_seconds():
+    easy = mfl.LakeConfig.single(4, 1, hole_ratio=0.1, reward="progress")
+    suite = LAKES.draw(easy, 100, seed=1, purpose="validation", exclude=())
+    learns = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "ent_coef": 0.01}
+    trainee = make_trainee("sb3", world=LAKES, room=LAKES.room([easy]), exclude=(suite,), deterministic=False, **learns)
+    trainee.train(easy, 16_000, seed=0)
+    episodes = LAKES.play(trainee.policy(), suite, easy, seed=3)
+    assert np.mean([episode.metrics["valid_rate"] for episode in episodes]) >= 0.5
+
+
 def test_a_whole_run(tmp_path):
     spec = RunSpec.model_validate(
         {
