@@ -12,7 +12,7 @@ from envtuning.trainees.lakes.levels import LevelOptions, LevelReplay, column
 
 def replay(score="regret", *, num_envs=4, pool_size=5, seed=0, **options):
     given = LevelOptions(score=score, **options)
-    return LevelReplay(given, num_envs=num_envs, pool_size=pool_size, length=3, gamma=0.5, seed=seed)
+    return LevelReplay(given, num_envs=num_envs, pool_size=pool_size, length=3, gamma=0.5, seed=[seed])
 
 
 def knowing(score, rows=(0, 1), **columns):

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 
 import mapf_frozenlake as mfl
 from envtuning.trainees import make_trainee
+from envtuning.trainees.lakes import sampler as samplers
 from envtuning.trainees.lakes.levels import SCORES, LevelOptions, LevelReplay, column
 
 CONFIG = mfl.LakeConfig.single(4, num_agents=2, hole_ratio=0.3, reward="sparse", collisions="end")
@@ -23,7 +24,7 @@ def make(**levels):
 
 
 def sampler_of(trainee):
-    return trainee._sampler(CONFIG, 3)
+    return samplers.sampler_of(trainee._lakes(CONFIG), trainee.options, 3)
 
 
 def play(sampler, trainee):
@@ -99,7 +100,7 @@ def test_exact_regret_is_never_negative_and_none_where_the_best_plan_was_followe
 def test_priorities_are_ranks_mixed_with_waiting():
     replay = LevelReplay(
         LevelOptions(score="learnability", rank_power=0.5, staleness=0.25),
-        num_envs=1, pool_size=9, length=1, gamma=0.9, seed=0,
+        num_envs=1, pool_size=9, length=1, gamma=0.9, seed=[0],
     )  # fmt: skip
     replay._rows, replay._known = np.array([4, 7, 2]), np.zeros((3, 9))
     column(replay._known, "episodes")[:] = [9, 9, 9]
