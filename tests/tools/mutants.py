@@ -162,7 +162,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/lakes": (
         "tests/envtuning/trainees/test_lake_network.py",
         "tests/envtuning/trainees/test_lake_sampling.py",
-        "tests/envtuning/trainees/test_level_rules.py",
         "tests/envtuning/trainees/test_rllib_rollout.py",
         "tests/envtuning/trainees/test_levels.py",
         "tests/envtuning/trainees/test_ppo_trainee.py",
