@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 
 import pytest
 
+from benchmarks import reader
 from benchmarks._record import RESULTS
-from benchmarks.reader import line as reader_line
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
 from envtuning.runs.spec import preset_names
@@ -41,11 +41,12 @@ def test_a_stored_study_is_what_its_outcomes_give_and_has_its_headroom_line(path
 def test_the_page_of_the_reader_has_the_stored_rows():
     figures = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]
     said = (README.parent / "docs" / "reader.md").read_text(encoding="utf-8")
-    assert all(reader_line(study) in said for study in figures["studies"])
-    over_all = figures["mean_over_families"]
-    mean, low, high = (f"{100 * over_all[part]:+.1f}" for part in ("mean", "low", "high"))
-    assert f"{mean} ({low}, {high}) points above the best open loop" in said
-    assert f"ends {mean} ({low}, {high}) points above" in README.read_text(encoding="utf-8")
+    assert all(line(study) in said for study in figures["studies"] for line in (reader.line, reader.line_of_parts))
+    readme = README.read_text(encoding="utf-8")
+    for rival in (reader.OPEN_LOOP, reader.FOCUSED):
+        over = reader.in_points(figures["over_all_families"][rival])
+        assert f"{over} points above" in said
+        assert f"{over} points above" in readme
 
 
 OPEN_LOOP = {"uniform", "target-only", "fixed", "ladder", "searched"}  # arms that read nothing
