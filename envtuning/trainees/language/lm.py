@@ -22,7 +22,7 @@ from engineers.from_file import DATA, reads
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
 from envtuning.trainees.language.supervised import padded, step, tokens_of
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
@@ -74,7 +74,7 @@ class LMTrainee(Trainee):
         import torch
 
         self.options, self.world, self.exclude = LMOptions(**options), world, tuple(exclude)
-        self.boards = self.exclude if world.about.name == "lakes" else ()
+        self.boards = boards_in(exclude)
         self.model, self.tokenizer = self._begin(seed % 2**32)
         self.optimiser = torch.optim.AdamW(self.model.parameters(), betas=(0.9, 0.98))
         self.updates = 0
