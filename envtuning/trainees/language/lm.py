@@ -168,15 +168,11 @@ class LMTrainee(Trainee):
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, and beside it what only training needs."""
-        import torch
-
         from envtuning.trainees.language.quiet import quiet
-        from envtuning.trainees.language.state import OPTIMISER
+        from envtuning.trainees.language.state import save_weights
 
         with quiet():
-            self.model.save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
-        torch.save(self.optimiser.state_dict(), folder / OPTIMISER)
+            save_weights(folder, self.model, self.tokenizer, self.optimiser)
         (folder / COUNTED).write_text(json.dumps(self.updates) + "\n", encoding="utf-8")
         pass_on_unseen(Path(self.options.model or folder), folder, self.boards)
 
