@@ -13,8 +13,8 @@ from rich.text import Text
 
 from envtuning.cli.arguments import Run, Runs, Trusted
 from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.errors import RunError
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.tasks import next_task
 from envtuning.show.console import run_table, summary

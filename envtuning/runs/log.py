@@ -39,8 +39,9 @@ from pydantic import BaseModel, Field, ValidationError
 from engineers.knobs import KnobError, validated
 from engineers.report import Incident, StageReport
 from engineers.sentences import in_sentences
+from envtuning.errors import RunError
 from envtuning.runs import atomic, checked
-from envtuning.runs.checked import Files, RunError, damaged, parsed
+from envtuning.runs.checked import Files, damaged, parsed
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError
 from envtuning.runs.state import FORMAT, Answer, Done, RunRecord, RunState, StageConfig, StageState, TestRecord

@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 import engineers
-from engineers.errors import Mendable
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
 from engineers.registry import needs_trainee, raise_unless_from_file
@@ -24,10 +23,6 @@ from envtuning.trainees import LIVE, form_of_trainee, make_trainee, unit_for
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
-
-
-class EngineerUnavailable(Mendable, RuntimeError):
-    """The engineer cannot be asked at all: an unknown name or option, a missing extra or key, a config without a knob for it."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class Plan:
         self.world.check_form(config, form_of_trainee(self.spec.trainee.kind))
 
     def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
-        """The run's trainee, untrained, with room for these further configs. Raises ``UnknownTrainee``."""
+        """The run's trainee, untrained, with room for these further configs. Raises ``SpecError``."""
         trainee = self.spec.trainee
         return make_trainee(
             trainee.kind,
@@ -107,7 +102,7 @@ class Plan:
         )
 
     def make_engineer(self, trainee: Callable[[], Any] | None = None, **options: Any) -> engineers.Engineer:
-        """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``EngineerUnavailable``."""
+        """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``SpecError``."""
         asked = self.spec.engineer
         given = asked.options | options | {"guard": self.guard}
         try:
@@ -118,9 +113,9 @@ class Plan:
                 given |= {"trainee": trainee and trainee(), "timeout": asked.timeout}
             return engineers.make(self._engineer, **given)
         except ValidationError as error:
-            raise EngineerUnavailable(in_sentences(error)) from error
-        except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
-            raise EngineerUnavailable(str(error)) from error
+            raise SpecError(in_sentences(error)) from error
+        except (ImportError, TypeError, ValueError) as error:
+            raise SpecError(str(error)) from error
 
 
 def _config(place: str, given: Any, world: World[Any]) -> BaseModel:

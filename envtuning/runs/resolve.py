@@ -9,14 +9,14 @@ import engineers
 from engineers.knobs import KnobError, dump, find_knobs, get_or_none
 from engineers.roles import split_by_role
 from envtuning.loop.fading import raise_unless_fades
-from envtuning.runs.plan import EngineerUnavailable, Plan
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.trainees import factory_of, form_of_trainee, raise_unless_makeable, reported_by
 from envtuning.trainees.base import as_kind
 
 
 def resolve(spec: RunSpec) -> Plan:
-    """The spec's plan. Raises ``SpecError``, ``UnknownWorld``, ``UnknownTrainee``, ``InfeasibleConfig`` or ``EngineerUnavailable``."""
+    """The spec's plan. Raises ``SpecError`` or ``InfeasibleConfig``."""
     plan = Plan.of(spec)
     raise_unless_makeable(spec.trainee.kind, spec.trainee.options, plan.world, plan.target, plan.unit)
     for config in plan.written:
@@ -59,7 +59,7 @@ def raise_unless_askable(plan: Plan) -> None:
             if config is not None and after is None:
                 engineer.check_able(config, spec.editable)
     except (engineers.ChatError, ValueError, ImportError) as error:
-        raise EngineerUnavailable(str(error)) from error
+        raise SpecError(str(error)) from error
 
 
 def _raise_unless_decided(plan: Plan, number: int) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engineers.errors import Mendable
 from engineers.from_file import allowed_in, raise_unless_allowed
 from engineers.own import object_at
 from engineers.sentences import in_sentences
+from envtuning.errors import SpecError
 from envtuning.extras import needs
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.worlds.registry import DEFAULT_WORLD, make_world
@@ -38,10 +38,6 @@ EXTRAS = {
 }  # what to install for a kind; the others share one extra with the loop
 
 
-class UnknownTrainee(Mendable, ValueError):
-    """There is no trainee of this kind, or it does not take these options, or it cannot learn in this world."""
-
-
 def make_trainee(
     kind: str,
     /,
@@ -61,10 +57,10 @@ def make_trainee(
 
 
 def form_of_trainee(kind: str) -> Form:
-    """The form of its policy, as it declares it. Raises ``UnknownTrainee`` where it declares none."""
+    """The form of its policy, as it declares it. Raises ``SpecError`` where it declares none."""
     form = as_kind(factory_of(kind)).form
     if form not in FORMS:
-        raise UnknownTrainee(
+        raise SpecError(
             f"trainee {kind!r} declares form={form!r}: set the class attribute `form` to one of "
             f"{', '.join(map(repr, FORMS))}, so that a run knows what its policy is"
         )
@@ -85,13 +81,13 @@ def raise_unless_makeable(
     form = form_of_trainee(kind)
     if form not in world.forms:
         plays = " or ".join(f"{name!r} ({FORMS[name]})" for name in sorted(world.forms))
-        raise UnknownTrainee(
+        raise SpecError(
             f"trainee {kind!r} {FORMS[form]}, and the world {world.about.name!r} cannot play that: it needs a policy of form {plays}"
         )
     world.check_target(target, form)
     declared = as_kind(factory)
     if (units := declared.units) is not None and unit not in units:
-        raise UnknownTrainee(
+        raise SpecError(
             f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
         )
     with _explained(kind):
@@ -112,10 +108,10 @@ def unit_for(kind: str, unit: str) -> dict[str, str]:
 
 
 def factory_of(kind: str) -> Any:
-    """The class or function that makes trainees of this kind. Raises ``UnknownTrainee``."""
+    """The class or function that makes trainees of this kind. Raises ``SpecError``."""
     place = KINDS.get(kind, kind)
     if ":" not in place:
-        raise UnknownTrainee(
+        raise SpecError(
             f"trainee kind {kind!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
         )
     try:
@@ -123,8 +119,8 @@ def factory_of(kind: str) -> Any:
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
         if place is not kind and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
-            raise UnknownTrainee(needs(f"trainee {kind!r}", error, EXTRAS.get(kind, "rllib")).msg) from error
-        raise UnknownTrainee(f"trainee kind {kind!r}: {error}") from error
+            raise SpecError(needs(f"trainee {kind!r}", error, EXTRAS.get(kind, "rllib")).msg) from error
+        raise SpecError(f"trainee kind {kind!r}: {error}") from error
 
 
 @contextmanager
@@ -133,12 +129,12 @@ def _explained(kind: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise UnknownTrainee(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
+        raise SpecError(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
     except (TypeError, ValueError) as error:
-        raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options: {error}") from error
+        raise SpecError(f"trainee {kind!r} cannot be made with these options: {error}") from error
     except (AssertionError, AttributeError, LookupError) as error:
         # of an algorithm's own checks, or of somebody's trainee
         said = f"{type(error).__name__}: {error}"
-        raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options ({said})") from error
+        raise SpecError(f"trainee {kind!r} cannot be made with these options ({said})") from error
     except SystemExit as error:
-        raise UnknownTrainee(f"trainee {kind!r} cannot be made: its code would end this process ({error})") from error
+        raise SpecError(f"trainee {kind!r} cannot be made: its code would end this process ({error})") from error

@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from envtuning.errors import SpecError
 from envtuning.testing import check_trainee
-from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees import make_trainee, raise_unless_makeable
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.worlds import make_world
 from envtuning.worlds.episodes import rates
@@ -117,7 +118,7 @@ def test_it_goes_on_from_a_folder_and_grpo_from_its_checkpoint(tmp_path):
 
 def test_a_model_that_was_taught_the_held_out_boards_is_refused(tiny):
     boards = PLANS.draw(CONFIG, 20, seed=0, purpose="validation", exclude=())
-    with pytest.raises((LakeError, UnknownTrainee)):
+    with pytest.raises((LakeError, SpecError)):
         made(PLANS, (boards,), model=str(tiny))
 
 
@@ -148,12 +149,12 @@ def test_it_stops_when_the_numbers_are_no_longer_finite():
     "options", [{"width": 10, "heads": 4}, {"model": "nowhere"}, {"batch": 0}, {"depth": 2}, {"tokens": "bytes"}]
 )
 def test_wrong_options_are_refused_before_a_run(options):
-    with pytest.raises(UnknownTrainee):
+    with pytest.raises(SpecError):
         raise_unless_makeable("lm", options, five, five.config_type(), "samples")
 
 
 def test_it_counts_in_samples():
-    with pytest.raises(UnknownTrainee):
+    with pytest.raises(SpecError):
         raise_unless_makeable("lm", {}, five, five.config_type(), "env_steps")
 
 

@@ -25,10 +25,10 @@ from engineers.proposal import Change
 from engineers.report import Incident
 from envtuning.cli import app, views
 from envtuning.cli.arguments import parse_seeds, run_name
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text

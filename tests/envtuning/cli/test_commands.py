@@ -15,9 +15,9 @@ from engineers import own
 from envtuning.cli import app, views
 from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
 from envtuning.cli.base import trusting
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec, preset_text
 from envtuning.worlds.world import Film

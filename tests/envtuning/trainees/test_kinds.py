@@ -8,17 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from envtuning import trainees
+from envtuning.errors import SpecError
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import parse_spec
-from envtuning.trainees import (
-    UnknownTrainee,
-    factory_of,
-    form_of_trainee,
-    make_trainee,
-    raise_unless_makeable,
-    reported_by,
-    unit_for,
-)
+from envtuning.trainees import factory_of, form_of_trainee, make_trainee, raise_unless_makeable, reported_by, unit_for
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
@@ -159,14 +152,14 @@ def test_what_a_class_declares_is_what_a_run_knows():
     ],
 )  # fmt: skip
 def test_each_refusal_says_what_to_do(call, said):
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         call()
     assert said in str(refused.value)
 
 
 def test_a_world_that_cannot_play_a_policy_says_which_it_can(monkeypatch):
     monkeypatch.setattr(type(LAKES), "forms", frozenset({"replies", "acts"}))
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         made("Own")
     assert str(refused.value) == (
         f"trainee '{HERE}Own' returns a plan for a whole case, and the world 'lakes' cannot play that: it needs a policy of "
@@ -188,6 +181,6 @@ def test_a_kind_whose_packages_are_absent_says_which_extra_brings_them(monkeypat
         raise ImportError("no", name=missing)
 
     monkeypatch.setattr(trainees, "object_at", absent)
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         factory_of(kind)
     assert said in str(refused.value)
