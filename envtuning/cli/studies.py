@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError, load_spec
@@ -45,7 +45,7 @@ def compare(
     trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with errors_in_one_sentence(), trusting(trust, engineers=engineers.split(","), settings=settings):
+    with trusting(trust, engineers=engineers.split(","), settings=settings):
         if file is not None and preset is not None:
             raise SpecError(f"compare {file} --preset {preset}: name one of them")
         what = file or preset or "engineer"
@@ -93,7 +93,7 @@ def study(
     trust: Trusted = None,
 ) -> None:
     """A comparison that was written down before it was run: do what is not finished, then its table."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         written = load_study(file)
         folder = out / written.name
         if not table:
