@@ -19,7 +19,7 @@ from envtuning.runs.sections import as_data
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.trainees import LIVE, form_of_trainee, make_trainee, unit_for
+from envtuning.trainees import LIVE, TraineeKind
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
@@ -68,6 +68,11 @@ class Plan:
         """What budgets count."""
         return self.spec.unit or self.world.about.unit
 
+    @cached_property
+    def trainee(self) -> TraineeKind:
+        """Raises ``SpecError`` where there is no such kind."""
+        return TraineeKind.named(self.spec.trainee.kind)
+
     @property
     def asks_the_trainee(self) -> bool:
         """Whether the engineer asks the model under training."""
@@ -86,19 +91,17 @@ class Plan:
     def _check(self, config: Any) -> None:
         """Raises where nothing could be drawn from the config, or the trainee could not be asked about it."""
         self.world.check(config)
-        self.world.check_form(config, form_of_trainee(self.spec.trainee.kind))
+        self.world.check_form(config, self.trainee.form)
 
     def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
         """The run's trainee, untrained, with room for these further configs. Raises ``SpecError``."""
-        trainee = self.spec.trainee
-        return make_trainee(
-            trainee.kind,
+        return self.trainee.make(
+            self.spec.trainee.options | options,
             world=self.world,
             room=self.world.room([*self.written, *configs]),
             exclude=exclude,
             seed=derive(self.spec.seed, "trainee"),
-            **unit_for(trainee.kind, self.unit),
-            **trainee.options | options,
+            unit=self.unit,
         )
 
     def make_engineer(self, trainee: Callable[[], Any] | None = None, **options: Any) -> engineers.Engineer:
