@@ -8,7 +8,7 @@ from typing import Any
 import engineers
 from engineers.knobs import KnobError, dump, find_knobs, get_or_none
 from engineers.roles import split_by_role
-from envtuning.loop.fading import raise_unless_fades
+from envtuning.runs.fading import raise_unless_fades
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 
