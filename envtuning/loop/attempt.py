@@ -72,7 +72,6 @@ class Attempt:
         return StageOutcome(
             run=runner.log.name,
             number=runner.stage.number,
-            chosen=runner.stage.chosen,
             trained_on=self.config,
             validation=runner.suites.validation,
             episodes=self.episodes,
