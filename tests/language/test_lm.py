@@ -127,7 +127,7 @@ def test_its_checkpoints_on_lakes_say_which_boards_it_has_not_seen(tmp_path):
     trainee.save(tmp_path)
     assert len(np.load(tmp_path / "held_out.npy")) == len(boards)
     again = made(PLANS, (boards,), model=str(tmp_path))
-    assert again.boards == (boards,)
+    assert again.boards == [boards]
 
 
 def test_lakes_in_turns_have_no_answers_to_learn_from():
