@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from envtuning.errors import SpecError
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SuiteSpec, load_spec
 from envtuning.studies.compare import compare
 from envtuning.testing import check_trainee
-from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.worlds import make_world
 from envtuning.worlds.episodes import rates
@@ -117,12 +118,12 @@ def test_it_goes_on_from_a_folder_and_grpo_from_its_checkpoint(tmp_path):
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path).state_dict()
     assert all(torch.equal(value, further.model.state_dict()[name]) for name, value in loaded.items())
     assert further.updates == 0
-    raise_unless_makeable("grpo", {"model": str(tmp_path)}, five, five.config_type(), "samples")
+    TraineeKind.named("grpo").check({"model": str(tmp_path)}, five, five.config_type(), "samples")
 
 
 def test_a_model_that_was_taught_the_held_out_boards_is_refused(tiny):
     boards = PLANS.draw(CONFIG, 20, seed=0, purpose="validation", exclude=())
-    with pytest.raises((LakeError, UnknownTrainee)):
+    with pytest.raises((LakeError, SpecError)):
         made(PLANS, (boards,), model=str(tiny))
 
 
@@ -153,13 +154,13 @@ def test_it_stops_when_the_numbers_are_no_longer_finite():
     "options", [{"width": 10, "heads": 4}, {"model": "nowhere"}, {"batch": 0}, {"depth": 2}, {"tokens": "bytes"}]
 )
 def test_wrong_options_are_refused_before_a_run(options):
-    with pytest.raises(UnknownTrainee):
-        raise_unless_makeable("lm", options, five, five.config_type(), "samples")
+    with pytest.raises(SpecError):
+        TraineeKind.named("lm").check(options, five, five.config_type(), "samples")
 
 
 def test_it_counts_in_samples():
-    with pytest.raises(UnknownTrainee):
-        raise_unless_makeable("lm", {}, five, five.config_type(), "env_steps")
+    with pytest.raises(SpecError):
+        TraineeKind.named("lm").check({}, five, five.config_type(), "env_steps")
 
 
 @pytest.mark.parametrize("updates", ["-1", "true", "1.5", '"7"', "null"])
