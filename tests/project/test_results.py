@@ -83,7 +83,7 @@ def test_what_reading_is_worth_is_from_the_stored_runs(target):
     assert row_of(target) in text
 
 
-def test_the_papers_own_protocol_stands_as_a_null():
+def test_rounds_as_in_the_paper_stand_as_a_null():
     success = success_of(TARGETS["engineer"])
     found = gain(success, "rules", sorted(OPEN_LOOP & success.keys()))
     text = (README.parent / "docs" / "papers.md").read_text(encoding="utf-8").replace("−", "-")
