@@ -62,7 +62,7 @@ def test_the_page_on_reading_has_every_arm():
     assert f"ends at {reading.percent(reading.success_of(reading.TARGETS['three-agents'])['ladder'])} %" in text
 
 
-def test_the_papers_own_protocol_stands_as_a_null():
+def test_rounds_as_in_the_paper_stand_as_a_null():
     success = reading.success_of(reading.TARGETS["engineer"])
     found = reading.over_open_loop(success)
     text = (README.parent / "docs" / "papers.md").read_text(encoding="utf-8").replace("−", "-")
