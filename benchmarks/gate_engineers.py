@@ -7,6 +7,9 @@ engineer on development roots. Every run is kept in ``runs/gate``: after a kill,
 
 Written before any of its runs: reading pays here if the least one-sided 95 % bound of an engineer's mean gain over the open-loop
 arms is above zero, and neither of its two controls is above the best of them.
+
+``--everywhere`` plays ``reader`` on the five development roots of all twelve variants of the gate, too: what does it gain or lose where
+nobody chose the variant for it? Every variant is reported.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,7 @@ from pydantic import BaseModel, Field
 import engineers
 from benchmarks import gate
 from benchmarks._record import RESULTS, raise_unless_committed, record
-from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen
+from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen, Variant
 from engineers.controls import average, permuted
 from engineers.proposal import Engineer
 from engineers.report import SliceResult, StageRecord, StageReport
@@ -36,6 +39,8 @@ TRAININGS = 2
 FLOORS = (0.0, 0.1, 0.2, 0.4)  # as many settings as the gate's arms have
 NAMES = ("reader", "failure-share", "rules")
 CONTROLLED = "reader"
+
+Rows = dict[str, dict[str, Any]]  # an arm's figures by its name
 
 
 class Task(BaseModel):
@@ -106,7 +111,7 @@ def average_self() -> Engineer:
 
 
 def arms() -> dict[str, Callable[[], Engineer]]:
-    made: dict[str, Callable[[], Engineer]] = {name: lambda name=name: engineers.make(name) for name in NAMES}
+    made: dict[str, Callable[[], Engineer]] = {name: partial(engineers.make, name) for name in NAMES}
     made["failure-share"] = lambda: engineers.make("failure-share", floor=best_floor())
     made["permuted"] = lambda: permuted(engineers.make(CONTROLLED), 0)
     made["average"] = average_self
@@ -124,48 +129,66 @@ def best_floor() -> float:
     return max(ends, key=lambda floor: ends[floor])
 
 
-def study() -> dict[str, Any]:
-    """How each engineer ends on the fresh roots, over the stored open-loop arms."""
-    stored = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
-    (fresh,) = [one for one in stored if one["variant"]["name"] == SLOW.name and len(one["roots"]) == len(FRESH)]
-    success = {arm: fresh["arms"][arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED}
+def stored(variant: Variant, roots: tuple[int, ...]) -> dict[str, Any]:
+    """The arms of the gate on these roots."""
+    studies = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
+    (found,) = [one for one in studies if (one["variant"]["name"], tuple(one["roots"])) == (variant.name, roots)]
+    return found["arms"]
+
+
+def study(variant: Variant, roots: tuple[int, ...], trainings: int, made: dict[str, Callable[[], Engineer]]) -> Rows:
+    """How each engineer ends on these roots, over the stored open-loop arms."""
+    arms = stored(variant, roots)
+    success = {arm: arms[arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED if arm in arms}
     opened, found = list(success), {}
-    for name, make in arms().items():
+    for name, make in made.items():
         gate.ARMS[f"engineer {name}"] = (asking(make()), (None,))
-        runs = [Run(root, f"engineer {name}", None, seed) for root in FRESH for seed in range(TRAININGS)]
-        played = gate.rows(SLOW, runs)
-        ends = np.array([row["end"] for row in played]).reshape(len(FRESH), TRAININGS).mean(1).round(4).tolist()
+        runs = [Run(root, f"engineer {name}", None, seed) for root in roots for seed in range(trainings)]
+        played = gate.rows(variant, runs)
+        ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
         success[name] = ends
         over = gain(success, name, opened, oracle=False)
         between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
-        kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0).round(4).tolist()
+        kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
         found[name] = {
             "success": float(np.mean(ends)),
             "per_root": ends,
-            "by_kind": dict(zip(gate.KINDS, kinds, strict=True)),
+            "by_kind": {kind: None if np.isnan(x) else round(x, 4) for kind, x in zip(gate.KINDS, kinds, strict=True)},
             "over_best_open_loop": asdict(between),
             "above": over.above,
             "bound": over.low,
         }
         print(line(name, found[name]), flush=True)
-    return {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS, "floor": best_floor(), "arms": found}
+    return found
+
+
+def everywhere() -> dict[str, Rows]:
+    """``reader`` on the development roots of every variant."""
+    made: dict[str, Callable[[], Engineer]] = {CONTROLLED: partial(engineers.make, CONTROLLED)}
+    return {name: study(variant, DEVELOP, 1, made) for name, variant in gate.VARIANTS.items()}
 
 
 def line(name: str, row: dict[str, Any]) -> str:
     """An engineer's row: its end and each kind of task in percent, and points over the best open loop."""
     mean, low, high, bound = (100 * x for x in (*row["over_best_open_loop"].values(), row["bound"]))
-    kinds = " | ".join(f"{100 * share:.0f}" for share in row["by_kind"].values())
+    kinds = " | ".join("–" if share is None else f"{100 * share:.0f}" for share in row["by_kind"].values())
     return f"| `{name}` | {100 * row['success']:.1f} | {kinds} | {mean:+.1f} ({low:+.1f}, {high:+.1f}) | {bound:+.1f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_engineers", description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--everywhere", action="store_true", help="`reader` on the development roots of all variants, too"
+    )
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.record:
         raise_unless_committed()
-    figures = study()
+    fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS, "floor": best_floor()}
+    figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, arms())}
+    if arguments.everywhere:
+        figures["everywhere"] = everywhere()
     if arguments.record:
         print(f"written to {record('gate_engineers', figures)}")
 

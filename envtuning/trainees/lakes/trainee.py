@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
@@ -42,6 +42,10 @@ class LakeTrainee(Trainee):
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` for options that are none; starts nothing."""
         checked_window(cls.options_type(**options).window, MAX_SIZE)
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": cls.options_type(**options).torch_threads},)
 
     @classmethod
     def window_in(cls, room: Mapping[str, Any], **options: Any) -> int:

@@ -114,6 +114,10 @@ class LMTrainee(Trainee):
             raise_unless_data(given.model, "trainee.options.model")
         require("torch", "transformers", extra="grpo")
 
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": LMOptions(**options).torch_threads or 1},)
+
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for ``budget`` samples, the questions that it answers included. Raises ``TrainingDiverged``."""
         history: list[Metrics] = []

@@ -88,6 +88,13 @@ class GRPOTrainee(Trainee):
             require("peft", extra="lora")
 
     @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        """With several processes all are the run's own children, on one node."""
+        given = LanguageOptions(**options)
+        gpus = 0 if given.of_grpo("use_cpu") else given.processes
+        return ({"CPU": given.processes * (given.torch_threads or 1), "GPU": gpus},)
+
+    @classmethod
     def check_asked_by(cls, engineer: str) -> None:
         from engineers.extras import require
 
