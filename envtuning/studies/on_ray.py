@@ -17,8 +17,7 @@ from engineers.current_folder import leave_it_alone
 from engineers.errors import Mendable
 from envtuning.extras import needs
 from envtuning.runs.spec import TraineeSpec
-from envtuning.trainees import factory_of
-from envtuning.trainees.base import as_kind
+from envtuning.trainees import TraineeKind
 from envtuning.trainees.rllib.ray_session import start_ray
 
 try:
@@ -102,7 +101,7 @@ def _told(run: ray.ObjectRef, job: Job, held: Any) -> Future[None]:
 def bundles_of(trainee: TraineeSpec) -> list[Bundle]:
     """What a run takes, its own process first; GPUs only where the cluster has any."""
     left_out = () if "GPU" in ray.cluster_resources() else ("GPU",)
-    asked = as_kind(factory_of(trainee.kind)).resources(**trainee.options)
+    asked = TraineeKind.named(trainee.kind).declared.resources(**trainee.options)
     return [
         found for one in asked if (found := {what: n for what, n in one.items() if n and what not in left_out})
     ] or [{}]
