@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from envtuning.errors import SpecError
 from envtuning.runs.spec import load_spec
 from envtuning.studies.compare import compare, write
-from envtuning.trainees import KINDS, factory_of
-from envtuning.trainees.base import as_kind
+from envtuning.trainees import KINDS, TraineeKind
 from tests.lazily import Lazy, needed
 
 needed("ray", extra="rllib")
@@ -145,8 +145,8 @@ def test_every_trainee_says_what_it_takes():
 @pytest.mark.parametrize("kind", ASKED)
 def test_what_a_trainee_takes(kind, monkeypatch):
     try:
-        as_kind(factory_of(kind))
-    except ImportError as error:
+        TraineeKind.named(kind)
+    except SpecError as error:
         pytest.skip(str(error))
     for options, bundles in ASKED[kind]:
         trainee = SimpleNamespace(kind=kind, options=options)
