@@ -50,7 +50,7 @@ def _play(config: LakeConfig, observation: ObservationName) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description = "Compile everything once for this machine, a minute or two of CPU time; what is compiled already is found in the cache."
+    description = "Compile everything once for this machine, in a minute or two of CPU time. Kernels in the cache are not compiled again."
     argparse.ArgumentParser("python -m mapf_frozenlake.warmup", description=description).parse_args(arguments)
     notice.given = True  # the next line says it
     began = time.perf_counter()
