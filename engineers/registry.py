@@ -1,6 +1,6 @@
 """``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``.
 
-An engineer of one's own needs no name: ``package.module:factory`` or ``package.module:Class`` is where it is.
+An engineer of your own needs no name: ``package.module:factory`` or ``package.module:Class`` says where it is.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def tier_named(name: str, **options: Any) -> Tier:
     if backend == "average":
         return Tier.FAMILY
     if backend == "permuted":
-        return tier_named(rest, **options)
+        return tier_named(rest, **{name: value for name, value in options.items() if name != "permutation"})
     if backend in TAKES_NOTHING or ":" in backend:
         return make(name, **options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))

@@ -13,7 +13,7 @@ from engineers.model.chat import ChatError, Completion, Message
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
 CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens
-BEYOND = 100  # a count of so many times the worst case is none
+BEYOND = 100  # a count beyond this many times the worst case is not believed
 MOST_DOLLARS = 1e6  # of one question
 FREE = ("local/", "live/", "replay/")
 

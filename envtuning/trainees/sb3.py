@@ -63,6 +63,7 @@ class SB3Trainee(Trainee):
     it holds no experience of another config.
     """
 
+    in_words = "A neural policy by Stable-Baselines3, from the environment's own reward."
     form = "acts"
     reports = frozenset({"success_rate", "loss"})
 
@@ -123,6 +124,10 @@ class SB3Trainee(Trainee):
         for name, value in options.items():
             if name in ("num_envs", "report_every", "torch_threads") and value < 1:
                 raise ValueError(f"{name}={value}: give at least 1")
+
+    @staticmethod
+    def resources(torch_threads: int = 1, device: str = "cpu", **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": torch_threads, "GPU": float(device != "cpu")},)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """In whole rollouts; an iteration is reported after the first one that ends ``report_every`` steps or more."""

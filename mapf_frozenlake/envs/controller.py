@@ -64,7 +64,7 @@ class Recordable:
 
 
 def outcome(batch: LakeBatch, env: int = 0) -> dict[str, Any]:
-    """What ``info`` says of an episode that is over."""
+    """The entries of ``info`` for a finished episode."""
     success, optimal = bool(batch.success[env]), int(batch.optimal[env])
     return {
         "success": success,

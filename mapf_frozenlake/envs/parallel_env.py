@@ -115,7 +115,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
     def step(
         self, actions: Mapping[str, int]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Everybody moves at once; an agent without an action waits."""
+        """All agents move at once; an agent without an action waits."""
         unknown = sorted(set(actions) - set(self.agents))
         if unknown:
             raise LakeError(

@@ -21,7 +21,7 @@ from envtuning.atlas.score import agreement, greedy, references, row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import Tree, as_key, as_path, is_stored, read_tree, stored_seeds, write_tree
 from envtuning.atlas.walk import Step, Walk, by_name, transcript_of, walk, writes_by_rule
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.studies.intervals import t_mean
@@ -133,9 +133,7 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
         assert sorted(other.values()) == ["A", "B", "C"]
         assert all(one[name] != other[name] for name in names), "no entry keeps its letter"
     menu = menus.menu_of({"keep": "B", "waits": "A"}, {"keep": "as it was", "waits": "more waits"}, "variant")
-    assert menu.model.model_fields["variant"].description == (
-        "Which of these configs the next stage trains on, as it stands. A: more waits. B: as it was."
-    )
+    assert menu.model.model_fields["variant"].json_schema_extra == {"meanings": {"A": "more waits", "B": "as it was"}}
     assert (menu.json("keep"), menu.entry(menu.config("waits"))) == ({"variant": "B"}, "waits")
     for wrong in ({"variant": "C"}, {"variant": "A", "more": 1}):
         with pytest.raises(ValueError, match=r"variant|more"):

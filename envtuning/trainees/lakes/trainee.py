@@ -24,6 +24,9 @@ LATELY = 10  # iterations over which a call's rates are taken and its gradient's
 class LakeTrainee(Trainee):
     """One policy shared by all agents, over the observation "ego". ``options`` are those of ``options_type``."""
 
+    in_words = (
+        "PPO from the config's reward; one neural policy that all agents share, each from what it sees around it."
+    )
     form: Form = "acts"
     reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
     late_rates = ("entropy",)
@@ -61,6 +64,10 @@ class LakeTrainee(Trainee):
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` for options that are none; starts nothing."""
         checked_window(cls.options_type(**options).window, MAX_SIZE)
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": cls.options_type(**options).torch_threads},)
 
     @classmethod
     def window_in(cls, room: Mapping[str, Any], **options: Any) -> int:

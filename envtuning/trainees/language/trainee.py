@@ -31,6 +31,7 @@ LATELY = 10  # iterations over which a call's rates are averaged
 class GRPOTrainee(Trainee):
     """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
 
+    in_words = "A language model under GRPO, from the config's reward of sampled replies."
     form: Form = "replies"
     units = UNITS
     late_rates = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
@@ -90,6 +91,13 @@ class GRPOTrainee(Trainee):
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        """With several processes all are the run's own children, on one node."""
+        given = LanguageOptions(**options)
+        gpus = 0 if given.of_grpo("use_cpu") else given.processes
+        return ({"CPU": given.processes * (given.torch_threads or 1), "GPU": gpus},)
 
     @classmethod
     def check_asked_by(cls, engineer: str) -> None:

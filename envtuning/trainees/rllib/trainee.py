@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,14 @@ class RLlibTrainee(LakeTrainee):
         with process_state(seed, self.options.torch_threads):
             settings = algorithm_config(self.options, self.lake_kwargs, seed)
             self.algorithm = self._built(settings) if self.options.num_env_runners else LakePPO(settings)
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        given = RLlibOptions(**options)
+        runners = given.num_env_runners * [{"CPU": given.cpus_per_env_runner}]
+        learners = given.num_learners * [{"CPU": given.cpus_per_learner, "GPU": given.gpus_per_learner}]
+        here = {"CPU": given.torch_threads, "GPU": 0 if learners else given.gpus_per_learner}
+        return (here, *runners, *learners)
 
     def _built(self, settings: PPOConfig) -> LakePPO:
         """The Algorithm with all its remote EnvRunners up. Raises ``WorkerLost`` where they are not within ``build_timeout``.

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from envtuning.trainees import KINDS, UnknownTrainee, form_of_trainee, make_trainee, raise_unless_makeable
+from envtuning.errors import SpecError
+from envtuning.trainees import KINDS, TraineeKind, make_trainee
 from envtuning.worlds import make_world
 from envtuning.worlds.bfcl import package
 from tests.envtuning.gym_worlds import CorridorWorld
@@ -48,8 +49,8 @@ def learns(kind: str, heading: str) -> bool:
     world, config = WORLDS[heading]
     target = world.config_type.model_validate(config)
     try:
-        raise_unless_makeable(kind, OPTIONS[kind], world, target, UNIT.get(kind, "env_steps"))
-    except UnknownTrainee:
+        TraineeKind.named(kind).check(OPTIONS[kind], world, target, UNIT.get(kind, "env_steps"))
+    except SpecError:
         return False
     return True
 
@@ -58,7 +59,7 @@ def table() -> str:
     rows = [("trainee", "its policy", *WORLDS), ("---",) * (len(WORLDS) + 2)]
     for kind in KINDS:
         cells = ("yes" if learns(kind, world) else "–" for world in WORLDS)
-        rows.append((f"`{kind}`", form_of_trainee(kind), *cells))
+        rows.append((f"`{kind}`", TraineeKind.named(kind).form, *cells))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
