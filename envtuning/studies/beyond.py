@@ -54,8 +54,10 @@ def raise_unless_playable(study: StudySpec) -> None:
     for arm, spec in study.specs().items():
         plan = Plan.of(spec)
         for name, target in further.items():
-            rooms = (plan.world.room([*plan.written, *more]) for more in ((), (target,)))
-            trained, played = (plan.trainee.declared.window_in(room, **spec.trainee.options) for room in rooms)
+            capacities = (plan.world.capacity([*plan.written, *more]) for more in ((), (target,)))
+            trained, played = (
+                plan.trainee.declared.window_in(capacity, **spec.trainee.options) for capacity in capacities
+            )
             if trained != played:
                 raise SpecError(
                     f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "

@@ -178,10 +178,10 @@ def beginning(spec: RunSpec) -> str:
     plan = Plan.of(spec)
     alike = plan.spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
     first, count = plan.spec.stages[0].model_dump(mode="json"), len(spec.stages)
-    room = plan.world.room(plan.written)
+    capacity = plan.world.capacity(plan.written)
     options = spec.engineer.model_dump(mode="json")["options"]
     drawn_from = [options["space"]] if spec.stages[0].redraw and "space" in options else []
-    return hashlib.sha256(repr((alike, first, count, room, *drawn_from)).encode()).hexdigest()[:8]
+    return hashlib.sha256(repr((alike, first, count, capacity, *drawn_from)).encode()).hexdigest()[:8]
 
 
 def is_done(job: Job) -> bool:

@@ -53,7 +53,7 @@ def _check_trainee(
     options: dict[str, Any],
 ) -> None:
     def make(seed: int) -> Trainee:
-        given = {"world": world, "room": world.room([config]), "exclude": (suite,), "seed": seed, **options}
+        given = {"world": world, "capacity": world.capacity([config]), "exclude": (suite,), "seed": seed, **options}
         made.append(make_trainee(kind, **given) if isinstance(kind, str) else as_trainee(kind(**given)))
         return made[-1]
 

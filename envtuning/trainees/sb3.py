@@ -71,7 +71,7 @@ class SB3Trainee(Trainee):
         self,
         *,
         world: World[Any],
-        room: Mapping[str, Any],
+        capacity: Mapping[str, Any],
         exclude: Sequence[Cases] = (),
         seed: int = 0,
         algorithm: str = "PPO",
@@ -86,7 +86,7 @@ class SB3Trainee(Trainee):
         self.envs = DummyVecEnv(
             [
                 lambda copy=copy: world.make_env(
-                    world.config_in(room), exclude=exclude, room=room, seed=derive(seed, "copy", copy)
+                    world.config_in(capacity), exclude=exclude, capacity=capacity, seed=derive(seed, "copy", copy)
                 )
                 for copy in range(num_envs)
             ]

@@ -205,7 +205,12 @@ class BFCLWorld(World[BFCLConfig]):
         return target.model_copy(update={"feedback": config.feedback, "hints": config.hints})
 
     def make_env(
-        self, config: BFCLConfig, *, exclude: Sequence[Any] = (), room: Mapping[str, Any] | None = None, seed: int = 0
+        self,
+        config: BFCLConfig,
+        *,
+        exclude: Sequence[Any] = (),
+        capacity: Mapping[str, Any] | None = None,
+        seed: int = 0,
     ) -> TrainingEnv:
         """A Gymnasium text environment whose episodes are training tasks drawn by the config."""
         excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
