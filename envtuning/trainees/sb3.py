@@ -183,8 +183,10 @@ class SB3Policy:
     ``env_kwargs`` make environments whose observations it understands, where a world's environments have several kinds.
     """
 
-    def __init__(self, policy: Any, deterministic: bool, torch_threads: int, env_kwargs: Mapping[str, Any]) -> None:
-        self.env_kwargs = dict(env_kwargs)
+    def __init__(
+        self, policy: Any, deterministic: bool, torch_threads: int, env_kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        self.env_kwargs = dict(env_kwargs or {})
         self.net, self.deterministic, self.torch_threads = policy, deterministic, torch_threads
         self.generator = np.random.default_rng(0)
 
