@@ -77,7 +77,7 @@ def reads(prompt, said):
     """Finds the cause in the report's own words, and the entry that answers it in the legend's."""
     waits = [line for line in prompt.splitlines() if "a wait is needed 0 of" in line]
     rows = prompt.split("## Results on validation")[1].split("##")[0]
-    lost = dict(re.findall(r"- (\d): [^;]*; (.*)", rows))
+    lost = dict(re.findall(r"- (\d): [^;\n]*; (.*)", rows))
     if "hole" in " ".join(lost.values()):
         wanted = r"hole ratio 0\.4"
     elif "3" not in lost and "5" in lost:
