@@ -39,7 +39,7 @@ from envtuning.atlas.evidence import (
 from envtuning.atlas.score import Agreement, Row, above_open_loop, agreement, headroom, references, reliability, row_of
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
-from envtuning.atlas.walk import Chooser, player_of
+from envtuning.atlas.walk import Chooser, by_name, player_of, reads_menus
 from envtuning.cli.arguments import parse_seeds
 from envtuning.runs import checked
 from envtuning.runs.checked import RunError
@@ -377,6 +377,8 @@ def read_by(
     trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
 ) -> Answers:
     player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
+    if reads_menus(engineer):
+        player = Chooser(by_name(engineer, mode="menu"))
     renamed = None
     if isinstance(player, Chooser):
         trees = [probed_by_validation(tree) for tree in trees]
