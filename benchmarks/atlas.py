@@ -18,7 +18,7 @@ from rich.table import Table
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
-from benchmarks.causes import KIND, falsified, report_of
+from benchmarks.causes import HELD_OUT, KIND, falsified, report_of
 from engineers.model.context import NAMES
 from engineers.model.meter import Meter
 from engineers.registry import tier_named
@@ -347,9 +347,17 @@ def do_evidence(arguments: argparse.Namespace) -> None:
         leads = {weak: {"over": over, **asdict(ahead)} for weak, (over, ahead) in all_leads(trees).items()}
         sure = sorted(by_weakness(confirmed(trees)))
         blind = {weak: asdict(evenly(group, but_keep=True)) for weak, group in by_weakness(trees).items()}
+        named = "" if arguments.engineer is None else "_" + folder_name("-".join(arguments.engineer))
         record(
-            "atlas_evidence",
-            {"gains": brings, "leads": leads, "evenly_but_keep": blind, "confirmed": sure, "engineers": answers},
+            f"atlas_evidence{named}",
+            {
+                "held_out_causes": HELD_OUT,
+                "gains": brings,
+                "leads": leads,
+                "evenly_but_keep": blind,
+                "confirmed": sure,
+                "engineers": answers,
+            },
         )
 
 
