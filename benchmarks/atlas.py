@@ -19,7 +19,7 @@ from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
 from benchmarks.causes import KIND, falsified, report_of
-from engineers.model.context import CONTEXTS
+from engineers.model.context import NAMES
 from engineers.model.meter import Meter
 from engineers.registry import tier_named
 from envtuning.atlas.build import build
@@ -149,7 +149,7 @@ def _add_score(commands: Any) -> None:
     parser = commands.add_parser("score", help="how far engineers come, beside what could be reached")
     _add_engineer(parser)
     parser.add_argument("--mode", choices=("menu", "free"), default="menu", help="choose an entry, or write any config")
-    parser.add_argument("--context", choices=CONTEXTS, help="what a language model is told")
+    parser.add_argument("--context", choices=NAMES, help="what a language model is told")
     parser.add_argument("--record", action="store_true", help="store the table and the figure in benchmarks/results")
     parser.set_defaults(do=do_score)
 
@@ -316,7 +316,7 @@ def as_json(row: Row, rows: list[Row]) -> dict[str, Any]:
 def _add_evidence(commands: Any) -> None:
     parser = commands.add_parser("evidence", help="whether engineers read what they are told")
     _add_engineer(parser)
-    parser.add_argument("--context", choices=CONTEXTS, help="what a language model is told")
+    parser.add_argument("--context", choices=NAMES, help="what a language model is told")
     parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
     parser.set_defaults(do=do_evidence)
 

@@ -38,7 +38,7 @@ class Slice(_Frozen):
         0.2,
         ge=0.0,
         le=0.9,
-        description="Fraction of cells that are holes, counted over the cells that are neither a start nor a goal.",
+        description="Fraction of cells that are holes, counted over the cells that are neither a start nor a goal; rounded to whole holes.",
         json_schema_extra={"space": [0.0, 0.5]},
     )
     wait_ratio: float | None = Field(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engineers import own
 from engineers.current_folder import leave_it_alone
-from engineers.errors import Mendable
+from envtuning.errors import RunError, SpecError
 from envtuning.extras import needs
 from envtuning.runs.spec import TraineeSpec
 from envtuning.trainees import TraineeKind
@@ -35,15 +35,11 @@ LOSSES = 3  # of its node that a run may have while the command is there
 Bundle = dict[str, float]  # amounts of Ray's resources on one node
 
 
-class NoPlace(Mendable, RuntimeError):
-    """The cluster cannot hold a run, does not have the command's folder, or has lost a run too often."""
-
-
 class Cluster(Executor):
     """Ray in a process pool's place: the cluster that RAY_ADDRESS names, or one of its own on this machine."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
-        """Raises ``NoPlace`` where one of these can never begin."""
+        """Raises ``SpecError`` where one of these can never begin."""
         start_ray()
         for job in jobs:
             raise_unless_room(job)
@@ -73,7 +69,9 @@ def _in_a_worker(do: Callable[[Job], None], job: Job, trusted: frozenset[str] | 
     try:
         os.chdir(here)
     except OSError as error:
-        raise NoPlace(f"the node {platform.node()} has no {here}: start where all nodes have the same files") from error
+        raise RunError(
+            f"the node {platform.node()} has no {here}: start where all nodes have the same files"
+        ) from error
     leave_it_alone()
     own.trust_only(trusted)
     do(job)
@@ -92,7 +90,7 @@ def _told(run: ray.ObjectRef, job: Job, held: Any) -> Future[None]:
         elif isinstance(error, ray.exceptions.RayTaskError):
             told.set_exception(error.cause)
         else:
-            told.set_exception(NoPlace(f"{job.folder} was lost ({type(error).__name__}): repeat the command to go on"))
+            told.set_exception(RunError(f"{job.folder} was lost ({type(error).__name__}): repeat the command to go on"))
 
     run.future().add_done_callback(tell)
     return told
@@ -108,14 +106,14 @@ def bundles_of(trainee: TraineeSpec) -> list[Bundle]:
 
 
 def raise_unless_room(job: Job) -> None:
-    """Raises ``NoPlace`` where a bundle is larger than every node, or all are larger than the cluster."""
+    """Raises ``SpecError`` where a bundle is larger than every node, or all are larger than the cluster."""
     bundles = bundles_of(job.spec.trainee)
     together = {what: sum(one.get(what, 0) for one in bundles) for bundle in bundles for what in bundle}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     each_fits = all(any(_holds(node, bundle) for node in nodes) for bundle in bundles)
     if not (each_fits and _holds(ray.cluster_resources(), together)):
         has = [{what: node.get(what, 0) for what in together} for node in nodes]
-        raise NoPlace(
+        raise SpecError(
             f"{job.folder} takes {bundles}, and the nodes of the cluster have {has}: add one, or ask for less in trainee.options"
         )
 

@@ -168,6 +168,7 @@ def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
 class MenuTrainee(Trainee):
     """REINFORCE with a group's mean as its baseline and, where ``kl`` is not 0, a pull back to the first policy."""
 
+    in_words = "REINFORCE over a menu of calls, from the config's reward; linear in features of the conversation."
     form = "replies"
     reports = frozenset({"success_rate", "progress", "grad_norm", "kl", "zero_variance"})
     late_rates = ("kl",)

@@ -63,6 +63,7 @@ class SB3Trainee(Trainee):
     it holds no experience of another config.
     """
 
+    in_words = "A neural policy by Stable-Baselines3, from the environment's own reward."
     form = "acts"
     reports = frozenset({"success_rate", "loss"})
 

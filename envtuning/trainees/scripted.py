@@ -32,6 +32,7 @@ SMALLEST = 2  # a lake's side
 class ScriptedTrainee(Trainee):
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 
+    in_words = "A learner in closed form: one skill for each map size, which grows by what sometimes succeeds."
     form = "plans"
     reports = frozenset({"success_rate", "grad_norm"})
 

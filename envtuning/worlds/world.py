@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from engineers.errors import Mendable
 from engineers.knobs import KnobError, dump, find_knobs, validated
-from engineers.report import FailureCase
+from engineers.report import FailureCase, Split
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
 
@@ -50,6 +50,7 @@ class About:
     rates: Mapping[str, str] = field(
         default_factory=lambda: {"success_rate": "success"}
     )  # metric -> heading; all in 0…1
+    aside: frozenset[str] = frozenset()  # metrics that tell an engineer nothing about what to train on
     legend: str = "Success: the task was done before the episode ended."  # what the headings mean
     failures: Mapping[str, str] = field(default_factory=dict)  # failure kind -> what it means
     slice_label: str = "{}"  # how a slice is written: "{0}×{0}" for boards
@@ -130,6 +131,14 @@ class World(ABC, Generic[C]):
 
     def behaviour(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, float]]:
         """Per slice, how the episodes were played: means per episode. None by default."""
+        return {}
+
+    def as_dealt(self, config: C) -> C:
+        """The config with its numbers as they really come out, where cases are dealt in whole things: for words, never to draw from."""
+        return config
+
+    def splits(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, Split]]:
+        """Per slice, success on parts of its episodes, by what these have in common; no part is the whole. None by default."""
         return {}
 
     def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:

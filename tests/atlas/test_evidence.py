@@ -55,7 +55,8 @@ class Chat:
 
     def complete(self, messages, schema, *, max_tokens):
         [(knob, said)] = schema["properties"]["config"]["properties"].items()
-        letter = self.choose(messages[-1]["content"], said)
+        legend = messages[-1]["content"].split("# The knobs")[1]
+        letter = self.choose(messages[-1]["content"], said | {"legend": legend})
         return Completion(json.dumps({"reasons": [], "config": {knob: letter}}), 1, 1, 0.0)
 
 
@@ -74,17 +75,18 @@ def mute(rest: str = "", **options) -> ModelEngineer:
 
 def reads(prompt, said):
     """Finds the cause in the report's own words, and the entry that answers it in the legend's."""
-    lies = [line for line in prompt.splitlines() if "wait is needed 0," in line]
-    lost = dict(re.findall(r"- (\d): \d+ of \d+ failed: (.*)", prompt))
+    waits = [line for line in prompt.splitlines() if "a wait is needed 0 of" in line]
+    rows = prompt.split("## Results on validation")[1].split("##")[0]
+    lost = dict(re.findall(r"- (\d): [^;]*; (.*)", rows))
     if "hole" in " ".join(lost.values()):
         wanted = r"hole ratio 0\.4"
     elif "3" not in lost and "5" in lost:
         wanted = r"5×5 50%"
-    elif lies:
+    elif waits:
         wanted = r"wait ratio 1,"
     else:
         wanted = r"num agents 3"
-    return re.search(rf"(\w): [^A-E]*{wanted}", said["description"]).group(1)
+    return re.search(rf"- (\w): .*{wanted}", said["legend"]).group(1)
 
 
 def player(choose, **more):
@@ -108,7 +110,7 @@ def test_who_reads_is_right_in_all_parts(weak):
 
 
 def test_a_habit_is_told_from_reading(weak):
-    habit = lambda prompt, said: re.search(r"(\w): [^A-E]*hole ratio 0\.4", said["description"]).group(1)  # noqa: E731
+    habit = lambda prompt, said: re.search(r"- (\w): .*hole ratio 0\.4", said["legend"]).group(1)  # noqa: E731
     assert in_all_parts(weak, habit) == (1 / 4, 1.0, 1.0)
     always_a = in_all_parts(weak, lambda prompt, said: "A")
     assert always_a[0] <= 1 / 4

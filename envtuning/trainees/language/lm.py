@@ -58,6 +58,7 @@ class LMOptions(BaseModel):
 class LMTrainee(Trainee):
     """See ``Trainee`` for what its methods promise. It is deterministic, on the CPU."""
 
+    in_words = "A small transformer under supervision: it is shown right answers to its training questions."
     form: Form = "replies"
     units = ("samples",)
     reports = frozenset({"samples", "success_rate", "loss", "grad_norm"})

@@ -31,6 +31,7 @@ LATELY = 10  # iterations over which a call's rates are averaged
 class GRPOTrainee(Trainee):
     """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
 
+    in_words = "A language model under GRPO, from the config's reward of sampled replies."
     form: Form = "replies"
     units = UNITS
     late_rates = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")

@@ -30,6 +30,9 @@ from mapf_frozenlake.world.layout import EgoLayout
 class PPOTrainee(LakeTrainee):
     """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``PPOOptions``."""
 
+    in_words = (
+        "PPO from the config's reward; one neural policy that all agents share, each from what it sees around it."
+    )
     options_type = PPOOptions
     options: PPOOptions
 

@@ -42,6 +42,9 @@ class RLlibTrainee(LakeTrainee):
     ``algorithm`` is the RLlib Algorithm itself, for whatever else RLlib can do with it; ``options`` are ``RLlibOptions``.
     """
 
+    in_words = (
+        "PPO from the config's reward; one neural policy that all agents share, each from what it sees around it."
+    )
     options_type = RLlibOptions
     options: RLlibOptions
 
