@@ -61,13 +61,13 @@ class OneLake:
 
     @property
     def instance(self) -> Instance:
-        """What the running episode began on, its least makespan included where that is certified."""
+        """The board of the running episode, with its least makespan if that is certified."""
         if not self.batch.active.any():
             raise LakeError("no episode has begun: call reset first")
         return self.batch.instance(0)
 
     def snapshot(self, actions: NDArray | None = None) -> Snapshot:
-        """The lake as it stands."""
+        """The current state of the lake."""
         return self.batch.snapshot(0, actions)
 
     def render(self) -> Any:
