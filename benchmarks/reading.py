@@ -25,7 +25,7 @@ OPEN_LOOP = {
 }
 TARGETS = {
     "small-corridors": "study_small-corridors-2",
-    "corridors": "study_corridors",
+    "corridors": "study_corridors-2",
     "three-agents": "study_three-agents",
     "engineer": "engineers_engineer",
     "MountainCar": "study_own-world",
