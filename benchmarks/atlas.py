@@ -18,7 +18,7 @@ from rich.table import Table
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
-from benchmarks.causes import KIND, falsified, report_of
+from benchmarks.causes import HELD_OUT, KIND, falsified, report_of
 from engineers.model.context import NAMES
 from engineers.model.meter import Meter
 from engineers.registry import tier_named
@@ -39,7 +39,7 @@ from envtuning.atlas.evidence import (
 from envtuning.atlas.score import Agreement, Row, above_open_loop, agreement, headroom, references, reliability, row_of
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
-from envtuning.atlas.walk import Chooser, player_of
+from envtuning.atlas.walk import Chooser, by_name, player_of, reads_menus
 from envtuning.cli.arguments import parse_seeds
 from envtuning.errors import RunError
 from envtuning.runs import checked
@@ -347,9 +347,17 @@ def do_evidence(arguments: argparse.Namespace) -> None:
         leads = {weak: {"over": over, **asdict(ahead)} for weak, (over, ahead) in all_leads(trees).items()}
         sure = sorted(by_weakness(confirmed(trees)))
         blind = {weak: asdict(evenly(group, but_keep=True)) for weak, group in by_weakness(trees).items()}
+        named = "" if arguments.engineer is None else "_" + folder_name("-".join(arguments.engineer))
         record(
-            "atlas_evidence",
-            {"gains": brings, "leads": leads, "evenly_but_keep": blind, "confirmed": sure, "engineers": answers},
+            f"atlas_evidence{named}",
+            {
+                "held_out_causes": HELD_OUT,
+                "gains": brings,
+                "leads": leads,
+                "evenly_but_keep": blind,
+                "confirmed": sure,
+                "engineers": answers,
+            },
         )
 
 
@@ -377,6 +385,8 @@ def read_by(
     trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
 ) -> Answers:
     player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
+    if reads_menus(engineer):
+        player = Chooser(by_name(engineer, mode="menu"))
     renamed = None
     if isinstance(player, Chooser):
         trees = [probed_by_validation(tree) for tree in trees]

@@ -12,6 +12,8 @@ EPISODES = 40  # of every slice
 SLICES = ("3", "4", "5", "6")
 SMALL = ("3", "4")
 KIND = {"waits": "conflict", "agents": "conflict", "holes": "hole", "boards": "goal_missed"}
+# An engineer without a model that names causes is written on the first two alone, and asked about the others once.
+DEVELOPMENT, HELD_OUT = ("waits", "boards"), ("holes", "agents")
 # What a cause shows in the parts of a slice's episodes: that where it is there, and that where it is not.
 MARK = {"waits": ("a_wait_is_needed", "no_wait_is_needed"), "agents": ("3_agents", "2_agents")}
 PARTS = (*MARK["waits"], *MARK["agents"], "goals_are_near", "goals_are_far")

@@ -1,4 +1,4 @@
-"""Everything else by ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
+"""All other providers by ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every provider over a network shares: one retry rule, one time limit, one size limit, one place for the key.
+"""The common part of all providers over a network: one retry rule, one time limit, one size limit, one place for the key.
 
 The SDKs' own retries are switched off: only one of the three honours Retry-After, and stacked retries multiply.
 """

@@ -1,4 +1,4 @@
-"""``Meter``: counts tokens and dollars, and refuses a question before it could cost more than is left."""
+"""``Meter``: counts tokens and dollars, and refuses a question that could cost more than the rest of the cap."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Price:
 
 @dataclass
 class Meter:
-    """What one engineer has used and may use. Caps hold for the engineer's whole life; share one meter to share a cap.
+    """What one engineer has used, and its caps. Caps hold for the engineer's whole life; share one meter to share a cap.
 
     Guarantee: a question is asked only if its worst case (a token per byte of prompt and schema, the full answer)
     fits under both caps. A question that failed on the way counts as its worst case: it may have been billed.

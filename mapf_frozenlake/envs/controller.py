@@ -50,7 +50,7 @@ class Controller:
 
 
 class Recordable:
-    """An env whose ``spec`` is JSON through and through: what is recorded about it makes it again."""
+    """An env whose ``spec`` is JSON throughout, so that a record of it makes the same env again."""
 
     _spec: EnvSpec | None = None
 

@@ -1,4 +1,4 @@
-"""``evaluate``: ask a policy for every instance of a suite, judge what it says, make the table."""
+"""``evaluate``: ask a policy for every instance of a suite, judge its answers, make the table."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class LakePrompts:
 
     @property
     def version(self) -> int:
-        """Of the config in force: 1 for the first, one more for each other config after it."""
+        """The version of the current config: 1 for the first, one more after each change."""
         return self._versions.in_force()[0]
 
     @property
