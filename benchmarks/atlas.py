@@ -41,8 +41,8 @@ from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
 from envtuning.atlas.walk import Chooser, by_name, player_of, reads_menus
 from envtuning.cli.arguments import parse_seeds
+from envtuning.errors import RunError
 from envtuning.runs import checked
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.sections import EngineerSpec
 from envtuning.runs.spec import SpecError

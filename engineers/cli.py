@@ -137,7 +137,7 @@ def prompt(
 
 @app.command(name="list")
 def list_engineers() -> None:
-    """Every engineer there is, and how to name it."""
+    """List all engineers and how to name them."""
     table = Table("name", "made by", box=None, header_style="bold")
     for backend, factory in available().items():
         table.add_row(f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(factory))

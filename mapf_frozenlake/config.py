@@ -175,7 +175,7 @@ RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices",
 
 
 def raise_on_impossible(config: LakeConfig) -> None:
-    """Refuse what no generator could draw, in one sentence with value, bound and remedy."""
+    """Refuse a config that no generator could draw; the error has value, bound and remedy."""
     if not any(slice_.share > 0 for slice_ in config.slices.values()):
         raise ValueError("every slice has share 0: give at least one map size a share above 0")
     weights = config.agent_weights

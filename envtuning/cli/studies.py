@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.plan import Plan
-from envtuning.runs.spec import SpecError, load_spec
+from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
@@ -20,19 +20,24 @@ from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_
 from envtuning.studies.study import execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
+OnRay = Annotated[
+    bool,
+    typer.Option(
+        "--ray",
+        help="Runs become tasks of the Ray cluster at RAY_ADDRESS, as many at a time as it has room for; `--jobs` is not used (docs/cluster.md).",
+    ),
+]
+
 
 @app.command()
 def compare(
-    file: Annotated[
-        str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
-    ] = None,
+    what: Annotated[
+        str, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
+    ] = "engineer",
     engineers: Annotated[
         str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
     ] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
-    preset: Annotated[
-        str | None, typer.Option(help="The same as an option; one of the two. Default: engineer.")
-    ] = None,
     stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
     out: Annotated[
         Path | None,
@@ -41,17 +46,15 @@ def compare(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    ray: OnRay = False,
     settings: Settings = None,
     trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with errors_in_one_sentence(), trusting(trust, engineers=engineers.split(","), settings=settings):
-        if file is not None and preset is not None:
-            raise SpecError(f"compare {file} --preset {preset}: name one of them")
-        what = file or preset or "engineer"
+    with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         folder = out or Path("runs/compare") / spec.name
-        said = console.print
+        said, alone = console.print, jobs == 1 and not ray
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         note_out_of_reach(*map(Plan.of, comparing.arms_of(spec, names).values()))
         result = comparing.compare(
@@ -59,9 +62,10 @@ def compare(
             names,
             parse_seeds(seeds),
             folder,
-            ConsoleObserver(console) if jobs == 1 else None,
+            ConsoleObserver(console) if alone else None,
             jobs,
-            began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
+            ray,
+            began=lambda job: None if alone else said(f"started {job.folder}"),
             ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
         )
         console.print(comparing.table(result))
@@ -86,6 +90,7 @@ def study(
         "runs/studies"
     ),
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    ray: OnRay = False,
     table: Annotated[bool, typer.Option("--table", help="Run nothing; draw up the table of what is finished.")] = False,
     example: Annotated[
         bool, typer.Option("--example", callback=print_example, is_eager=True, help="Print a study's file, to copy.")
@@ -93,20 +98,22 @@ def study(
     trust: Trusted = None,
 ) -> None:
     """A comparison that was written down before it was run: do what is not finished, then its table."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         written = load_study(file)
         folder = out / written.name
         if not table:
             raise_unless_comparable(chosen := part_of(written, arms))
             beyond.raise_unless_playable(written)
             note_out_of_reach(*map(Plan.of, chosen.values()))
+            alone = jobs == 1 and not ray
             execute(
                 chosen,
                 seeds_of(written, seeds),
                 folder,
                 jobs=jobs,
-                observer=ConsoleObserver(console) if jobs == 1 else None,
-                began=lambda job: console.print(f"started {job.folder}") if jobs > 1 else None,
+                ray=ray,
+                observer=ConsoleObserver(console) if alone else None,
+                began=lambda job: None if alone else console.print(f"started {job.folder}"),
                 ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
             )
         summary = summarise(written, folder)

@@ -12,9 +12,9 @@ import numpy as np
 from engineers.knobs import dump
 from engineers.report import Incident, StageReport
 from envtuning.runs.plan import Plan
-from envtuning.runs.state import RunState, StageConfig
+from envtuning.runs.state import RunState
 from envtuning.runs.transitions import History
-from envtuning.trainees import as_kind, factory_of
+from envtuning.trainees import TraineeKind
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
@@ -27,7 +27,6 @@ class StageOutcome:
 
     run: str  # its name
     number: int
-    chosen: StageConfig[Any]
     trained_on: Any  # the config that it ended on
     validation: Any  # cases
     episodes: Sequence[Episode]  # of the closing validation
@@ -81,7 +80,7 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
 def trainee_in_words(plan: Plan) -> str:
     """What learns, and the algorithm where the run's file names it."""
     asked = plan.spec.trainee
-    said = as_kind(factory_of(asked.kind)).in_words
+    said = TraineeKind.named(asked.kind).declared.in_words
     algorithm = asked.options.get("algorithm")
     return f"{said} Algorithm: {algorithm}." if said and isinstance(algorithm, str) else said
 

@@ -74,6 +74,18 @@ class Trainee(ABC):
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` for options that it cannot be made with; makes nothing."""
 
+    @classmethod  # noqa: B027
+    def check_world(cls, world: Any) -> None:
+        """Raises ``ValueError`` for a world that it cannot learn in, though that plays policies of its form."""
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        """What a run of it takes on a Ray cluster, as Ray counts: first the run's own process, then each actor that it starts.
+
+        A GPU that is named here is for a cluster that has any; on one without, the trainee computes on CPUs.
+        """
+        return ({"CPU": 1},)
+
     @classmethod
     def window_in(cls, room: Mapping[str, Any], **options: Any) -> int | None:
         """The side of what its policy sees: a checkpoint plays only in rooms where this is the same. None: in any."""

@@ -204,6 +204,13 @@ class MenuTrainee(Trainee):
                 f"groups={groups}, learning_rate={learning_rate}, kl={kl}, clip={clip}: give positive numbers (kl may be 0)"
             )
 
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        if "tool_style" not in world.config_type.model_fields:
+            raise ValueError(
+                f"it chooses from menus of calls, and {world.about.name} has none: name another trainee.kind"
+            )
+
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn on about ``budget`` episodes, whole groups of them."""
         if config.tool_style != "menu":

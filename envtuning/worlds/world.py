@@ -99,7 +99,7 @@ class World(ABC, Generic[C]):
         """Raises ``InfeasibleConfig`` where nothing could be drawn from the config."""
 
     def check_form(self, config: C, form: Form) -> None:
-        """Raises ``InfeasibleConfig`` where policies of this form cannot be asked about the config's cases."""
+        """Raises ``InfeasibleConfig`` where policies of this form cannot be asked about the config's cases, or not be paid."""
 
     def check_target(self, config: C, form: Form) -> None:
         """Raises ``InfeasibleConfig`` where policies of this form cannot be judged on the config."""
@@ -161,6 +161,10 @@ class World(ABC, Generic[C]):
         """What a trainee must know when it is made, so that it can learn on all of these configs."""
         return {}
 
+    def config_in(self, room: Mapping[str, Any]) -> Any:
+        """A config that the room is for, to build on before the first stage's is known."""
+        return self.config_type()
+
     def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
         """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
         raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
@@ -192,6 +196,16 @@ class World(ABC, Generic[C]):
     def summary(self, config: Mapping[str, Any]) -> list[str]:
         """A config as JSON, in a line per slice in use, for a narrow table."""
         return summary_of(validated(self.config_type, dict(config)), self.about)
+
+
+def offers(world: Any, part: str) -> bool:
+    """Whether the world has this optional part of the contract: ``make_env``, ``lessons``, ``features``."""
+    return getattr(type(world), part, None) is not getattr(World, part)
+
+
+def raise_unless_trains(world: Any) -> None:
+    if not offers(world, "make_env"):
+        raise ValueError(f"the world {world.about.name!r} makes no training environments: give it a make_env")
 
 
 @dataclass(frozen=True)

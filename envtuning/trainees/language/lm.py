@@ -22,11 +22,11 @@ from engineers.from_file import DATA, reads
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
 from envtuning.trainees.language.supervised import padded, step, tokens_of
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
-from envtuning.worlds.world import Form
+from envtuning.worlds.world import Form, offers
 
 UPDATES = 50  # of an iteration, whose questions are drawn and read at once
 TRIED = 16  # questions that it answers before each iteration
@@ -75,7 +75,7 @@ class LMTrainee(Trainee):
         import torch
 
         self.options, self.world, self.exclude = LMOptions(**options), world, tuple(exclude)
-        self.boards = self.exclude if world.about.name == "lakes" else ()
+        self.boards = boards_in(exclude)
         self.model, self.tokenizer = self._begin(seed % 2**32)
         self.optimiser = torch.optim.AdamW(self.model.parameters(), betas=(0.9, 0.98))
         self.updates = 0
@@ -102,6 +102,13 @@ class LMTrainee(Trainee):
             return AutoModelForCausalLM.from_pretrained(options.model, **WEIGHTS).float().eval(), tokenizer
 
     @classmethod
+    def check_world(cls, world: Any) -> None:
+        if not offers(world, "lessons") or getattr(world, "mode", "plan") != "plan":
+            raise ValueError(
+                f"it learns from certified answers, and {world.about.name} has none: name another trainee.kind"
+            )
+
+    @classmethod
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
         from engineers.extras import require
@@ -114,6 +121,10 @@ class LMTrainee(Trainee):
                 raise ValueError(f"there is no model in {given.model}: name a transformers folder, or leave it out")
             raise_unless_data(given.model, "trainee.options.model")
         require("torch", "transformers", extra="grpo")
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": LMOptions(**options).torch_threads or 1},)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for ``budget`` samples, the questions that it answers included. Raises ``TrainingDiverged``."""
@@ -169,15 +180,11 @@ class LMTrainee(Trainee):
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, and beside it what only training needs."""
-        import torch
-
         from envtuning.trainees.language.quiet import quiet
-        from envtuning.trainees.language.state import OPTIMISER
+        from envtuning.trainees.language.state import save_weights
 
         with quiet():
-            self.model.save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
-        torch.save(self.optimiser.state_dict(), folder / OPTIMISER)
+            save_weights(folder, self.model, self.tokenizer, self.optimiser)
         (folder / COUNTED).write_text(json.dumps(self.updates) + "\n", encoding="utf-8")
         pass_on_unseen(Path(self.options.model or folder), folder, self.boards)
 

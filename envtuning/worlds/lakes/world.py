@@ -18,12 +18,22 @@ from envtuning.worlds.lakes.lessons import lessons_of
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.lakes.supply import raise_unless_enough
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Lesson, Purpose, World
-from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite, warmup
+from mapf_frozenlake import (
+    GenerationError,
+    LakeConfig,
+    LakeError,
+    check_config,
+    generate,
+    to_text,
+    validation_suite,
+    warmup,
+)
 from mapf_frozenlake.feedback import explain
 from mapf_frozenlake.generator.strata import hole_count
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
+from mapf_frozenlake.text.rewards import payment_of_plans
 
 UNKNOWN = -1  # of a board's least makespan, and of whether it needs a wait
 LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
@@ -75,6 +85,11 @@ class LakeWorld(World[LakeConfig]):
             raise InfeasibleConfig(str(error)) from error
 
     def check_form(self, config: LakeConfig, form: Form) -> None:
+        if form == "replies":
+            try:
+                payment_of_plans(config.reward)
+            except LakeError as error:
+                raise InfeasibleConfig(str(error)) from error
         if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
             raise InfeasibleConfig(
                 f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
@@ -175,6 +190,9 @@ class LakeWorld(World[LakeConfig]):
             "max_agents": max(config.max_agents for config in configs),
         }
 
+    def config_in(self, room: Mapping[str, Any]) -> LakeConfig:
+        return LakeConfig.single(room["max_size"], num_agents=1)
+
     def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
         import gymnasium as gym
 
@@ -215,6 +233,11 @@ class LakeWorld(World[LakeConfig]):
             ((int(size), piece) for size, piece in slices.items() if piece["share"] > 0), key=lambda pair: pair[0]
         )
         return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
+
+
+def raise_unless_lakes(world: World[Any]) -> None:
+    if world.config_type is not LakeConfig:
+        raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
 
 
 def _held_out(config: LakeConfig, count: int, seed: int, exclude: Sequence[InstanceSet]) -> InstanceSet:

@@ -8,17 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from envtuning import trainees
+from envtuning.errors import SpecError
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import parse_spec
-from envtuning.trainees import (
-    UnknownTrainee,
-    factory_of,
-    form_of_trainee,
-    make_trainee,
-    raise_unless_makeable,
-    reported_by,
-    unit_for,
-)
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
@@ -62,7 +55,7 @@ class Reader(Formless):
 
 
 def made(name, unit="tokens", **options):
-    raise_unless_makeable(HERE + name, options, LAKES, LakeConfig(), unit)
+    TraineeKind.named(HERE + name).check(options, LAKES, LakeConfig(), unit)
 
 
 def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
@@ -73,7 +66,7 @@ def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
     assert trainee.given["world"].about.name == "lakes"
     assert make_trainee(HERE + "Own", world="mine", room={}).given["world"] == "mine"
     assert make_trainee(HERE + "Own", room={}).given["seed"] == 0
-    assert factory_of("scripted") is ScriptedTrainee
+    assert TraineeKind.named("scripted").factory is ScriptedTrainee
     made("Own", depth=10)
 
 
@@ -135,20 +128,19 @@ def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
 
 
 def test_what_a_class_declares_is_what_a_run_knows():
-    assert form_of_trainee(HERE + "Own") == "plans"
-    assert reported_by(HERE + "Own") == {"success_rate", "loss"}
-    assert reported_by(HERE + "Formless") is None
-    assert unit_for(HERE + "Own", "tokens") == {"unit": "tokens"}
-    assert unit_for(HERE + "Formless", "tokens") == {}
+    assert TraineeKind.named(HERE + "Own").form == "plans"
+    assert TraineeKind.named(HERE + "Own").declared.reports == ("success_rate", "loss")
+    assert TraineeKind.named(HERE + "Formless").declared.reports is None
+    assert make_trainee(HERE + "Own", room={}, unit="samples").given["unit"] == "samples"
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: factory_of("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, lm, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
-        (lambda: factory_of("no.module:Class"), "trainee kind 'no.module:Class': "),
-        (lambda: form_of_trainee(HERE + "Formless"), f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
-        (lambda: form_of_trainee(HERE + "Reader"), "declares form='sings'"),
+        (lambda: TraineeKind.named("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, lm, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
+        (lambda: TraineeKind.named("no.module:Class"), "trainee kind 'no.module:Class': "),
+        (lambda: TraineeKind.named(HERE + "Formless").form, f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
+        (lambda: TraineeKind.named(HERE + "Reader").form, "declares form='sings'"),
         (lambda: made("Own", unit="env_steps"), f"trainee '{HERE}Own' counts tokens and samples, and the run's budgets are in env_steps: set unit to 'tokens'"),
         (lambda: made("Own", depth="x"), f"trainee '{HERE}Own': options.depth"),
         (lambda: made("Own", depth=11), f"trainee '{HERE}Own' cannot be made with these options: too deep"),
@@ -159,14 +151,14 @@ def test_what_a_class_declares_is_what_a_run_knows():
     ],
 )  # fmt: skip
 def test_each_refusal_says_what_to_do(call, said):
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         call()
     assert said in str(refused.value)
 
 
 def test_a_world_that_cannot_play_a_policy_says_which_it_can(monkeypatch):
     monkeypatch.setattr(type(LAKES), "forms", frozenset({"replies", "acts"}))
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         made("Own")
     assert str(refused.value) == (
         f"trainee '{HERE}Own' returns a plan for a whole case, and the world 'lakes' cannot play that: it needs a policy of "
@@ -188,6 +180,6 @@ def test_a_kind_whose_packages_are_absent_says_which_extra_brings_them(monkeypat
         raise ImportError("no", name=missing)
 
     monkeypatch.setattr(trainees, "object_at", absent)
-    with pytest.raises(UnknownTrainee) as refused:
-        factory_of(kind)
+    with pytest.raises(SpecError) as refused:
+        TraineeKind.named(kind)
     assert said in str(refused.value)

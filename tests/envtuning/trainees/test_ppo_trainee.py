@@ -9,11 +9,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
 
 import mapf_frozenlake as mfl
-from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.errors import SpecError
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged
+from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo.learner import PPOLearner
-from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import GenerationError
@@ -104,10 +105,10 @@ def test_numbers_that_are_not_finite_are_a_divergence_and_their_steps_are_charge
 
 
 def test_a_wrong_option_is_found_before_there_is_a_run():
-    with pytest.raises(UnknownTrainee, match="leraning"):
-        raise_unless_makeable("ppo", {"leraning": 1}, make_world("lakes"), EASY)
-    with pytest.raises(UnknownTrainee, match="minibatch"):
-        raise_unless_makeable("ppo", {"minibatch": 0}, make_world("lakes"), EASY)
+    with pytest.raises(SpecError, match="leraning"):
+        TraineeKind.named("ppo").check({"leraning": 1}, make_world("lakes"), EASY)
+    with pytest.raises(SpecError, match="minibatch"):
+        TraineeKind.named("ppo").check({"minibatch": 0}, make_world("lakes"), EASY)
 
 
 def test_options_cannot_be_changed_under_a_trainee():
@@ -119,7 +120,7 @@ def test_the_update_is_the_gradient_of_the_clipped_surrogate():
     """One step of plain gradient descent against finite differences of the loss as written down in the paper."""
     options = LakeOptions(hidden=(8,), epochs=1, minibatch=10_000, grad_clip=1e9, entropy=0.02)
     torch.manual_seed(0)
-    network = AgentNetwork(EgoLayout(5, False), options.hidden).double()
+    network = AgentNetwork(EgoLayout(5, False), **options.network).double()
     rng, n = np.random.default_rng(0), 64
     rows = rng.normal(size=(n, EgoLayout(5, False).size))
     rows[:, network._mask_at : network._mask_at + 5] = rng.random((n, 5)) < 0.7
