@@ -26,7 +26,7 @@ from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, rais
 from envtuning.trainees.language.supervised import padded, step, tokens_of
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
-from envtuning.worlds.world import Form
+from envtuning.worlds.world import Form, offers
 
 UPDATES = 50  # of an iteration, whose questions are drawn and read at once
 TRIED = 16  # questions that it answers before each iteration
@@ -58,6 +58,7 @@ class LMOptions(BaseModel):
 class LMTrainee(Trainee):
     """See ``Trainee`` for what its methods promise. It is deterministic, on the CPU."""
 
+    in_words = "A small transformer under supervision: it is shown right answers to its training questions."
     form: Form = "replies"
     units = ("samples",)
     reports = frozenset({"samples", "success_rate", "loss", "grad_norm"})
@@ -99,6 +100,13 @@ class LMTrainee(Trainee):
             trust = WEIGHTS["trust_remote_code"]
             tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left", trust_remote_code=trust)
             return AutoModelForCausalLM.from_pretrained(options.model, **WEIGHTS).float().eval(), tokenizer
+
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        if not offers(world, "lessons") or getattr(world, "mode", "plan") != "plan":
+            raise ValueError(
+                f"it learns from certified answers, and {world.about.name} has none: name another trainee.kind"
+            )
 
     @classmethod
     def check_options(cls, **options: Any) -> None:
