@@ -18,7 +18,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
-from envtuning.show.console import cells_of, counted, in_words
+from envtuning.show.console import counted, in_words
 from envtuning.studies import closed_loop
 from envtuning.studies.closed_loop import Gain
 from envtuning.studies.open_loop import ARMS, arm_of, known
@@ -87,7 +87,13 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
 
 
 def table(comparison: Comparison) -> Table:
-    """The paper's table, and what reading is worth."""
+    """The paper's table, and what reading is worth, for a terminal."""
+    title, caption, lines = _sheet(comparison)
+    return drawn(lines, title, caption)
+
+
+def _sheet(comparison: Comparison) -> tuple[str, str, list[list[str]]]:
+    """Title, caption, and lines, the headings first."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
     title = (
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, "
@@ -95,7 +101,7 @@ def table(comparison: Comparison) -> Table:
     )
     lines = cells(comparison.rows, comparison.headings, wide=False)
     said = [legend(lines, comparison.rows), _fallen_back(comparison), _floor(comparison)]
-    return drawn(lines, title, " ".join(filter(None, [*said, closed_loop.in_words(comparison.headroom)])))
+    return title, " ".join(filter(None, [*said, closed_loop.in_words(comparison.headroom)])), lines
 
 
 def _fallen_back(comparison: Comparison) -> str:
@@ -116,6 +122,8 @@ def _floor(comparison: Comparison) -> str:
 def write(comparison: Comparison, out: Path) -> Path:
     """The figures beside the runs, and the table as it is printed, for their page."""
     path = out / COMPARISON
+    title, caption, (headings, *lines) = _sheet(comparison)
+    shown = {"title": title, "caption": caption, "headings": headings, "rows": lines}
     with atomic.in_turn(out):
-        atomic.write_json(path, asdict(comparison) | {"table": cells_of(table(comparison))})
+        atomic.write_json(path, asdict(comparison) | {"table": shown})
     return path
