@@ -56,6 +56,7 @@ def compare(
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = comparable(spec)
     arms = arms_of(spec, engineers)
+    raise_unless_comparable(arms)
     execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
     knowing = {name: known(spec.engineer.replaced_by(name)) for name in engineers}
     runs = [outcome_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
@@ -74,16 +75,14 @@ def compare(
 
 
 def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
-    """One arm per engineer. What would stop one of them is found out before the first run."""
+    """One arm per engineer."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
     if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", *ARMS)]):
         raise SpecError(
             f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with target-only"
         )
-    arms = {name: arm_of(spec, spec.engineer.replaced_by(name)) for name in engineers}
-    raise_unless_comparable(arms)
-    return arms
+    return {name: arm_of(spec, spec.engineer.replaced_by(name)) for name in engineers}
 
 
 def table(comparison: Comparison) -> Table:

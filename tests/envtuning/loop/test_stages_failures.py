@@ -21,6 +21,7 @@ from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.studies.compare import arms_of
+from envtuning.studies.study import raise_unless_comparable
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.world import InfeasibleConfig
@@ -285,7 +286,7 @@ def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_an
         loop.start(closed, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(SpecError, match=says):
-        arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
+        raise_unless_comparable(arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name]))
     run = RunLog.create(tmp_path / "elsewhere", Plan.of(closed))
     with pytest.raises(SpecError, match=says):
         loop.resume(run.path)
