@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from benchmarks.bfcl.baselines import shown
 from benchmarks.bfcl.text_table import aligned, ranged
+from benchmarks.bfcl.trained import SCORES
 from engineers.model.chat import ChatError, Message
 from envtuning.errors import RunError
 from envtuning.trainees.language.evaluate import capped_chat
@@ -24,8 +25,6 @@ from envtuning.worlds.bfcl.package import SPLITS, Version
 from envtuning.worlds.bfcl.reply_format import ReplyFormat
 from envtuning.worlds.bfcl.world import BFCLCases, BFCLWorld
 from envtuning.worlds.text_player import Messages
-
-SCORES = {"success": "success_rate", "progress": "progress"}
 
 
 class Chat(Protocol):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from envtuning.errors import SpecError
+from envtuning.runs.log import RunLog
+from envtuning.runs.spec import SuiteSpec, load_spec
+from envtuning.studies.compare import compare
 from envtuning.testing import check_trainee
 from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import TrainingDiverged
@@ -22,6 +26,7 @@ from tests.lazily import Lazy, needed
 needed("torch", "transformers", extra="grpo")
 torch = Lazy("torch")
 
+ROOT = Path(__file__).parents[2]
 SMALL = {"width": 16, "layers": 1, "heads": 2, "batch": 16}
 PLANS = make_world("lakes", style="short")
 
@@ -128,7 +133,7 @@ def test_its_checkpoints_on_lakes_say_which_boards_it_has_not_seen(tmp_path):
     trainee.save(tmp_path)
     assert len(np.load(tmp_path / "held_out.npy")) == len(boards)
     again = made(PLANS, (boards,), model=str(tmp_path))
-    assert again.boards == (boards,)
+    assert again.boards == [boards]
 
 
 def test_lakes_in_turns_have_no_answers_to_learn_from():
@@ -191,3 +196,23 @@ def test_lake_lessons_are_boards_with_a_plan_that_is_optimal():
 
     episodes = PLANS.play(reply, boards, config, seed=0)
     assert all(episode.metrics["optimal_rate"] == 1 for episode in episodes)
+
+
+@pytest.mark.slow
+def test_a_comparison_by_two_processes_has_the_figures_of_one(tmp_path):
+    spec = load_spec(ROOT / "examples" / "five_tasks.yaml").with_rounds(2)
+    changes = {
+        "stages": tuple(stage.model_copy(update={"budget": 150}) for stage in spec.stages),
+        "suites": SuiteSpec(validation_per_slice=2, test_per_slice=2, probe_per_slice=1, failure_cases=1),
+        "trainee": spec.trainee.model_copy(update={"options": SMALL | {"max_tokens": 8}}),
+    }
+    arms = ["uniform", "target-only"]
+    one, two = (compare(spec.model_copy(update=changes), arms, [0], tmp_path / str(n), jobs=n) for n in (1, 2))
+    assert two == one
+    losses = [[run.state.stages[1].metrics() for run in map(RunLog.open, runs_of(tmp_path / n, arms))] for n in "12"]
+    assert losses[0] == losses[1]
+    assert losses[0][0] != losses[0][1]
+
+
+def runs_of(out: Path, arms: list[str]) -> list[Path]:
+    return [out / arm / "seed0" for arm in arms]
