@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -143,21 +142,18 @@ class SuiteSpec(Frozen):
         50,
         ge=1,
         le=MOST_CASES,
-        validation_alias=AliasChoices("validation_per_slice", "validation_per_size"),
         description="Number of validation cases for each slice of the target.",
     )
     test_per_slice: int = Field(
         0,
         ge=0,
         le=MOST_CASES,
-        validation_alias=AliasChoices("test_per_slice", "test_per_size"),
         description="Number of test cases for each slice of the target, played once after the last stage; 0: no test.",
     )
     probe_per_slice: int = Field(
         20,
         ge=0,
         le=MOST_CASES,
-        validation_alias=AliasChoices("probe_per_slice", "probe_per_size"),
         description="Number of cases for each slice that are drawn from the stage's own config and played after the stage.",
     )
     validate_every: int | None = Field(
@@ -230,13 +226,3 @@ class Stage(Frozen):
     def asks(self) -> bool:
         """Whether the engineer writes the config."""
         return self.config == "engineer"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _hints_by_their_old_name(cls, given: Any) -> Any:
-        """``fade_hints: 0.5`` is short for fading ``hint_strength`` from 1 over half of the stage."""
-        if isinstance(given, dict) and "fade_hints" in given:
-            given = dict(given)
-            if over := given.pop("fade_hints"):
-                given.setdefault("fade", {"knob": "hint_strength", "start": 1.0, "over": over})
-        return given

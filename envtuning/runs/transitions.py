@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, pstdev
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 
 @dataclass
@@ -124,8 +124,8 @@ class Reached(_Rule):
 class Spent(_Rule):
     """The stage has spent at least ``amount`` of its budget's unit, validation included."""
 
-    rule: Literal["spent", "steps_spent"] = "spent"
-    amount: int = Field(ge=1, validation_alias=AliasChoices("amount", "env_steps"))
+    rule: Literal["spent"] = "spent"
+    amount: int = Field(ge=1)
 
     def decide(self, history: History) -> Decision:
         return Decision(

@@ -171,27 +171,6 @@ def test_another_engineer_in_the_same_place_has_the_common_options_alone():
     assert "odd" not in other.options
 
 
-@pytest.mark.parametrize(
-    ("given", "fade"),
-    [
-        ({"fade_hints": 0.25}, {"knob": "hint_strength", "start": 1.0, "over": 0.25}),
-        ({"fade_hints": None}, None),
-        ({"fade_hints": 0.25, "fade": {"knob": "level"}}, {"knob": "level", "start": 1.0, "over": 0.5}),
-        ({}, None),
-    ],
-)
-def test_fading_hints_by_its_old_name(given, fade):
-    stage = Stage.model_validate(given | {"budget": 1})
-    assert (stage.fade and stage.fade.model_dump()) == fade
-    assert Stage.model_validate(stage) is stage
-
-
-def test_sizes_by_their_old_name():
-    suites = {"validation_per_size": 3, "test_per_size": 4, "probe_per_size": 5}
-    found = parsed(LEAST | {"suites": suites}).suites
-    assert (found.validation_per_slice, found.test_per_slice, found.probe_per_slice) == (3, 4, 5)
-
-
 # Presets, files and changes
 
 
