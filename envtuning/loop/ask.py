@@ -101,25 +101,13 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
 
 def spent_before(log: RunLog) -> dict[str, float]:
     """What questions of this run took, those about the last stage included, asked by whichever process: a cap holds for the run."""
-    total = Taken()
-    for stage in log.state.done:
-        ledger = ledger_of(stage)
-        total += ledger.total() if ledger.path.exists() else _by_transcript(stage)
+    total = sum((ledger_of(stage).total() for stage in log.state.done), Taken())
     return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
 
 
 def ledger_of(stage: StageState) -> Ledger:
     """Where the questions about a stage's report are noted before they are asked."""
     return Ledger(stage.path / "asked.jsonl")
-
-
-def _by_transcript(stage: StageState) -> Taken:
-    """The same of a run that kept no ledger yet."""
-    lines = stage.transcript()
-    return Taken(
-        sum(line["prompt_tokens"] + line["completion_tokens"] for line in lines),
-        sum(line.get("cost") or 0.0 for line in lines),
-    )
 
 
 def recorded_before(stage: StageState) -> Path:
