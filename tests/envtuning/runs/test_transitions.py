@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from envtuning.runs.transitions import (
-    CONVERGED_AND_STABLE,
     All,
     AnyOf,
     Converged,
@@ -20,6 +19,8 @@ from envtuning.runs.transitions import (
     Rule,
     Spent,
 )
+
+CONVERGED_AND_STABLE = All(rules=(Converged(), GradNormStable()))  # Environment Tuning's
 
 
 def history(*, valid=(), norms=(), steps=0) -> History:
