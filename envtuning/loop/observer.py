@@ -97,11 +97,7 @@ def observer_at(place: str) -> Observer:
     if ":" not in place:
         raise SpecError(f"observer {place!r}: name it as 'package.module:factory'")
     try:
-        factory = object_at(place)
-    except ImportError as error:
-        raise SpecError(f"observer {place!r} cannot be made: {error}") from error
-    try:
-        made = factory()
+        made = object_at(place)()
     except Exception as error:
         raise SpecError(f"observer {place!r} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Observer):
