@@ -16,7 +16,7 @@ from pydantic import (
 
 from engineers.knobs import KnobError, dump, validated
 from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
-from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
+from envtuning.runs.reading import storable, without_secrets
 from envtuning.runs.transitions import Rule
 from envtuning.trainees.base import DEFAULT_KIND
 from envtuning.worlds.registry import DEFAULT_WORLD
@@ -50,17 +50,7 @@ MOST_STAGES = 10_000
 HIGHEST_SEED = 2**63 - 1
 
 
-def _storable(options: dict[str, Any]) -> dict[str, Any]:
-    raise_unless_storable(options)
-    return options
-
-
-def _without_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    raise_on_secrets(options)
-    return options
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_storable)]
+Options = Annotated[dict[str, Any], AfterValidator(storable)]
 Unit = Literal["env_steps", "episodes", "samples", "tokens"]
 SUITE_SEED = 20_260_617
 
@@ -112,7 +102,7 @@ def _without_the_loops_own(options: dict[str, Any]) -> dict[str, Any]:
 
 class EngineerSpec(Named):
     name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
-    options: Annotated[Options, AfterValidator(_without_secrets), AfterValidator(_without_the_loops_own)] = Field(
+    options: Annotated[Options, AfterValidator(without_secrets), AfterValidator(_without_the_loops_own)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
     )
     timeout: float | None = Field(
