@@ -61,13 +61,7 @@ class Named(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            return {next(iter(cls.model_fields)): given}
-        if not isinstance(given, dict | cls):
-            raise ValueError(
-                f"{given!r:.60} is no name: write a name, or {{{next(iter(cls.model_fields))}: …, options: {{…}}}}"
-            )
-        return given
+        return {next(iter(cls.model_fields)): given} if isinstance(given, str) else given
 
 
 class WorldSpec(Named):
