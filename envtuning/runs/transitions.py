@@ -18,10 +18,10 @@ class History:
     """What a stage has shown so far."""
 
     iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
-    validations: list[dict[str, float]] = field(default_factory=list)  # e.g. valid_rate, optimal_rate
+    validations: list[dict[str, float]] = field(default_factory=list)  # their rates
     spent: int = 0  # in this stage, in the budget's unit, validation included
     unit: str = "env_steps"  # of the budget
-    objective: str = "valid_rate"  # the metric that rules without one of their own look at
+    objective: str = "success_rate"  # the metric that rules without one of their own look at
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def history(*, valid=(), norms=(), steps=0) -> History:
         iterations=[{"grad_norm": value} for value in norms],
         validations=[{"valid_rate": value} for value in valid],
         spent=steps,
+        objective="valid_rate",
     )
 
 
@@ -130,7 +131,7 @@ def test_rules_survive_json_and_unknown_ones_are_refused():
 def two_metrics(**values) -> History:
     """Validations with two rates each, by name."""
     lists = [[(name, value) for value in series] for name, series in values.items()]
-    return History(validations=[dict(entry) for entry in zip(*lists, strict=True)])
+    return History(objective="valid_rate", validations=[dict(entry) for entry in zip(*lists, strict=True)])
 
 
 def test_a_rule_with_a_metric_of_its_own_looks_at_that_one_and_without_at_the_objective():
@@ -146,7 +147,9 @@ def test_a_rule_with_a_metric_of_its_own_looks_at_that_one_and_without_at_the_ob
 
 
 def test_validations_without_the_metric_are_passed_over():
-    entries = History(validations=[{"valid_rate": 0.5}, {"other": 1.0}, {"valid_rate": 0.5}, {"other": 0.0}])
+    entries = History(
+        objective="valid_rate", validations=[{"valid_rate": 0.5}, {"other": 1.0}, {"valid_rate": 0.5}, {"other": 0.0}]
+    )
     assert Converged(window=1).decide(entries).advance
     assert Reached(value=0.5).decide(entries).advance
 

@@ -296,7 +296,7 @@ def test_merits_at_their_bounds(rates, after, kept, frontier, large):
         return mfl.LakeConfig(slices={size: {"share": share} for size, share in shares.items()})
 
     results = [SliceResult(name=name, episodes=10, metrics={"valid_rate": rate}) for name, rate in rates.items()]
-    report = StageReport(stage=0, config={}, results=results)
+    report = StageReport(objective="valid_rate", stage=0, config={}, results=results)
     found = merits(report, config({3: 0.4, 5: 0.4, 8: 0.2, 9: 0.0}), config(after))
     assert (found.kept, found.large, found.fallback) == (kept, large, False)
     assert found.frontier == (None if frontier is None else pytest.approx(frontier))
