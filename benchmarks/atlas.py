@@ -18,8 +18,8 @@ from rich.table import Table
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import RESULTS, record
 from benchmarks.atlas_figure import draw
-from benchmarks.causes import KIND, falsified, report_of
-from engineers.model.context import CONTEXTS
+from benchmarks.causes import HELD_OUT, KIND, falsified, report_of
+from engineers.model.context import NAMES
 from engineers.model.meter import Meter
 from engineers.registry import tier_named
 from envtuning.atlas.build import build
@@ -39,7 +39,7 @@ from envtuning.atlas.evidence import (
 from envtuning.atlas.score import Agreement, Row, above_open_loop, agreement, headroom, references, reliability, row_of
 from envtuning.atlas.spec import AtlasSpec, load_atlas
 from envtuning.atlas.store import Tree, read_trees, stored_seeds
-from envtuning.atlas.walk import Chooser, player_of
+from envtuning.atlas.walk import Chooser, by_name, player_of, reads_menus
 from envtuning.cli.arguments import parse_seeds
 from envtuning.errors import RunError
 from envtuning.runs import checked
@@ -149,7 +149,7 @@ def _add_score(commands: Any) -> None:
     parser = commands.add_parser("score", help="how far engineers come, beside what could be reached")
     _add_engineer(parser)
     parser.add_argument("--mode", choices=("menu", "free"), default="menu", help="choose an entry, or write any config")
-    parser.add_argument("--context", choices=CONTEXTS, help="what a language model is told")
+    parser.add_argument("--context", choices=NAMES, help="what a language model is told")
     parser.add_argument("--record", action="store_true", help="store the table and the figure in benchmarks/results")
     parser.set_defaults(do=do_score)
 
@@ -316,7 +316,7 @@ def as_json(row: Row, rows: list[Row]) -> dict[str, Any]:
 def _add_evidence(commands: Any) -> None:
     parser = commands.add_parser("evidence", help="whether engineers read what they are told")
     _add_engineer(parser)
-    parser.add_argument("--context", choices=CONTEXTS, help="what a language model is told")
+    parser.add_argument("--context", choices=NAMES, help="what a language model is told")
     parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
     parser.set_defaults(do=do_evidence)
 
@@ -347,9 +347,17 @@ def do_evidence(arguments: argparse.Namespace) -> None:
         leads = {weak: {"over": over, **asdict(ahead)} for weak, (over, ahead) in all_leads(trees).items()}
         sure = sorted(by_weakness(confirmed(trees)))
         blind = {weak: asdict(evenly(group, but_keep=True)) for weak, group in by_weakness(trees).items()}
+        named = "" if arguments.engineer is None else "_" + folder_name("-".join(arguments.engineer))
         record(
-            "atlas_evidence",
-            {"gains": brings, "leads": leads, "evenly_but_keep": blind, "confirmed": sure, "engineers": answers},
+            f"atlas_evidence{named}",
+            {
+                "held_out_causes": HELD_OUT,
+                "gains": brings,
+                "leads": leads,
+                "evenly_but_keep": blind,
+                "confirmed": sure,
+                "engineers": answers,
+            },
         )
 
 
@@ -377,6 +385,8 @@ def read_by(
     trees: list[Tree], engineer: str, options: Mapping[str, Any], distances: Distances, transcripts: Path | None
 ) -> Answers:
     player = player_of(engineer, "menu", distances, transcripts=transcripts, **options)
+    if reads_menus(engineer):
+        player = Chooser(by_name(engineer, mode="menu"))
     renamed = None
     if isinstance(player, Chooser):
         trees = [probed_by_validation(tree) for tree in trees]

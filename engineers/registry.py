@@ -1,6 +1,6 @@
 """``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``.
 
-An engineer of one's own needs no name: ``package.module:factory`` or ``package.module:Class`` is where it is.
+An engineer of your own needs no name: ``package.module:factory`` or ``package.module:Class`` says where it is.
 """
 
 from __future__ import annotations
