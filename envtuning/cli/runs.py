@@ -59,14 +59,13 @@ def run(
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         if engineer is not None and not spec.asks_an_engineer:
             console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
-        note_out_of_reach(resolve(spec))
+        plan = resolve(spec)
+        note_out_of_reach(plan)
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
-            one = spec.model_copy(update={"seed": seed})
-            folder = (
-                out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
-            )
-            run_and_report(loop.create(folder, one), observer)
+            named = (out or Path("runs")) / f"{run_name(spec)}-seed{seed}"
+            folder = out if out is not None and len(chosen) == 1 else named
+            run_and_report(RunLog.create(folder, plan.seeded(seed)), observer)
 
 
 @app.command()

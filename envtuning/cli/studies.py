@@ -10,14 +10,13 @@ import typer
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
-from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
 from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
-from envtuning.studies.study import execute, raise_unless_comparable
+from envtuning.studies.study import comparable, execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
 OnRay = Annotated[
@@ -56,7 +55,7 @@ def compare(
         folder = out or Path("runs/compare") / spec.name
         said, alone = console.print, jobs == 1 and not ray
         names = [name.strip() for name in engineers.split(",") if name.strip()]
-        note_out_of_reach(*map(Plan.of, comparing.arms_of(spec, names).values()))
+        note_out_of_reach(*raise_unless_comparable(comparing.arms_of(comparable(spec), names)).values())
         result = comparing.compare(
             spec,
             names,
@@ -102,9 +101,10 @@ def study(
         written = load_study(file)
         folder = out / written.name
         if not table:
-            raise_unless_comparable(chosen := part_of(written, arms))
-            beyond.raise_unless_playable(written)
-            note_out_of_reach(*map(Plan.of, chosen.values()))
+            chosen = part_of(written, arms)
+            plans = raise_unless_comparable(chosen)
+            beyond.raise_unless_playable(written, plans)
+            note_out_of_reach(*plans.values())
             alone = jobs == 1 and not ray
             execute(
                 chosen,
