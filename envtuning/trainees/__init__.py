@@ -27,6 +27,17 @@ KINDS: dict[str, str] = {
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }
+FORM_OF: dict[
+    str, Form
+] = {  # what the classes declare, for who checks a config and makes no trainee: some take seconds to import
+    "menu": "replies",
+    "ppo": "acts",
+    "grpo": "replies",
+    "lm": "replies",
+    "rllib": "acts",
+    "sb3": "acts",
+    "scripted": "plans",
+}
 LIVE = {  # engineers on the trainee's own model
     name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base", "introspection")
 }
@@ -62,6 +73,8 @@ def make_trainee(
 
 def form_of_trainee(kind: str) -> Form:
     """The form of its policy, as it declares it. Raises ``UnknownTrainee`` where it declares none."""
+    if kind in FORM_OF:
+        return FORM_OF[kind]
     form = as_kind(factory_of(kind)).form
     if form not in FORMS:
         raise UnknownTrainee(

@@ -11,6 +11,7 @@ from envtuning import trainees
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import parse_spec
 from envtuning.trainees import (
+    FORM_OF,
     UnknownTrainee,
     factory_of,
     form_of_trainee,
@@ -132,6 +133,14 @@ def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
     kind.check_options(anything=1)
     with pytest.raises(ValueError, match="checkpoint"):
         kind.check_asked_by("checkpoint")
+
+
+@pytest.mark.parametrize("kind", FORM_OF)
+def test_the_form_of_a_kind_that_is_known_without_its_class_is_what_the_class_declares(kind):
+    try:
+        assert as_kind(factory_of(kind)).form == FORM_OF[kind]
+    except UnknownTrainee:
+        pytest.skip("its extra is not installed")
 
 
 def test_what_a_class_declares_is_what_a_run_knows():
