@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from itertools import pairwise
 from string import ascii_uppercase
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from engineers.knobs import dump, find_knobs
 from engineers.report import StageReport
-from engineers.roles import SliceKnobs, find_slices
-from envtuning.atlas.spec import UNIFORM, Path_
+from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
-from envtuning.worlds.world import summary_of
 
 KNOB = "choice"
 
@@ -59,42 +55,11 @@ def menu_at(tree: Tree, path: Path_, *, shift: int = 0, knob: str = KNOB, hide_c
 
     ``hide_current``: what the node was trained on is not described, so that what it lacks shows in its results alone.
     """
-    world = tree.spec.plan.world
     letters = deal(list(tree.spec.menu), tree.seed, shift)
-    entries = tree.entries(path)
-    summaries = {name: "; ".join(summary_of(config, world.about)) for name, config in entries.items()}
-    for name, more in rules_of(entries).items():
-        summaries[name] = "; ".join([*more, summaries[name]])
-    anew = {name: " (drawn anew for every stage)" for name, said in tree.spec.menu.items() if said == UNIFORM}
-    described = {name: said + anew.get(name, "") for name, said in summaries.items()}
+    described = dict(tree.legends[path])
     if hide_current:
         described[path[-1] if path else tree.spec.first_entry] = "the config as it is"
     return menu_of(letters, described, knob)
-
-
-def rules_of(entries: dict[str, BaseModel]) -> dict[str, list[str]]:
-    """What the entries differ in besides their slices, by entry: 'num agents 3'."""
-    data = {name: dump(config) for name, config in entries.items()}
-    slices = {piece.share.path[0] for config in entries.values() for piece in shared_slices(config) if piece.share}
-    fields = [field for field in next(iter(data.values())) if field not in slices]
-    differ = [field for field in fields if any(one[field] != other[field] for one, other in pairwise(data.values()))]
-    return {
-        name: [f"{field.replace('_', ' ')} {said(values[field])}" for field in differ] for name, values in data.items()
-    }
-
-
-def shared_slices(config: BaseModel) -> list[SliceKnobs]:
-    return [piece for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None]
-
-
-def said(value: Any) -> str:
-    """A field's value; of weights those that are drawn, with their parts where these differ."""
-    if not isinstance(value, dict) or not all(isinstance(weight, int | float) for weight in value.values()):
-        return str(value)
-    drawn = {key: weight for key, weight in value.items() if weight > 0}
-    if len(set(drawn.values())) <= 1:
-        return " or ".join(map(str, drawn))
-    return " or ".join(f"{key} ({weight / sum(drawn.values()):.0%})" for key, weight in drawn.items())
 
 
 def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB) -> Menu:

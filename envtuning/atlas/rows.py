@@ -122,6 +122,11 @@ def row_of(
     for tree in trees:
         walks.append(walk(tree, player))
         walked(walks[-1])
+    return row_from(name, trees, walks, tier)
+
+
+def row_from(name: str, trees: Sequence[Tree], walks: Sequence[Walk], tier: Tier) -> Row:
+    """The row that walks give, one through every seed's tree."""
     steps = [step for one in walks for step in one.steps]
     near = None
     if steps[0].distance is not None:

@@ -19,7 +19,7 @@ from engineers.model.wire import WireForm
 from engineers.tiers import Tier
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import as_menu, menu_at
-from envtuning.atlas.score import (
+from envtuning.atlas.rows import (
     Nearness,
     Reliability,
     Row,
