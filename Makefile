@@ -26,7 +26,7 @@ help: ## What there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: setup ## An engineer beside the whole space drawn evenly, on a target with headroom; the table and the report page
-	$(BIN)/envtuning compare --preset small-corridors --engineers uniform,rules --seeds 1 --jobs 2 --out runs/demo
+	$(BIN)/envtuning compare small-corridors --engineers uniform,rules --seeds 1 --jobs 2 --out runs/demo
 	$(BIN)/envtuning report runs/demo
 
 test: setup-dev ## Every test

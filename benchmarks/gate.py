@@ -227,6 +227,7 @@ class Seen:
     stage: int = 0
     success: list[np.ndarray] = field(default_factory=list)
     letters: list[np.ndarray] = field(default_factory=list)
+    drawn: list[np.ndarray] = field(default_factory=list)  # the parts of the data in each stage so far
 
 
 def shares(ratio: float, seen: Seen) -> np.ndarray:
@@ -355,8 +356,10 @@ def play(variant: Variant, runs: list[Run]) -> list[Seen]:
             opt = torch.optim.Adam(policies.parameters(), fused=True)
         warm = variant.warm if stage == 0 or not variant.carry else 0
         weights = [ARMS[run.arm][0](run.config, one) for run, one in zip(runs, seen, strict=True)]
+        for one, w in zip(seen, weights, strict=True):
+            one.drawn.append(w / w.sum())
         size = (variant.updates, variant.batch)
-        which = [rng.choice(variant.slices, size, p=w / w.sum()) for rng, w in zip(draws, weights, strict=True)]
+        which = [rng.choice(variant.slices, size, p=one.drawn[-1]) for rng, one in zip(draws, seen, strict=True)]
         rising = lambda u, w=warm: variant.rate * min(1.0, (u + 1) / (w + 1))  # noqa: E731
         train(policies, tasks, np.stack(which), draws, opt, rising)
     return seen

@@ -1,8 +1,8 @@
 """What ``reader`` is worth on learners in closed form: ``python -m benchmarks.reader``.
 
 Families that it was not written on, and the null one. Beside it: the best open-loop schedules, four rules that read success, each with its
-best of six settings on the tuning roots, the first of them with a focus on failures, too, ``reader`` itself with its outcomes exchanged (permuted) or those of others (average), and
-``reader`` that turns shares alone, or the focus alone (then all data is shared out evenly).
+best of six settings on the tuning roots, the first of them with a focus on failures, too, ``reader`` itself with its outcomes exchanged
+(permuted) or those of others (average), and ``reader`` that turns shares alone, or the focus alone (then shares stay even).
 Every family is kept in ``runs/reader``: after a kill, the same command goes on.
 """
 
@@ -68,7 +68,9 @@ def learnable(rates: Rates) -> Array:
     return rates[-1] * (1 - rates[-1])
 
 
+OPEN_LOOP = "best open loop"
 FOCUSED = "failure, focused"  # the thermometer, with data against the kind of failure that stands out
+PARTS = ("shares alone", "focus alone")  # ``reader`` that turns these knobs and no others
 RULES: dict[str, Rule] = {"failure": failure, "give-up": give_up, "progress": progress, "learnable": learnable}
 
 
@@ -134,15 +136,16 @@ def study(family: str, roots: int) -> dict[str, Any]:
     ends["permuted"] = ended(permuted(engineers.make("reader"), 0), fresh)
     alone = [fresh.alone(run) for run in range(roots)]
     ends["average"] = np.array([ended(average_self(family, one, run), one)[0] for run, one in enumerate(alone)])
-    ends["shares alone"] = ended(as_engineer(Turning("slices.*.share")), fresh)
-    ends["focus alone"] = ended(as_engineer(Turning("slices.*.focus")), fresh)
+    for part, knob in zip(PARTS, ("share", "focus"), strict=True):
+        ends[part] = ended(as_engineer(Turning(f"slices.*.{knob}")), fresh)
     best = max(opened, key=lambda name: float(ends[name].mean()))
     rows = {}
-    for name in (*RULES, FOCUSED, "reader", "permuted", "average", "shares alone", "focus alone"):
+    for name in (*RULES, FOCUSED, "reader", "permuted", "average", *PARTS):
         over = gain(ends, name, list(opened), oracle=False)
         between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
         rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
-    beyond = asdict(t_mean((ends["reader"] - ends["failure"]).tolist()))
+    rivals = {OPEN_LOOP: best, "failure": "failure", FOCUSED: FOCUSED}
+    beyond = {name: ends["reader"] - ends[rival] for name, rival in rivals.items()}
     return {
         "family": family,
         "roots": roots,
@@ -150,27 +153,33 @@ def study(family: str, roots: int) -> dict[str, Any]:
         "open_loop": {name: float(ends[name].mean()) for name in opened},
         "floors": floors,
         "rows": rows,
-        "beyond_the_thermometer": beyond,
-        "gains": (ends["reader"] - ends[best]).round(5).tolist(),
+        "beyond": {name: asdict(t_mean(gains.tolist())) for name, gains in beyond.items()},
+        "gains": {name: gains.round(5).tolist() for name, gains in beyond.items()},
     }
 
 
-def pooled(studies: Sequence[dict[str, Any]]) -> Interval:
-    """The mean over the held-out families of ``reader`` over the best open loop: by root, each family counting alike."""
-    return t_mean(np.mean([study["gains"] for study in studies if study["family"] != NULL], axis=0))
+def pooled(studies: Sequence[dict[str, Any]], rival: str) -> Interval:
+    """The mean over the held-out families of ``reader`` over a rival: by root, each family counting alike."""
+    return t_mean(np.mean([study["gains"][rival] for study in studies if study["family"] != NULL], axis=0))
+
+
+def in_points(found: dict[str, float]) -> str:
+    mean, low, high = (100 * found[key] for key in ("mean", "low", "high"))
+    return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
 
 
 def line(found: dict[str, Any]) -> str:
     """Success in percent and differences to the best open loop in points, as a row of a table."""
-    rows = found["rows"]
-    cells = [
-        f"`{found['family']}`",
-        f"{100 * found['open_loop'][found['best']]:.1f} ({dynamics.in_words(found['best'])})",
-    ]
-    for row in rows.values():
-        mean, low, high = (100 * row["over_best_open_loop"][key] for key in ("mean", "low", "high"))
-        cells.append(f"{mean:+.1f} ({low:+.1f}, {high:+.1f})")
-    return f"| {' | '.join(cells)} |"
+    best = f"{100 * found['open_loop'][found['best']]:.1f} ({dynamics.in_words(found['best'])})"
+    rows = (in_points(row["over_best_open_loop"]) for name, row in found["rows"].items() if name not in PARTS)
+    return f"| `{found['family']}` | {' | '.join([best, *rows])} |"
+
+
+def line_of_parts(found: dict[str, Any]) -> str:
+    """``reader`` over each rival, and over the best open loop with one kind of knob alone, as a row of a table."""
+    beyond = (in_points(interval) for interval in found["beyond"].values())
+    parts = (in_points(found["rows"][part]["over_best_open_loop"]) for part in PARTS)
+    return f"| `{found['family']}` | {' | '.join([*beyond, *parts])} |"
 
 
 def main() -> None:
@@ -188,10 +197,14 @@ def main() -> None:
         name, made = f"{family}-{arguments.roots}", partial(study, family, arguments.roots)
         studies.append(dynamics.kept(KEPT, sources, name, made))
         print(line(studies[-1]), flush=True)
-    over_all = asdict(pooled(studies))
-    print(f"mean over families but `{NULL}`: {over_all}")
+    for found in studies:
+        print(line_of_parts(found))
+    over_all = {rival: asdict(pooled(studies, rival)) for rival in studies[0]["gains"]}
+    print(
+        *(f"over {rival}, all families but `{NULL}`: {in_points(over)}" for rival, over in over_all.items()), sep="\n"
+    )
     if arguments.record:
-        print(f"written to {record('reader', {'mean_over_families': over_all, 'studies': studies})}")
+        print(f"written to {record('reader', {'over_all_families': over_all, 'studies': studies})}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from engineers.knobs import dump, find_knobs, validated
 from engineers.model.engineer import ModelEngineer
 from engineers.report import StageReport
 from engineers.roles import find_slices, natural_key, shares_of
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 from envtuning.runs.log import RunLog
 from envtuning.show.console import percent, plain_table
 from envtuning.show.terminal import make_console

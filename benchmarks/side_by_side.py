@@ -55,7 +55,6 @@ def timed(arguments: argparse.Namespace, jobs: int, out: Path) -> float:
         "-m",
         "envtuning",
         "compare",
-        "--preset",
         arguments.preset,
         "--engineers",
         arguments.engineers,

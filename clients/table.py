@@ -10,9 +10,9 @@ from clients.scripts import Script
 
 HEAD = """# Which libraries the lake works with
 
-Each row was made by running the library, in an environment of its own, against this checkout. `make clients` runs all of them and
-writes this page; `python -m clients NAME` runs one. The scripts are in `clients/checks`; the figures and the
-machine are in [benchmarks/results/clients.json](../benchmarks/results/clients.json).
+For each row, the library ran in its own environment against this checkout. `make clients` runs all of them and writes this
+page; `python -m clients NAME` runs one. The scripts are in `clients/checks`. The figures and the machine are in
+[benchmarks/results/clients.json](../benchmarks/results/clients.json).
 
 | library | versions | how it makes the lake | what was shown |
 | --- | --- | --- | --- |
@@ -20,19 +20,19 @@ machine are in [benchmarks/results/clients.json](../benchmarks/results/clients.j
 FOOT = """
 What to know before using one of them:
 
-- A *crowd that varies* has another number of agents from episode to episode (`num_agents={2: 1, 4: 1}`). It needs `fixed_roster=True` if
-  the library wants the same agents in every episode (TorchRL, SuperSuit, Tianshou, AgileRL, RLlib's PettingZoo wrapper). Empty slots see
-  zeros, may only WAIT and get reward 0.
-- Gymnasium 1.1 to 1.4 will do. `make newest` runs the tests of the world and of the texts on 1.4; all others run on 1.2.2, which Ray
-  asks for, so an environment with the extra `rllib` has that.
+- In a *crowd that varies*, the number of agents changes from episode to episode (`num_agents={2: 1, 4: 1}`). It needs
+  `fixed_roster=True` if the library wants the same agents in every episode (TorchRL, SuperSuit, Tianshou, AgileRL, RLlib's
+  PettingZoo wrapper). Empty slots see zeros, may only WAIT and get reward 0.
+- Gymnasium 1.1 to 1.4 are supported. Ray needs 1.2.2, so an environment with the extra `rllib` has that version, and most
+  tests run on it. `make newest` runs the tests of the world and of the texts on 1.4.
 - A library that takes arrays, not dicts, needs `action_mask=None`, or `action_mask="info"` if it looks for masks in the infos.
-- Instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's forms and the like, use `horizon`: the environment itself
-  counts the steps.
-- Minari's `record_infos=True` needs the same keys in every info, from reset on. No environment with events has that: leave it out,
+- Use `horizon` instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's forms and similar arguments: the
+  environment itself counts the steps.
+- Minari's `record_infos=True` needs the same keys in every info, from reset on. No environment with events has that. Leave it out,
   or pass a `StepDataCallback` that fills in the missing keys.
 - EPyMARL's row was run on a copy of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
   `multiagentenv.py` of 733ffa5.
-- EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only what lies inside the pettingzoo
+- EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only modules of the pettingzoo
   package. Use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0` instead.
 """
 

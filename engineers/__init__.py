@@ -14,65 +14,17 @@ TYPE_CHECKING = False  # without typing, which takes longer to import than all o
 if TYPE_CHECKING:
     from typing import Any
 
-    from engineers.guard import Guard, check
-    from engineers.model.chat import Chat, ChatError, Completion, Message
-    from engineers.model.context import CONTEXTS, Context
-    from engineers.model.engineer import ModelEngineer
-    from engineers.model.meter import BudgetExceeded, Meter, Price
-    from engineers.model.replies import ReplyError
-    from engineers.model.wire import WireForm
-    from engineers.proposal import Change, Engineer, Proposal, Usage
-    from engineers.registry import UnknownEngineer, available, make
-    from engineers.report import FailureCase, Incident, SliceResult, StageRecord, StageReport
-
-_HOMES = {
-    "engineers.guard": ("Guard", "check"),
-    "engineers.model.chat": ("Chat", "ChatError", "Completion", "Message"),
-    "engineers.model.context": ("CONTEXTS", "Context"),
-    "engineers.model.engineer": ("ModelEngineer",),
-    "engineers.model.meter": ("BudgetExceeded", "Meter", "Price"),
-    "engineers.model.replies": ("ReplyError",),
-    "engineers.model.wire": ("WireForm",),
-    "engineers.proposal": ("Change", "Engineer", "Proposal", "Usage"),
-    "engineers.registry": ("UnknownEngineer", "available", "make"),
-    "engineers.report": ("FailureCase", "Incident", "SliceResult", "StageRecord", "StageReport"),
-}
-
-__all__ = [
-    "CONTEXTS",
-    "BudgetExceeded",
-    "Change",
-    "Chat",
-    "ChatError",
-    "Completion",
-    "Context",
-    "Engineer",
-    "FailureCase",
-    "Guard",
-    "Incident",
-    "Message",
-    "Meter",
-    "ModelEngineer",
-    "Price",
-    "Proposal",
-    "ReplyError",
-    "SliceResult",
-    "StageRecord",
-    "StageReport",
-    "UnknownEngineer",
-    "Usage",
-    "WireForm",
-    "available",
-    "check",
-    "make",
-]
+    from engineers.public import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
     """Imported when asked for, so that a command hears Ctrl-C before anything that takes long is imported."""
-    for home, names in _HOMES.items():
-        if name in names:
-            from importlib import import_module
+    from importlib.util import find_spec
 
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'engineers' has no attribute {name!r}")
+    if find_spec(f"engineers.{name}"):  # `from engineers import own` asks here before it imports the module
+        raise AttributeError(f"module 'engineers.{name}' is not imported yet")
+    from engineers import public
+
+    if name == "__all__":
+        return [found for found in dir(public) if not found.startswith("_")]
+    return getattr(public, name)

@@ -23,6 +23,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engineers import registry
 from engineers.from_file import PLAIN, reads
+from engineers.knobs import Knob
 from engineers.proposal import Engineer, Proposal
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import natural_key
@@ -40,11 +41,26 @@ DOSE_PREFIXES = ("trained_", "validated_")
 
 
 class ControlledEngineer(Engineer):
-    """An engineer that is told something else than what happened."""
+    """An engineer that is told something else than what happened.
+
+    ``guard`` stays None: the guard of the engineer inside judges by what it was told, so a run has to judge by what happened.
+    """
 
     def __init__(self, engineer: Engineer, told: Told, control: str, tier: Tier) -> None:
         self.engineer, self.told, self.name = engineer, told, f"{engineer.name} ({control})"
         self.tier = tier
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        return self.engineer.can_turn(knobs)
+
+    def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
+        self.engineer.check_able(current, editable)
+
+    def check_askable(self) -> None:
+        self.engineer.check_askable()
+
+    def recall(self, exchanges: Sequence[Mapping[str, Any]]) -> None:
+        self.engineer.recall(exchanges)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from engineers.errors import Mendable
 from engineers.sentences import in_sentences
 from engineers.strict import branches, description, strict_schema
 
@@ -23,7 +24,7 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 DECIMALS = 4  # of a number that an engineer writes, where its range is not much narrower than 1
 
 
-class KnobError(ValueError):
+class KnobError(Mendable, ValueError):
     """A path that names no knob of this config, or values that do not make a config; the message lists what exists."""
 
 

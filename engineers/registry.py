@@ -169,7 +169,7 @@ def tier_named(name: str, **options: Any) -> Tier:
     if backend == "average":
         return Tier.FAMILY
     if backend == "permuted":
-        return tier_named(rest, **options)
+        return tier_named(rest, **{name: value for name, value in options.items() if name != "permutation"})
     if backend in TAKES_NOTHING or ":" in backend:
         return make(name, **options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))

@@ -85,7 +85,7 @@ def table(figures: dict[str, Any]) -> str:
 
 def tested(run: RunLog, policy: Any) -> dict[str, list[float]]:
     """Mean and 95 % interval over scenarios of each score on the run's test."""
-    cases = run.plan.world.load(run.path / "test.cases")
+    cases = run.cases("test")
     episodes = run.plan.world.play(policy, cases, run.plan.target, seed=0)
     scenarios = [scenario_of(cases.ids[episode.case]) for episode in episodes]
     names = ("success_rate", "progress", "syntax")

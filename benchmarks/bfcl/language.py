@@ -5,7 +5,6 @@ It shows that the path works: groups that are not all paid alike, gradients that
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
 import time
@@ -42,11 +41,7 @@ def run(version: Version) -> dict[str, Any]:
 
 def stage_row(run: RunLog, number: int) -> dict[str, Any]:
     """A stage's steps: the part of groups whose replies were not all paid alike, and the gradient's norm, step by step."""
-    lines = [
-        json.loads(line)
-        for line in (run.state.stages[number].path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    steps = [line for line in lines if line["kind"] == "iteration"]
+    steps = [line for line in run.state.stages[number].metrics() if line["kind"] == "iteration"]
     return {
         "name": run.plan.spec.stages[number].name,
         "steps": len(steps),

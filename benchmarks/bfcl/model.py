@@ -16,15 +16,15 @@ from typing import Any, Protocol
 
 from benchmarks.bfcl.baselines import shown
 from benchmarks.bfcl.text_table import aligned, ranged
+from benchmarks.bfcl.trained import SCORES
 from engineers.model.chat import ChatError, Message
-from envtuning.trainees.language.evaluate import EvaluationStopped, capped_chat
+from envtuning.errors import RunError
+from envtuning.trainees.language.evaluate import capped_chat
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.package import SPLITS, Version
 from envtuning.worlds.bfcl.reply_format import ReplyFormat
 from envtuning.worlds.bfcl.world import BFCLCases, BFCLWorld
 from envtuning.worlds.text_player import Messages
-
-SCORES = {"success": "success_rate", "progress": "progress"}
 
 
 class Chat(Protocol):
@@ -85,7 +85,7 @@ def run(
     max_tokens: int = 2_048,
     workers: int = 4,
 ) -> dict[str, Any]:
-    """Each split's success and progress with intervals over scenarios. Raises ``EvaluationStopped`` where a cap or a failure ended it."""
+    """Each split's success and progress with intervals over scenarios. Raises ``RunError`` where a cap or a failure ended it."""
     chat = capped_chat(model, Path(answers), max_tokens=max_tokens, max_cost=max_cost)
     about = {"version": version, "model": model, "reply_format": reply_format} | chat.settings
     policy = KeptAnswers(chat, Path(answers), about, workers)
@@ -105,9 +105,7 @@ def by_split(policy: KeptAnswers, version: Version, reply_format: ReplyFormat, l
         tasks = [task for task in world.cut.tasks(world.package, "test", [split]) if task.scenario >= least]
         episodes = world.play(policy, BFCLCases(tuple(task.id for task in tasks)), config, seed=0)
         if policy.stopped is not None:
-            raise EvaluationStopped(
-                f"{policy.stopped}. Mend the cause, or raise the cap, and give the same command again"
-            )
+            raise RunError(f"{policy.stopped}. Mend the cause, or raise the cap, and give the same command again")
         scenarios = [task.scenario for task in tasks]
         found[split] = {
             name: shown([episode.metrics[key] for episode in episodes], scenarios) for name, key in SCORES.items()

@@ -96,10 +96,8 @@ class Trained:
     def scores(self, arm: Arm, score: str, tasks: Sequence[Task]) -> list[list[float]]:
         """Of each seed and each scenario the mean over its variants among these tasks, which the arm was tested on."""
         place = {task.id: place for place, task in enumerate(tasks_tested(arm))}
-        return [
-            by_scenario([self.found(arm, seed)["scores"][score][place[task.id]] for task in tasks], tasks)
-            for seed in self.seeds
-        ]
+        kept = [self.found(arm, seed)["scores"][score] for seed in self.seeds]
+        return [by_scenario([scores[place[task.id]] for task in tasks], tasks) for scores in kept]
 
 
 def tasks_tested(arm: Arm) -> list[Task]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypedDict, runtime_checkable
 
+from engineers.errors import Mendable
 from engineers.redaction import redact
 
 
@@ -29,7 +30,7 @@ class Completion:
     cost: float | None = None  # US dollars; None where the backend knows no price
 
 
-class ChatError(RuntimeError):
+class ChatError(Mendable, RuntimeError):
     """A question to a model got no usable reply. ``spent`` is what the provider counted for it, if anything came back."""
 
     transient: ClassVar[bool] = False  # the same request may pass later

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engineers.errors import Mendable
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable, parsed, read_bytes
 
@@ -35,7 +36,7 @@ class Taken:
         return Taken(self.tokens + other.tokens, (self.cost or 0.0) + (other.cost or 0.0) if known else None)
 
 
-class LedgerDamaged(ValueError):
+class LedgerDamaged(Mendable, ValueError):
     """The ledger cannot be read, so the rest of a cap is unknown."""
 
 

@@ -19,8 +19,8 @@ from engineers.tiers import Tier
 from envtuning.atlas.rows import Nearness, Row
 from envtuning.atlas.spec import AtlasSpec, Path_, load_atlas
 from envtuning.atlas.store import Legend, Tree, as_key, as_path, read_trees, stored_seeds
-from envtuning.runs.checked import RunError, figures
-from envtuning.runs.spec import SpecError
+from envtuning.errors import RunError, SpecError
+from envtuning.runs.checked import figures
 
 FOLDER = Path(__file__).parent / "trees"
 INDEX = FOLDER / "index.json"

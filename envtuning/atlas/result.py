@@ -27,7 +27,8 @@ from envtuning.atlas.rows import Row, above_open_loop, references, row_from
 from envtuning.atlas.standing import Say, Standing, drawing, to_stderr
 from envtuning.atlas.store import Tree
 from envtuning.atlas.walk import Step, Walk, player_of, transcript_of, walk
-from envtuning.runs.checked import RunError, figures
+from envtuning.errors import RunError
+from envtuning.runs.checked import figures
 
 FORMAT = 1
 NEAR = 1e-6  # figures that differ by less are the same

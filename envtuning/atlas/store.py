@@ -22,8 +22,8 @@ from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable, parsed, read_bytes
 from envtuning.atlas.legend import legend_of
 from envtuning.atlas.spec import AtlasSpec, Path_
+from envtuning.errors import RunError
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.worlds.episodes import Rate, pooled
 
 FORMAT = 2

@@ -29,7 +29,7 @@ from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import KNOB, as_menu, menu_at
 from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 from envtuning.runs.seeds import derive
 
 MakeEngineer = Callable[[Tree, int], Engineer]  # for one question: the tree and the stage that is reported

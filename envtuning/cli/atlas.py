@@ -15,10 +15,9 @@ from envtuning.atlas import published
 from envtuning.atlas.published import StoredTree
 from envtuning.atlas.roster import ROSTER
 from envtuning.cli.arguments import Trusted, parse_seeds
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
+from envtuning.errors import RunError, SpecError
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
-from envtuning.runs.spec import SpecError
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="atlas", help="Score any engineer in seconds, on stages that were trained once.")
@@ -51,19 +50,18 @@ KEPT = Path("runs/atlas-transcripts")
 @group.command("list")
 def list_trees() -> None:
     """The published trees."""
-    with errors_in_one_sentence():
-        from envtuning.show.console import plain_table
+    from envtuning.show.console import plain_table
 
-        found = published.index()
-        drawn = plain_table(f"version {found.version} of the trees, index {published.digest_of_index()}")
-        for heading in ("tree", "digest", "seeds", "stages", "menu", ""):
-            drawn.add_column(heading)
-        for name in [*published.names(), *published.names(weak=True)]:
-            spec = published.spec_named(name)
-            held = "held out: nobody may tune on it" if spec.held_out else "the root lacks one thing" if spec.diagnosis else ""  # fmt: skip
-            digest = found.trees[name].digest
-            drawn.add_row(name, digest, str(len(spec.seeds)), str(spec.depth), ", ".join(spec.menu), held)
-        console.print(drawn)
+    found = published.index()
+    drawn = plain_table(f"version {found.version} of the trees, index {published.digest_of_index()}")
+    for heading in ("tree", "digest", "seeds", "stages", "menu", ""):
+        drawn.add_column(heading)
+    for name in [*published.names(), *published.names(weak=True)]:
+        spec = published.spec_named(name)
+        held = "held out: nobody may tune on it" if spec.held_out else "the root lacks one thing" if spec.diagnosis else ""  # fmt: skip
+        digest = found.trees[name].digest
+        drawn.add_row(name, digest, str(len(spec.seeds)), str(spec.depth), ", ".join(spec.menu), held)
+    console.print(drawn)
 
 
 @group.command()
@@ -81,7 +79,7 @@ def score(
 ) -> None:
     """How far engineers come, beside what could be reached."""
     asked = list(engineer or ROSTER)
-    with errors_in_one_sentence(), trusting(trust, engineers=asked):
+    with trusting(trust, engineers=asked):
         from envtuning.atlas import result, standing, tables
 
         told = known(context)
@@ -120,7 +118,7 @@ def evidence(
 ) -> None:
     """Whether engineers read what they are told, on policies that lack one thing."""
     asked = list(engineer or ROSTER)
-    with errors_in_one_sentence(), trusting(trust, engineers=asked):
+    with trusting(trust, engineers=asked):
         from envtuning.atlas import questions, standing, tables
 
         told = known(context)
@@ -152,7 +150,7 @@ def build(
     trust: Trusted = None,
 ) -> None:
     """Train and store the seeds that are not stored yet; goes on where it was killed."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         from envtuning.atlas.build import build as train
 
         spec = published.spec_named(file)
@@ -173,7 +171,7 @@ def real(
 ) -> None:
     """Engineers in real runs of a tree's root, depth and budgets."""
     asked = list(engineer or ROSTER)
-    with errors_in_one_sentence(), trusting(trust, engineers=asked):
+    with trusting(trust, engineers=asked):
         from envtuning.atlas.real import real_arms, real_success
         from envtuning.show.console import plain_table
         from envtuning.studies.intervals import t_mean
@@ -204,16 +202,15 @@ def verify(
     folder: Folder = None,
 ) -> None:
     """Play the walks of a result again, and refuse it where they do not give its figures."""
-    with errors_in_one_sentence():
-        from envtuning.atlas import result
+    from envtuning.atlas import result
 
-        read = result.read_result(file)
-        trees = {name: published.load(name, folder) for name in dict.fromkeys(one.tree for one in read.standings)}
-        for told, row in zip(read.standings, result.verify(read, trees, say), strict=True):
-            console.print(f"{row.name} on {told.tree}: {len(told.walks)} walks give {row.success.percent()} %")
-        console.print(
-            "That is what these answers reach on these trees. The trees' test is in the package: a claim needs fresh real runs"
-        )
+    read = result.read_result(file)
+    trees = {name: published.load(name, folder) for name in dict.fromkeys(one.tree for one in read.standings)}
+    for told, row in zip(read.standings, result.verify(read, trees, say), strict=True):
+        console.print(f"{row.name} on {told.tree}: {len(told.walks)} walks give {row.success.percent()} %")
+    console.print(
+        "That is what these answers reach on these trees. The trees' test is in the package: a claim needs fresh real runs"
+    )
 
 
 def say(line: str) -> None:

@@ -7,16 +7,27 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from engineers import own
 from engineers.errors import Mendable
 from envtuning.show.terminal import make_console, print_error
 
+
+class Commands(TyperGroup):
+    """All commands, with the one place where their errors end."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with errors_in_one_sentence():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="envtuning",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

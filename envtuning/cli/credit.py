@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from envtuning.cli.arguments import Run, Trusted
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 from envtuning.runs.log import RunLog
 from envtuning.studies import credit as crediting
 
@@ -21,7 +21,7 @@ def credit(
     trust: Trusted = None,
 ) -> None:
     """Train a stage again, each time with one of the proposal's changes undone, to see which of them earned the gain."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         run = RunLog.open(folder)
         run.verify()
         found = crediting.credit(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from envtuning.cli.arguments import Trusted
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 
@@ -33,7 +33,7 @@ def pretrain(
     trust: Trusted = None,
 ) -> None:
     """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         from envtuning.trainees.language.commands import pretrain_for, validated
 
         spec, begin = load_spec(what), time.monotonic()
@@ -77,22 +77,21 @@ def evaluate(
     ] = None,
 ) -> None:
     """Score a language model on the papers' benchmark, their published rows beside it."""
-    with errors_in_one_sentence():
-        from envtuning.trainees.language.evaluate import evaluate_model
+    from envtuning.trainees.language.evaluate import evaluate_model
 
-        with console.status("asking …") as status:
-            table, meter = evaluate_model(
-                model,
-                suite,
-                answers=out,
-                style=style,  # type: ignore[arg-type]
-                workers=workers,
-                max_tokens=max_tokens,
-                max_cost=max_cost,
-                max_total_tokens=max_total_tokens,
-                temperature=temperature,
-                progress=lambda done, of: status.update(f"{done:,} of {of:,} boards answered"),
-            )
-        console.print(str(table))
-        cost = "unknown" if meter.cost is None else f"${meter.cost:.2f}"
-        console.print(f"asked now: {meter.questions:,} questions; replies: {out}, {meter.tokens:,} tokens, cost {cost}")
+    with console.status("asking …") as status:
+        table, meter = evaluate_model(
+            model,
+            suite,
+            answers=out,
+            style=style,  # type: ignore[arg-type]
+            workers=workers,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
+            max_total_tokens=max_total_tokens,
+            temperature=temperature,
+            progress=lambda done, of: status.update(f"{done:,} of {of:,} boards answered"),
+        )
+    console.print(str(table))
+    cost = "unknown" if meter.cost is None else f"${meter.cost:.2f}"
+    console.print(f"asked now: {meter.questions:,} questions; replies: {out}, {meter.tokens:,} tokens, cost {cost}")

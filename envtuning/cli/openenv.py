@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from envtuning.cli.arguments import Trusted, parse_settings
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 
 
 @app.command()
@@ -23,7 +23,7 @@ def openenv(
     trust: Trusted = None,
 ) -> None:
     """Write a world's text environment as a folder that openenv validates, builds, serves and pushes."""
-    with errors_in_one_sentence(), trusting([*(trust or ()), world.partition(":")[0]]):
+    with trusting([*(trust or ()), world.partition(":")[0]]):
         from envtuning.openenv.export import export
 
         made = export(folder, world, parse_settings(settings))

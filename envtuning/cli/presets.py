@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from envtuning.cli.base import app, console, errors_in_one_sentence
+from envtuning.cli.base import app, console
 from envtuning.runs.spec import SpecError, load_spec, preset_names, preset_text
 from envtuning.worlds.world import About
 
@@ -17,21 +17,20 @@ def presets(
     name: Annotated[str | None, typer.Argument(help="Print this preset's file, to copy and change.")] = None,
 ) -> None:
     """List the presets, or print one."""
-    with errors_in_one_sentence():
-        if name is not None:
-            if name not in preset_names():
-                raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
-            console.print(preset_text(name), end="")
-            return
-        listing = Table(box=None)
-        for heading in ("preset", "stages", "budget", "what it is"):
-            listing.add_column(heading, justify="right" if heading in ("stages", "budget") else "left")
-        for each in preset_names():
-            spec = load_spec(each)
-            listing.add_row(
-                each,
-                str(len(spec.stages)),
-                f"{spec.budget:,} {(spec.unit or About.unit).replace('_', ' ')}",
-                spec.description,
-            )
-        console.print(listing)
+    if name is not None:
+        if name not in preset_names():
+            raise SpecError(f"no preset {name!r}: there are {', '.join(preset_names())}")
+        console.print(preset_text(name), end="")
+        return
+    listing = Table(box=None)
+    for heading in ("preset", "stages", "budget", "what it is"):
+        listing.add_column(heading, justify="right" if heading in ("stages", "budget") else "left")
+    for each in preset_names():
+        spec = load_spec(each)
+        listing.add_row(
+            each,
+            str(len(spec.stages)),
+            f"{spec.budget:,} {(spec.unit or About.unit).replace('_', ' ')}",
+            spec.description,
+        )
+    console.print(listing)

@@ -18,7 +18,7 @@ from envtuning.cli.arguments import (
     parse_settings,
     run_name,
 )
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observers, observer_at
 from envtuning.runs.log import RunLog
@@ -54,7 +54,7 @@ def run(
     trust: Trusted = None,
 ) -> None:
     """Run a preset or a file to its end. A run that was interrupted continues where it stopped."""
-    with errors_in_one_sentence(), trusting(trust, engineers=[engineer], settings=settings, observers=observer):
+    with trusting(trust, engineers=[engineer], settings=settings, observers=observer):
         spec = load_spec(what, changes=parse_settings(settings))
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         if engineer is not None and not spec.asks_an_engineer:
@@ -72,7 +72,7 @@ def run(
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
     """Continue a run that was interrupted; it ends as if it had not been."""
-    with errors_in_one_sentence(), trusting(trust, observers=observer):
+    with trusting(trust, observers=observer):
         run_and_report(RunLog.open(folder), observer)
 
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.plan import Plan
-from envtuning.runs.spec import SpecError, load_spec
+from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
@@ -23,16 +23,13 @@ from envtuning.studies.summary import markdown, summarise, write
 
 @app.command()
 def compare(
-    file: Annotated[
-        str | None, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
-    ] = None,
+    what: Annotated[
+        str, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
+    ] = "engineer",
     engineers: Annotated[
         str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
     ] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
-    preset: Annotated[
-        str | None, typer.Option(help="The same as an option; one of the two. Default: engineer.")
-    ] = None,
     stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
     out: Annotated[
         Path | None,
@@ -45,10 +42,7 @@ def compare(
     trust: Trusted = None,
 ) -> None:
     """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
-    with errors_in_one_sentence(), trusting(trust, engineers=engineers.split(","), settings=settings):
-        if file is not None and preset is not None:
-            raise SpecError(f"compare {file} --preset {preset}: name one of them")
-        what = file or preset or "engineer"
+    with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         folder = out or Path("runs/compare") / spec.name
         said = console.print
@@ -93,7 +87,7 @@ def study(
     trust: Trusted = None,
 ) -> None:
     """A comparison that was written down before it was run: do what is not finished, then its table."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         written = load_study(file)
         folder = out / written.name
         if not table:

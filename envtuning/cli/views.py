@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.text import Text
 
 from envtuning.cli.arguments import Run, Runs, Trusted
-from envtuning.cli.base import app, console, errors_in_one_sentence, trusting
+from envtuning.cli.base import app, console, trusting
+from envtuning.errors import RunError
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.tasks import next_task
 from envtuning.show.console import run_table, summary
@@ -31,7 +31,7 @@ def show(
     trust: Trusted = None,
 ) -> None:
     """Each run's table: configs, costs, results, and what went wrong."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         runs = opened(folders)
         for one in runs:
             if len(runs) > 1:
@@ -56,7 +56,7 @@ def report(
     trust: Trusted = None,
 ) -> None:
     """Write one self-contained HTML page about one run, or about several side by side."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         runs = opened(folders)
         folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
         page = write_page(runs, out or folder / "report.html")
@@ -70,7 +70,7 @@ def tensorboard(
     trust: Trusted = None,
 ) -> None:
     """Write the runs' metrics as TensorBoard event files, in a folder `tensorboard` each; `tensorboard --logdir RUN` shows them."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         files = [EventFiles(one) for one in opened(folders)]
         for each in files:
             console.print(f"event files: {each.catch_up()}")
@@ -92,7 +92,7 @@ def replay(
     trust: Trusted = None,
 ) -> None:
     """Show how a validation board was played."""
-    with errors_in_one_sentence(), trusting(trust):
+    with trusting(trust):
         one = RunLog.open(folder)
         film = find_film(one, stage, case)
         if out is not None:

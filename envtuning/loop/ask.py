@@ -11,13 +11,13 @@ from typing import Any
 import engineers
 from engineers.guard import Guard
 from engineers.knobs import dump, validated
-from engineers.model.ledger import Ledger, LedgerDamaged, Taken
+from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.proposal import Proposal
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
+from envtuning.errors import RunError
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
@@ -104,10 +104,7 @@ def spent_before(log: RunLog) -> dict[str, float]:
     total = Taken()
     for stage in log.state.done:
         ledger = ledger_of(stage)
-        try:
-            total += ledger.total() if ledger.path.exists() else _by_transcript(stage)
-        except LedgerDamaged as error:
-            raise RunError(str(error)) from error
+        total += ledger.total() if ledger.path.exists() else _by_transcript(stage)
     return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from engineers.knobs import dump
 from envtuning.loop import inside
 from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, read_metrics
-from envtuning.loop.fading import faded, until_next_part
 from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
 from envtuning.loop.validation import draw_probe
+from envtuning.runs.fading import faded, until_next_part
 from envtuning.runs.seeds import derive
 from envtuning.runs.tasks import closing_cost
 from envtuning.runs.transitions import Decision, History
@@ -72,7 +72,6 @@ class Attempt:
         return StageOutcome(
             run=runner.log.name,
             number=runner.stage.number,
-            chosen=runner.stage.chosen,
             trained_on=self.config,
             validation=runner.suites.validation,
             episodes=self.episodes,

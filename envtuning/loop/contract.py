@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
-from engineers.errors import Mendable
-from envtuning.runs.atomic import StorageError
+from envtuning.errors import RunError
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
 from envtuning.trainees.base import Metrics, Trainee, TrainingDiverged, WorkerLost
@@ -21,11 +20,11 @@ MOST = 10**15  # of anything that one call may report as spent
 CLOSING = 60.0  # seconds
 
 
-class TraineeFailed(Mendable, RuntimeError):
+class TraineeFailed(RunError):
     """The trainee broke its contract or raised an undeclared error; the message says how."""
 
 
-PASSED_ON = (TrainingDiverged, WorkerLost, InfeasibleConfig, StorageError, TraineeFailed)
+PASSED_ON = (TrainingDiverged, WorkerLost, InfeasibleConfig, RunError)
 
 
 @contextmanager

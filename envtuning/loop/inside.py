@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engineers.report import Incident
+from envtuning.errors import RunError
 from envtuning.runs import atomic
-from envtuning.runs.checked import Files, RunError
+from envtuning.runs.checked import Files
 from envtuning.runs.state import Measured, Said
 
 PREFIX = "inside-"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engineers.errors import Mendable
 from engineers.own import object_at
 from engineers.report import Incident
+from envtuning.errors import SpecError
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, StageState
 
@@ -59,10 +59,6 @@ class Observer:
         """Nobody works on the run any more: it is finished, stopped or interrupted."""
 
 
-class UnknownObserver(Mendable, ValueError):
-    """There is no observer at this place."""
-
-
 class Observers(Observer):
     """Several as one, none of which can stop the others or the run: what one raises is a warning, once for each."""
 
@@ -99,17 +95,17 @@ _HEARD = frozenset(name for name in vars(Observer) if not name.startswith("_"))
 def observer_at(place: str) -> Observer:
     """The observer that ``package.module:factory`` makes (a class, or a function without arguments)."""
     if ":" not in place:
-        raise UnknownObserver(f"observer {place!r}: name it as 'package.module:factory'")
+        raise SpecError(f"observer {place!r}: name it as 'package.module:factory'")
     try:
         factory = object_at(place)
     except ImportError as error:
-        raise UnknownObserver(f"observer {place!r} cannot be made: {error}") from error
+        raise SpecError(f"observer {place!r} cannot be made: {error}") from error
     try:
         made = factory()
     except Exception as error:
-        raise UnknownObserver(f"observer {place!r} cannot be made: {type(error).__name__}: {error}") from error
+        raise SpecError(f"observer {place!r} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Observer):
-        raise UnknownObserver(
+        raise SpecError(
             f"observer {place!r} made a {type(made).__name__}: derive it from envtuning.loop.observer.Observer"
         )
     return made

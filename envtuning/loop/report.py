@@ -12,7 +12,7 @@ import numpy as np
 from engineers.knobs import dump
 from engineers.report import Incident, StageReport
 from envtuning.runs.plan import Plan
-from envtuning.runs.state import RunState, StageConfig
+from envtuning.runs.state import RunState
 from envtuning.runs.transitions import History
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
@@ -26,7 +26,6 @@ class StageOutcome:
 
     run: str  # its name
     number: int
-    chosen: StageConfig[Any]
     trained_on: Any  # the config that it ended on
     validation: Any  # cases
     episodes: Sequence[Episode]  # of the closing validation

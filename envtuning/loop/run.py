@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from engineers.report import Incident
+from envtuning.errors import RunError
 from envtuning.loop import contract
 from envtuning.loop.ask import ask, redraw
 from envtuning.loop.contract import TraineeFailed, held_to, load_checkpoint, save_checkpoint
 from envtuning.loop.observer import Observer, Observers
-from envtuning.loop.stage import RunStopped, StageRunner
+from envtuning.loop.stage import StageRunner
 from envtuning.loop.validation import Suites, open_suites
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.resolve import raise_unless_askable, resolve
 from envtuning.runs.seeds import derive
@@ -161,7 +161,7 @@ class Loop:
                 raise RunError(f"{checkpoint} is gone, and stage {number} begins from it: bring it back from a copy")
             load_checkpoint(self.trainee, self.log.files, checkpoint)
         except TraineeFailed as error:
-            raise RunStopped(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
+            raise RunError(f"trainee {self.spec.trainee.kind!r} cannot begin stage {number}: {error}") from error
         return self.trainee
 
     def test(self) -> None:
@@ -178,6 +178,6 @@ class Loop:
                     seed = derive(self.spec.suites.seed, "play the test")
                     episodes = self.plan.world.play(trainee.policy(), suite, self.plan.target, seed=seed)
             except (TraineeFailed, WorkerLost) as error:
-                raise RunStopped(f"the test of {self.log.path} could not be played: {error}") from error
+                raise RunError(f"the test of {self.log.path} could not be played: {error}") from error
             tables[name] = slice_results(episodes)
         self.log.tested(TestRecord(**tables))

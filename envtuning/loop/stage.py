@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from engineers.errors import Mendable
 from engineers.knobs import validated
 from engineers.report import Incident
+from envtuning.errors import RunError
 from envtuning.loop import inside
 from envtuning.loop.attempt import Attempt
 from envtuning.loop.contract import TraineeFailed, save_checkpoint
@@ -28,10 +28,6 @@ from envtuning.runs.state import Done, StageState
 from envtuning.trainees.base import Trainee, TrainingDiverged, WorkerLost
 from envtuning.worlds.episodes import rates
 from envtuning.worlds.world import InfeasibleConfig
-
-
-class RunStopped(Mendable, RuntimeError):
-    """The run cannot go on by itself; the message says what to do. ``resume`` continues from where it stopped."""
 
 
 @dataclass
@@ -57,7 +53,7 @@ class StageRunner:
         return self.log.plan.spec.stage(self.stage.number)
 
     def run_to_end(self) -> None:
-        """Afterwards the stage is done. Raises ``RunStopped`` when it failed too often."""
+        """Afterwards the stage is done. Raises ``RunError`` when it failed too often."""
         begin = time.monotonic()
         config, renew, retries = self.stage.chosen.config, False, self.log.plan.spec.retries
         faults: list[str] = []
@@ -90,7 +86,7 @@ class StageRunner:
                 continue
             self._finish(tried.trainee, outcome, attempt + 1, time.monotonic() - begin)
             return
-        raise RunStopped(
+        raise RunError(
             f"stage {self.stage.number} failed {1 + retries} times ({'; '.join(faults)}). The stages before it stand: "
             f"lower the learning rate or change the config in a new run, or mend the cause and "
             f"`envtuning resume {self.log.path}`"
@@ -106,7 +102,7 @@ class StageRunner:
         if isinstance(error, InfeasibleConfig):
             self.record("generation_failed", f"{error}; the last good config is used again")
             if good is None or good == config:
-                raise RunStopped(f"stage {self.stage.number}'s config cannot be drawn: {error}") from error
+                raise RunError(f"stage {self.stage.number}'s config cannot be drawn: {error}") from error
             return good, False
         self.record("diverged", f"{error}; the last good checkpoint and config go on")
         return good or config, False
@@ -140,5 +136,5 @@ class StageRunner:
         try:
             self.log.finished(partial(save_checkpoint, trainee.save), outcome.episodes, report, done)
         except TraineeFailed as error:
-            raise RunStopped(f"stage {self.stage.number} is trained, but {error}; mend it and resume") from error
+            raise RunError(f"stage {self.stage.number} is trained, but {error}; mend it and resume") from error
         self.observer.stage_ended(self.stage)

@@ -20,7 +20,7 @@ from typing import Any
 from filelock import FileLock
 from filelock import Timeout as LockTimeout
 
-from engineers.errors import Mendable
+from envtuning.errors import RunError
 
 LOCK, OWNER = ".lock", ".owner"  # what is locked, and who has locked it
 TURN = ".turn"  # what is waited for
@@ -42,12 +42,8 @@ REMEDIES = {
 }
 
 
-class StorageError(Mendable, RuntimeError):
+class StorageError(RunError):
     """The disk would not take a file. What was written before is whole; nothing was overwritten."""
-
-
-class RunLocked(Mendable, RuntimeError):
-    """Another process works on this run."""
 
 
 def in_a_sentence(error: OSError) -> str:
@@ -176,7 +172,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             lock.acquire()
         except LockTimeout:  # an OSError, too
-            raise RunLocked(
+            raise RunError(
                 f"{folder} is being worked on by process {_owner(folder)}: wait for it, or end it and try again"
             ) from None
     try:

@@ -21,10 +21,10 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engineers import untrusted
-from engineers.errors import Mendable
 from engineers.knobs import as_text
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable
+from envtuning.errors import RunError
 from envtuning.runs import atomic
 
 NAME = "checksums.json"
@@ -32,10 +32,6 @@ REMEDY = "restore it from a copy, or remove this run and start again"
 
 Signature = tuple[tuple[str, int, int, int], ...]
 TABLE = TypeAdapter(dict[str, list[str]])
-
-
-class RunError(Mendable, RuntimeError):
-    """The folder is not what the command needs; the message says what to do."""
 
 
 def damaged(path: Path, why: object) -> RunError:

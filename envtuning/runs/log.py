@@ -34,13 +34,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from engineers.knobs import KnobError, validated
 from engineers.report import Incident, StageReport
-from engineers.sentences import in_sentences
+from envtuning.errors import RunError
 from envtuning.runs import atomic, checked
-from envtuning.runs.checked import Files, RunError, damaged, parsed
+from envtuning.runs.checked import Files, damaged, parsed
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import SpecError
 from envtuning.runs.state import FORMAT, Answer, Done, RunRecord, RunState, StageConfig, StageState, TestRecord
@@ -344,10 +344,8 @@ def _run_record(path: Path, files: Files) -> RunRecord:
             f"{path.parent} has run format {made.format}, this version reads {FORMAT}: use the version that made it "
             f"({made.versions.get('mapf-frozenlake', 'unknown')})"
         )
-    try:
-        return RunRecord.model_validate_json(written)
-    except ValidationError as error:
-        raise damaged(path, f"is damaged or from another version ({in_sentences(error)})") from error
+    record: RunRecord = parsed(path, written, RunRecord)
+    return record
 
 
 def _plan_of(record: RunRecord, path: Path) -> Plan:

@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 import engineers
-from engineers.errors import Mendable
 from engineers.guard import Guard
 from engineers.knobs import KnobError, dump
 from engineers.registry import needs_trainee, raise_unless_from_file
@@ -20,14 +19,10 @@ from envtuning.runs.sections import as_data
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.trainees import LIVE, form_of_trainee, make_trainee, unit_for
+from envtuning.trainees import LIVE, TraineeKind, form_of
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
-
-
-class EngineerUnavailable(Mendable, RuntimeError):
-    """The engineer cannot be asked at all: an unknown name or option, a missing extra or key, a config without a knob for it."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +68,11 @@ class Plan:
         """What budgets count."""
         return self.spec.unit or self.world.about.unit
 
+    @cached_property
+    def trainee(self) -> TraineeKind:
+        """Raises ``SpecError`` where there is no such kind."""
+        return TraineeKind.named(self.spec.trainee.kind)
+
     @property
     def asks_the_trainee(self) -> bool:
         """Whether the engineer asks the model under training."""
@@ -91,23 +91,21 @@ class Plan:
     def _check(self, config: Any) -> None:
         """Raises where nothing could be drawn from the config, or the trainee could not be asked about it."""
         self.world.check(config)
-        self.world.check_form(config, form_of_trainee(self.spec.trainee.kind))
+        self.world.check_form(config, form_of(self.spec.trainee.kind))
 
     def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
-        """The run's trainee, untrained, with room for these further configs. Raises ``UnknownTrainee``."""
-        trainee = self.spec.trainee
-        return make_trainee(
-            trainee.kind,
+        """The run's trainee, untrained, with room for these further configs. Raises ``SpecError``."""
+        return self.trainee.make(
+            self.spec.trainee.options | options,
             world=self.world,
             room=self.world.room([*self.written, *configs]),
             exclude=exclude,
             seed=derive(self.spec.seed, "trainee"),
-            **unit_for(trainee.kind, self.unit),
-            **trainee.options | options,
+            unit=self.unit,
         )
 
     def make_engineer(self, trainee: Callable[[], Any] | None = None, **options: Any) -> engineers.Engineer:
-        """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``EngineerUnavailable``."""
+        """The run's engineer, with the run's guard; ``trainee`` loads the trainee for one that asks its model. Raises ``SpecError``."""
         asked = self.spec.engineer
         given = asked.options | options | {"guard": self.guard}
         try:
@@ -118,9 +116,9 @@ class Plan:
                 given |= {"trainee": trainee and trainee(), "timeout": asked.timeout}
             return engineers.make(self._engineer, **given)
         except ValidationError as error:
-            raise EngineerUnavailable(in_sentences(error)) from error
-        except (engineers.UnknownEngineer, ImportError, TypeError, ValueError) as error:
-            raise EngineerUnavailable(str(error)) from error
+            raise SpecError(in_sentences(error)) from error
+        except (ImportError, TypeError, ValueError) as error:
+            raise SpecError(str(error)) from error
 
 
 def _config(place: str, given: Any, world: World[Any]) -> BaseModel:

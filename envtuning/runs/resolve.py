@@ -8,19 +8,17 @@ from typing import Any
 import engineers
 from engineers.knobs import KnobError, dump, find_knobs, get_or_none
 from engineers.roles import split_by_role
-from envtuning.loop.fading import raise_unless_fades
-from envtuning.runs.plan import EngineerUnavailable, Plan
+from envtuning.runs.fading import raise_unless_fades
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
-from envtuning.trainees import factory_of, form_of_trainee, raise_unless_makeable, reported_by
-from envtuning.trainees.base import as_kind
 
 
 def resolve(spec: RunSpec) -> Plan:
-    """The spec's plan. Raises ``SpecError``, ``UnknownWorld``, ``UnknownTrainee``, ``InfeasibleConfig`` or ``EngineerUnavailable``."""
+    """The spec's plan. Raises ``SpecError`` or ``InfeasibleConfig``."""
     plan = Plan.of(spec)
-    raise_unless_makeable(spec.trainee.kind, spec.trainee.options, plan.world, plan.target, plan.unit)
+    plan.trainee.check(spec.trainee.options, plan.world, plan.target, plan.unit)
     for config in plan.written:
-        plan.world.check_form(config, form_of_trainee(spec.trainee.kind))
+        plan.world.check_form(config, plan.trainee.form)
     _raise_unless_editable(plan)
     raise_unless_askable(plan)
     for number, stage in enumerate(spec.stages):
@@ -52,14 +50,14 @@ def raise_unless_askable(plan: Plan) -> None:
         return
     try:
         if plan.asks_the_trainee:
-            as_kind(factory_of(spec.trainee.kind)).check_asked_by(spec.engineer.name)
+            plan.trainee.declared.check_asked_by(spec.engineer.name)
         engineer = plan.make_engineer()
         engineer.check_askable()
         for config, after in pairwise(plan.configs):
             if config is not None and after is None:
                 engineer.check_able(config, spec.editable)
     except (engineers.ChatError, ValueError, ImportError) as error:
-        raise EngineerUnavailable(str(error)) from error
+        raise SpecError(str(error)) from error
 
 
 def _raise_unless_decided(plan: Plan, number: int) -> None:
@@ -67,16 +65,16 @@ def _raise_unless_decided(plan: Plan, number: int) -> None:
     spec, place, rule = plan.spec, f"stages.{number}.advance_when", plan.spec.stages[number].advance_when
     if rule is None:
         return
-    trained, validated = reported_by(spec.trainee.kind), plan.world.reports
-    if missing := rule.needs() - trained if trained is not None else None:
+    trained, validated = plan.trainee.declared.reports, plan.world.reports
+    if trained is not None and (missing := rule.needs().difference(trained)):
         raise SpecError(
             f"{place} needs {', '.join(sorted(missing))}, and trainee {spec.trainee.kind!r} reports "
-            f"only {', '.join(sorted(trained or ()))}: choose another rule"
+            f"only {', '.join(sorted(trained))}: choose another rule"
         )
-    if missing := rule.looks_at() - validated if validated is not None else None:
+    if validated is not None and (missing := rule.looks_at().difference(validated)):
         raise SpecError(
             f"{place} looks at {', '.join(sorted(missing))}, and the world {spec.world.name!r} has "
-            f"{', '.join(sorted(validated or ()))}"
+            f"{', '.join(sorted(validated))}"
         )
     if spec.suites.validate_every is None:
         raise SpecError(

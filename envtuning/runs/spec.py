@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from engineers import untrusted
-from engineers.errors import Mendable
 from engineers.sentences import in_sentences
+from envtuning.errors import SpecError
 from envtuning.runs.reading import LONGEST, NotReadable, read_mapping
 from envtuning.runs.sections import (
     FOLDER,
@@ -37,10 +37,6 @@ __all__ = [
 ]  # fmt: skip
 
 Described = TypeVar("Described", bound=BaseModel)
-
-
-class SpecError(Mendable, ValueError):
-    """A run's file or preset does not describe a run."""
 
 
 class RunSpec(Frozen):

@@ -23,8 +23,6 @@ from envtuning.runs.spec import SpecError, load_spec
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import played_on
 from envtuning.studies.preregistered import StudySpec
-from envtuning.trainees import factory_of
-from envtuning.trainees.base import as_kind
 from envtuning.worlds.episodes import Rate
 
 BEYOND_FILE = "beyond.json"  # success by the set's key
@@ -52,11 +50,12 @@ def keys(study: StudySpec) -> dict[str, str]:
 
 def raise_unless_playable(study: StudySpec) -> None:
     """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
+    further = targets(study)
     for arm, spec in study.specs().items():
-        plan, kind = Plan.of(spec), as_kind(factory_of(spec.trainee.kind))
-        for name, target in targets(study).items():
+        plan = Plan.of(spec)
+        for name, target in further.items():
             rooms = (plan.world.room([*plan.written, *more]) for more in ((), (target,)))
-            trained, played = (kind.window_in(room, **spec.trainee.options) for room in rooms)
+            trained, played = (plan.trainee.declared.window_in(room, **spec.trainee.options) for room in rooms)
             if trained != played:
                 raise SpecError(
                     f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "

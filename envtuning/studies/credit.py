@@ -17,10 +17,10 @@ from rich.table import Table
 from typing_extensions import TypedDict
 
 from engineers.knobs import KnobError, changes, dump, find_knobs, validated, with_values
+from envtuning.errors import RunError
 from envtuning.loop.contract import load_checkpoint
 from envtuning.loop.validation import draw_suites
 from envtuning.runs import atomic, checked
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.seeds import derive
 from envtuning.show.console import plain_table

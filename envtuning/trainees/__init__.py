@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 from pydantic import ValidationError
 
-from engineers.errors import Mendable
 from engineers.from_file import allowed_in, raise_unless_allowed
 from engineers.own import object_at
 from engineers.sentences import in_sentences
+from envtuning.errors import SpecError
 from envtuning.extras import needs
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.worlds.registry import DEFAULT_WORLD, make_world
@@ -49,8 +50,90 @@ EXTRAS = {
 }  # what to install for a kind; the others share one extra with the loop
 
 
-class UnknownTrainee(Mendable, ValueError):
-    """There is no trainee of this kind, or it does not take these options, or it cannot learn in this world."""
+def form_of(name: str) -> Form:
+    """The form of a kind's policy, without importing its class where that is ours. Raises ``SpecError``."""
+    return FORM_OF[name] if name in FORM_OF else TraineeKind.named(name).form
+
+
+@dataclass(frozen=True)
+class TraineeKind:
+    """What makes trainees of one kind, and what they say of themselves before one is made."""
+
+    name: str
+    factory: Any
+    declared: type[Trainee]
+
+    @classmethod
+    def named(cls, name: str) -> TraineeKind:
+        """The kind of this name in ``KINDS``, or that of the class or function at ``package.module:Class``. Raises ``SpecError``."""
+        place = KINDS.get(name, name)
+        if ":" not in place:
+            raise SpecError(
+                f"trainee kind {name!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
+            )
+        try:
+            factory = object_at(place)
+        except ImportError as error:
+            missing = (error.name or "").partition(".")[0]
+            if place is not name and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
+                raise SpecError(needs(f"trainee {name!r}", error, EXTRAS.get(name, "rllib")).msg) from error
+            raise SpecError(f"trainee kind {name!r}: {error}") from error
+        return cls(name, factory, as_kind(factory))
+
+    @property
+    def form(self) -> Form:
+        """The form of its policy. Raises ``SpecError`` where it declares none."""
+        form = self.declared.form
+        if form not in FORMS:
+            raise SpecError(
+                f"trainee {self.name!r} declares form={form!r}: set the class attribute `form` to one of "
+                f"{', '.join(map(repr, FORMS))}, so that a run knows what its policy is"
+            )
+        return form
+
+    def check(self, options: Mapping[str, Any], world: World[Any], target: Any, unit: str = "env_steps") -> None:
+        """Find out before there is a run whether such a trainee can be had for this world, without making one. Raises ``SpecError``."""
+        if self.form not in world.forms:
+            plays = " or ".join(f"{name!r} ({FORMS[name]})" for name in sorted(world.forms))
+            raise SpecError(
+                f"trainee {self.name!r} {FORMS[self.form]}, and the world {world.about.name!r} cannot play that: it needs a policy of "
+                f"form {plays}"
+            )
+        world.check_target(target, self.form)
+        if (units := self.declared.units) is not None and unit not in units:
+            raise SpecError(
+                f"trainee {self.name!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
+            )
+        with _explained(self.name):
+            given = {"world": world, "room": {}, "exclude": (), "seed": 0, **self._told(unit)}
+            signature(self.factory).bind(**given, **options)
+            self.declared.check_options(**options)
+            self._raise_unless_from_file(options)
+
+    def make(
+        self,
+        options: Mapping[str, Any],
+        *,
+        world: World[Any],
+        room: Mapping[str, Any],
+        exclude: Sequence[Cases],
+        seed: int,
+        unit: str | None,
+    ) -> Trainee:
+        """One of them, untrained. Raises ``SpecError``."""
+        with _explained(self.name):
+            self._raise_unless_from_file(options)
+            given = {"world": world, "room": room, "exclude": tuple(exclude), "seed": seed, **self._told(unit)}
+            return as_trainee(self.factory(**given, **options))
+
+    def _told(self, unit: str | None) -> dict[str, str]:
+        """The run's unit of budget as an argument, for factories that name it among theirs."""
+        return {"unit": unit} if unit is not None and "unit" in signature(self.factory).parameters else {}
+
+    def _raise_unless_from_file(self, options: Mapping[str, Any]) -> None:
+        """Raises ``NotAllowed`` for what such a trainee takes from its user alone, and a run's file says."""
+        place = KINDS.get(self.name, self.name)
+        raise_unless_allowed("trainee.options", options, allowed_in(self.factory, place))
 
 
 def make_trainee(
@@ -61,83 +144,12 @@ def make_trainee(
     room: Mapping[str, Any],
     exclude: Sequence[Cases] = (),
     seed: int = 0,
+    unit: str | None = None,
     **options: Any,
 ) -> Trainee:
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
-    factory = factory_of(kind)
-    with _explained(kind):
-        _raise_unless_from_file(kind, factory, options)
-        given = {"world": world or make_world(DEFAULT_WORLD), "room": room, "exclude": tuple(exclude), "seed": seed}
-        return as_trainee(factory(**given, **options))
-
-
-def form_of_trainee(kind: str) -> Form:
-    """The form of its policy, as it declares it. Raises ``UnknownTrainee`` where it declares none."""
-    if kind in FORM_OF:
-        return FORM_OF[kind]
-    form = as_kind(factory_of(kind)).form
-    if form not in FORMS:
-        raise UnknownTrainee(
-            f"trainee {kind!r} declares form={form!r}: set the class attribute `form` to one of "
-            f"{', '.join(map(repr, FORMS))}, so that a run knows what its policy is"
-        )
-    return form
-
-
-def reported_by(kind: str) -> frozenset[str] | None:
-    """The training metrics that it says it has; None where it does not say."""
-    reports = as_kind(factory_of(kind)).reports
-    return None if reports is None else frozenset(reports)
-
-
-def raise_unless_makeable(
-    kind: str, options: dict[str, Any], world: World[Any], target: Any, unit: str = "env_steps"
-) -> None:
-    """Find out before there is a run whether this trainee can be had for this world, without making one."""
-    factory = factory_of(kind)
-    form = form_of_trainee(kind)
-    if form not in world.forms:
-        plays = " or ".join(f"{name!r} ({FORMS[name]})" for name in sorted(world.forms))
-        raise UnknownTrainee(
-            f"trainee {kind!r} {FORMS[form]}, and the world {world.about.name!r} cannot play that: it needs a policy of form {plays}"
-        )
-    world.check_target(target, form)
-    declared = as_kind(factory)
-    if (units := declared.units) is not None and unit not in units:
-        raise UnknownTrainee(
-            f"trainee {kind!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
-        )
-    with _explained(kind):
-        signature(factory).bind(world=world, room={}, exclude=(), seed=0, **unit_for(kind, unit), **options)
-        declared.check_options(**options)
-        _raise_unless_from_file(kind, factory, options)
-
-
-def _raise_unless_from_file(kind: str, factory: Any, options: Mapping[str, Any]) -> None:
-    """Raises ``NotAllowed`` for what such a trainee takes from its user alone, and a run's file says."""
-    said = {name: value for name, value in options.items() if name != "unit"}  # which is the run's
-    raise_unless_allowed("trainee.options", said, allowed_in(factory, KINDS.get(kind, kind)))
-
-
-def unit_for(kind: str, unit: str) -> dict[str, str]:
-    """The run's unit of budget as an argument, for factories that name it among theirs."""
-    return {"unit": unit} if "unit" in signature(factory_of(kind)).parameters else {}
-
-
-def factory_of(kind: str) -> Any:
-    """The class or function that makes trainees of this kind. Raises ``UnknownTrainee``."""
-    place = KINDS.get(kind, kind)
-    if ":" not in place:
-        raise UnknownTrainee(
-            f"trainee kind {kind!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
-        )
-    try:
-        return object_at(place)
-    except ImportError as error:
-        missing = (error.name or "").partition(".")[0]
-        if place is not kind and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
-            raise UnknownTrainee(needs(f"trainee {kind!r}", error, EXTRAS.get(kind, "rllib")).msg) from error
-        raise UnknownTrainee(f"trainee kind {kind!r}: {error}") from error
+    world = world or make_world(DEFAULT_WORLD)
+    return TraineeKind.named(kind).make(options, world=world, room=room, exclude=exclude, seed=seed, unit=unit)
 
 
 @contextmanager
@@ -146,12 +158,12 @@ def _explained(kind: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise UnknownTrainee(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
+        raise SpecError(f"trainee {kind!r}: {in_sentences(error, 'options')}") from error
     except (TypeError, ValueError) as error:
-        raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options: {error}") from error
+        raise SpecError(f"trainee {kind!r} cannot be made with these options: {error}") from error
     except (AssertionError, AttributeError, LookupError) as error:
         # of an algorithm's own checks, or of somebody's trainee
         said = f"{type(error).__name__}: {error}"
-        raise UnknownTrainee(f"trainee {kind!r} cannot be made with these options ({said})") from error
+        raise SpecError(f"trainee {kind!r} cannot be made with these options ({said})") from error
     except SystemExit as error:
-        raise UnknownTrainee(f"trainee {kind!r} cannot be made: its code would end this process ({error})") from error
+        raise SpecError(f"trainee {kind!r} cannot be made: its code would end this process ({error})") from error

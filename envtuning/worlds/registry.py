@@ -5,9 +5,9 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from engineers.errors import Mendable
 from engineers.from_file import NotAllowed, allowed_in, raise_unless_allowed
 from engineers.own import NotTrusted, declares, object_at
+from envtuning.errors import SpecError
 from envtuning.worlds.world import World
 
 DEFAULT_WORLD = "lakes"
@@ -18,7 +18,7 @@ WORLDS: dict[str, str] = {
 }
 
 
-class UnknownWorld(Mendable, ValueError):
+class UnknownWorld(SpecError):
     """There is no world of this name, or it does not take these options."""
 
     @property

@@ -29,7 +29,7 @@ from envtuning.worlds.any_text import CHARACTERS, AnyText
 from envtuning.worlds.gym_cases import END_OF_SEEDS, TRAINING_SEEDS, Case, apportioned, digest, draw_cases
 from envtuning.worlds.gym_world import FAILURES
 from envtuning.worlds.talk_world import TalkWorld
-from envtuning.worlds.world import About, Cases, Lesson
+from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
 
 K = TypeVar("K", bound="TaskKnobs")
 
@@ -155,10 +155,19 @@ class TextWorld(TalkWorld[Any]):
         )
         self.about = replace(general, **about)
 
+    def check(self, config: Any) -> None:
+        """Draws a question of every slice in use. Raises ``InfeasibleConfig`` where a task's ``make`` cannot."""
+        super().check(config)
+        for name in self.slices(config):
+            try:
+                ask(self.tasks[name], config.tasks[name], 0)
+            except Exception as error:  # of a user's own function
+                raise InfeasibleConfig(
+                    f"slice {name}: no question can be drawn ({type(error).__name__}: {error})"
+                ) from error
+
     def make(self, config: Any, slice: str) -> QuestionEnv:
-        env = QuestionEnv(self.tasks[slice], config.tasks[slice])
-        env.reset(seed=0)  # knobs that nothing can be drawn from are refused before a stage
-        return env
+        return QuestionEnv(self.tasks[slice], config.tasks[slice])
 
     def fingerprint(self, env: gym.Env, seed: int) -> bytes:
         """The question itself: what is asked in one task is not asked in another, either."""

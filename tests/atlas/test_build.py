@@ -7,8 +7,8 @@ import pytest
 from envtuning.atlas.build import build, build_seed
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import is_stored, read_tree, read_trees
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
-from envtuning.runs.checked import RunError
 from envtuning.studies.outcomes import played_on
 from tests.atlas.conftest import SMALL
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from benchmarks import credit as benchmark
 from envtuning.cli import app
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.validation import draw_suites
-from envtuning.runs.checked import RunError
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import Stage, load_spec
 from envtuning.studies.credit import MOST_GROUPS, both, changed_stages, credit, groups_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from envtuning.atlas.store import read_trees
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 
 
 def read(folder: Path, spec) -> list[object]:

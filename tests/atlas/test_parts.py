@@ -22,7 +22,7 @@ from envtuning.atlas.rows import agreement, greedy, references, row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import Tree, as_key, as_path, is_stored, read_tree, stored_seeds, write_tree
 from envtuning.atlas.walk import Step, Walk, by_name, transcript_of, walk, writes_by_rule
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 from envtuning.runs.plan import Plan
 from envtuning.runs.seeds import derive
 from envtuning.studies.intervals import t_mean

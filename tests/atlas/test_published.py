@@ -16,8 +16,8 @@ from envtuning.atlas.published import FOLDER, StoredWalks, load, names, spec_nam
 from envtuning.atlas.roster import ROSTER
 from envtuning.atlas.standing import score
 from envtuning.atlas.store import read_tree
+from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
-from envtuning.runs.checked import RunError
 
 ALL = sorted(published.index().trees)
 

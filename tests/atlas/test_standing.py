@@ -15,7 +15,7 @@ from engineers.tiers import Tier
 from envtuning.atlas.published import load
 from envtuning.atlas.result import Result, read_result, result_of, verify
 from envtuning.atlas.standing import score
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 
 TREE = "small-corridors"
 

@@ -28,7 +28,7 @@ from envtuning.atlas.menu import menu_at
 from envtuning.atlas.rows import row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.walk import Chooser, Step, Writer, bound, recorded_in
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 from envtuning.runs.spec import load_spec
 from tests.atlas.conftest import SMALL, weak
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.bfcl import model as table
 from engineers.model.chat import ChatError
-from envtuning.trainees.language.evaluate import EvaluationStopped
+from envtuning.errors import RunError
 from envtuning.worlds.bfcl.package import SPLITS
 from envtuning.worlds.bfcl.reply_format import REPLY_FORMATS, write_answer
 from envtuning.worlds.bfcl.scripted import DONE, ground_truth_in
@@ -59,7 +59,7 @@ def test_what_failed_half_way_goes_on_where_it_was_and_a_line_that_was_cut_off_i
     monkeypatch.setattr(table, "SPLITS", ("base",))
     least, file = sorted(by_scenario().test)[-3], tmp_path / "answers.jsonl"
     chat = Knowing(v4, "readable", stops_after=4)
-    with pytest.raises(EvaluationStopped, match="no more"):
+    with pytest.raises(RunError, match="no more"):
         table.by_split(table.KeptAnswers(chat, file, ABOUT, workers=1), "v4", "readable", least)
     lines = file.read_text().splitlines(keepends=True)
     assert len(lines) == 1 + 4

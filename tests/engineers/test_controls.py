@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import engineers
-from engineers import SliceResult, StageRecord, StageReport
+from engineers import ChatError, Engineer, SliceResult, StageRecord, StageReport
 from engineers.controls import average, donor, mean_run, permuted, save_run, under_other_names, with_outcomes_of
+from engineers.knobs import KnobError, find_knobs
 from mapf_frozenlake import LakeConfig
 
 OUTCOMES = {"results", "training_results", "failure_cases", "behaviour", "training", "history"}
@@ -131,6 +132,45 @@ def test_a_control_is_made_by_its_name_with_all_that_a_loop_gives(tmp_path):
     )
     turned = engineers.make("permuted/rules", permutation=3, **given)
     assert turned.told(OWN[1]) == permuted(rules, 3).told(OWN[1])
+
+
+class Choosy(Engineer):
+    """Turns shares alone, and remembers what it was asked."""
+
+    name = "choosy"
+
+    def __init__(self):
+        self.asked = []
+
+    def can_turn(self, knobs):
+        return all(knob.field == "share" for knob in knobs)
+
+    def check_able(self, current, editable=None):
+        self.asked.append(("able", current, editable))
+        raise KnobError("nothing to turn")
+
+    def check_askable(self):
+        self.asked.append("askable")
+        raise ChatError("no key")
+
+    def recall(self, exchanges):
+        self.asked.append(exchanges)
+
+    def propose(self, report, current, editable=None):
+        return engineers.Proposal(config=current)
+
+
+def test_a_control_answers_for_the_engineer_in_it():
+    control = permuted(Choosy(), 0)
+    knobs = find_knobs(EASY)
+    assert control.can_turn([knob for knob in knobs if knob.field == "share"])
+    assert not control.can_turn(knobs)
+    with pytest.raises(KnobError):
+        control.check_able(EASY, ["slices.*.share"])
+    with pytest.raises(ChatError):
+        control.check_askable()
+    control.recall([{"reply": "{}"}])
+    assert control.engineer.asked == [("able", EASY, ["slices.*.share"]), "askable", [{"reply": "{}"}]]
 
 
 @pytest.mark.parametrize("written", [None, "", "[]", '"x"', "{}", '{"reports": []}', '{"reports": [{"stage": -5}]}'])

@@ -243,7 +243,7 @@ def test_one_missing_module_is_missing():
         ("fixed", {}, Tier.NOTHING), ("uniform", {}, Tier.NOTHING), ("random", {}, Tier.NOTHING),
         ("schedule", {"parts": [0.5]}, Tier.FAMILY), ("average/rules", {}, Tier.FAMILY),
         ("rules", {}, Tier.SLICE_SUCCESS), ("half-success", {}, Tier.SLICE_SUCCESS), ("progress-share", {}, Tier.SLICE_SUCCESS), ("failure-share", {}, Tier.SLICE_SUCCESS), ("reader", {}, Tier.REPORT),
-        ("permuted/rules", {}, Tier.SLICE_SUCCESS), ("openai/gpt", {}, Tier.REPORT), ("openai/gpt", {"context": "full"}, Tier.CASES),
+        ("permuted/rules", {}, Tier.SLICE_SUCCESS), ("permuted/rules", {"permutation": 3}, Tier.SLICE_SUCCESS), ("openai/gpt", {}, Tier.REPORT), ("openai/gpt", {"context": "full"}, Tier.CASES),
         ("gemini/pro", {"context": {"cases": True}}, Tier.CASES), ("human", {}, Tier.CASES), ("human", {"context": "V1"}, Tier.REPORT),
     ],
 )  # fmt: skip

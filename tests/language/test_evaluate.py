@@ -16,8 +16,9 @@ from engineers.model.chat import Completion, Refused, Rejected, TooLong
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.meter import BudgetExceeded, Meter, Price, listed_price, most_tokens
 from envtuning.cli import app
+from envtuning.errors import RunError
 from envtuning.trainees.language import evaluate as evaluation
-from envtuning.trainees.language.evaluate import CappedChat, EvaluationStopped, evaluate_model
+from envtuning.trainees.language.evaluate import CappedChat, evaluate_model
 
 
 class Solver:
@@ -84,7 +85,7 @@ def test_every_board_is_asked_once_and_the_papers_rows_stand_beside(solver, tmp_
 def test_what_failed_half_way_goes_on_where_it_was(solver, tmp_path):
     answers = tmp_path / "answers.jsonl"
     solver.fails_from = 5
-    with pytest.raises(EvaluationStopped, match=r"no more.*5 answers are kept in .*give the same command again"):
+    with pytest.raises(RunError, match=r"no more.*5 answers are kept in .*give the same command again"):
         evaluate_model(solver.name, SUITE, answers=answers, workers=1, max_tokens=100)
     solver.fails_from, before = None, len(solver.asked)
     table, _ = evaluate_model(solver.name, SUITE, answers=answers, workers=1, max_tokens=100)
@@ -93,7 +94,7 @@ def test_what_failed_half_way_goes_on_where_it_was(solver, tmp_path):
 
 
 def test_a_cap_ends_it_before_it_is_passed(solver, tmp_path):
-    with pytest.raises(EvaluationStopped, match=r"max_total_tokens=3000 .* raise the cap"):
+    with pytest.raises(RunError, match=r"max_total_tokens=3000 .* raise the cap"):
         evaluate_model(solver.name, SUITE, answers=tmp_path / "a", workers=1, max_tokens=100, max_total_tokens=3_000)
     assert 0 < 320 * len(solver.asked) <= 3_000
 
@@ -101,10 +102,10 @@ def test_a_cap_ends_it_before_it_is_passed(solver, tmp_path):
 def test_caps_hold_for_the_answers_file_however_often_the_command_is_given(solver, tmp_path):
     answers = tmp_path / "answers.jsonl"
     given = {"answers": answers, "workers": 1, "max_tokens": 100}
-    with pytest.raises(EvaluationStopped):
+    with pytest.raises(RunError):
         evaluate_model(solver.name, SUITE, max_total_tokens=3_000, **given)
     asked = len(solver.asked)
-    with pytest.raises(EvaluationStopped, match=f"{asked} answers are kept"):
+    with pytest.raises(RunError, match=f"{asked} answers are kept"):
         evaluate_model(solver.name, SUITE, max_total_tokens=3_000, **given)
     assert len(solver.asked) == asked
     _, meter = evaluate_model(solver.name, SUITE, max_total_tokens=10_000, **given)
@@ -163,7 +164,7 @@ def test_questions_that_were_open_at_a_kill_count_at_their_worst_ever_after(monk
     told.write_text("")
     asking(12)
     for caps in ({"max_total_tokens": tokens + 100}, {"max_cost": cost}):
-        with pytest.raises(EvaluationStopped, match="3 answers are kept"):
+        with pytest.raises(RunError, match="3 answers are kept"):
             evaluate_model("m", SUITE, **given, **caps)
     assert told.read_text() == ""
     _, meter = evaluate_model("m", SUITE, **given)
@@ -177,7 +178,7 @@ def test_a_note_of_what_was_spent_that_cannot_be_read_is_an_error_in_a_sentence(
     answers = tmp_path / "answers.jsonl"
     evaluate_model(solver.name, SUITE[:1], answers=answers, max_tokens=100)
     (tmp_path / "answers.jsonl.spent").write_text(note)
-    with pytest.raises(EvaluationStopped, match=r"answers.jsonl.spent is damaged .* remove it to count"):
+    with pytest.raises(RunError, match=r"answers.jsonl.spent is damaged .* remove it to count"):
         evaluate_model(solver.name, SUITE[:1], answers=answers, max_tokens=100)
 
 
@@ -185,7 +186,7 @@ def test_a_note_of_what_was_spent_that_cannot_be_read_is_an_error_in_a_sentence(
 def test_answers_that_were_asked_for_otherwise_are_refused(solver, tmp_path, other):
     given = {"answers": tmp_path / "answers.jsonl", "max_tokens": 100}
     evaluate_model(solver.name, SUITE[:1], **given)
-    with pytest.raises(EvaluationStopped, match=f"holds answers with {next(iter(other))}="):
+    with pytest.raises(RunError, match=f"holds answers with {next(iter(other))}="):
         evaluate_model(solver.name, SUITE[:1], **given | other)
 
 
@@ -364,11 +365,11 @@ def test_where_it_stops_it_says_what_is_kept_and_how_to_go_on(evaluating, error,
         raise error
 
     evaluating["ends"] = ends
-    with pytest.raises(EvaluationStopped) as stopped:
+    with pytest.raises(RunError) as stopped:
         evaluate_model("m", answers=answers)
     assert str(stopped.value).startswith(said)
     evaluating["ends"] = lambda progress: ends(progress, 0)
-    with pytest.raises(EvaluationStopped) as stopped:
+    with pytest.raises(RunError) as stopped:
         evaluate_model("m", answers=answers)
     assert str(stopped.value).startswith(said.replace("2 answers", "0 answers"))
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from envtuning.errors import SpecError
+from envtuning.runs.log import RunLog
+from envtuning.runs.spec import SuiteSpec, load_spec
+from envtuning.studies.compare import compare
 from envtuning.testing import check_trainee
-from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.worlds import make_world
 from envtuning.worlds.episodes import rates
@@ -21,6 +26,7 @@ from tests.lazily import Lazy, needed
 needed("torch", "transformers", extra="grpo")
 torch = Lazy("torch")
 
+ROOT = Path(__file__).parents[2]
 SMALL = {"width": 16, "layers": 1, "heads": 2, "batch": 16}
 PLANS = make_world("lakes", style="short")
 
@@ -112,12 +118,12 @@ def test_it_goes_on_from_a_folder_and_grpo_from_its_checkpoint(tmp_path):
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path).state_dict()
     assert all(torch.equal(value, further.model.state_dict()[name]) for name, value in loaded.items())
     assert further.updates == 0
-    raise_unless_makeable("grpo", {"model": str(tmp_path)}, five, five.config_type(), "samples")
+    TraineeKind.named("grpo").check({"model": str(tmp_path)}, five, five.config_type(), "samples")
 
 
 def test_a_model_that_was_taught_the_held_out_boards_is_refused(tiny):
     boards = PLANS.draw(CONFIG, 20, seed=0, purpose="validation", exclude=())
-    with pytest.raises((LakeError, UnknownTrainee)):
+    with pytest.raises((LakeError, SpecError)):
         made(PLANS, (boards,), model=str(tiny))
 
 
@@ -127,7 +133,7 @@ def test_its_checkpoints_on_lakes_say_which_boards_it_has_not_seen(tmp_path):
     trainee.save(tmp_path)
     assert len(np.load(tmp_path / "held_out.npy")) == len(boards)
     again = made(PLANS, (boards,), model=str(tmp_path))
-    assert again.boards == (boards,)
+    assert again.boards == [boards]
 
 
 def test_lakes_in_turns_have_no_answers_to_learn_from():
@@ -148,13 +154,13 @@ def test_it_stops_when_the_numbers_are_no_longer_finite():
     "options", [{"width": 10, "heads": 4}, {"model": "nowhere"}, {"batch": 0}, {"depth": 2}, {"tokens": "bytes"}]
 )
 def test_wrong_options_are_refused_before_a_run(options):
-    with pytest.raises(UnknownTrainee):
-        raise_unless_makeable("lm", options, five, five.config_type(), "samples")
+    with pytest.raises(SpecError):
+        TraineeKind.named("lm").check(options, five, five.config_type(), "samples")
 
 
 def test_it_counts_in_samples():
-    with pytest.raises(UnknownTrainee):
-        raise_unless_makeable("lm", {}, five, five.config_type(), "env_steps")
+    with pytest.raises(SpecError):
+        TraineeKind.named("lm").check({}, five, five.config_type(), "env_steps")
 
 
 @pytest.mark.parametrize("updates", ["-1", "true", "1.5", '"7"', "null"])
@@ -190,3 +196,23 @@ def test_lake_lessons_are_boards_with_a_plan_that_is_optimal():
 
     episodes = PLANS.play(reply, boards, config, seed=0)
     assert all(episode.metrics["optimal_rate"] == 1 for episode in episodes)
+
+
+@pytest.mark.slow
+def test_a_comparison_by_two_processes_has_the_figures_of_one(tmp_path):
+    spec = load_spec(ROOT / "examples" / "five_tasks.yaml").with_rounds(2)
+    changes = {
+        "stages": tuple(stage.model_copy(update={"budget": 150}) for stage in spec.stages),
+        "suites": SuiteSpec(validation_per_slice=2, test_per_slice=2, probe_per_slice=1, failure_cases=1),
+        "trainee": spec.trainee.model_copy(update={"options": SMALL | {"max_tokens": 8}}),
+    }
+    arms = ["uniform", "target-only"]
+    one, two = (compare(spec.model_copy(update=changes), arms, [0], tmp_path / str(n), jobs=n) for n in (1, 2))
+    assert two == one
+    losses = [[run.state.stages[1].metrics() for run in map(RunLog.open, runs_of(tmp_path / n, arms))] for n in "12"]
+    assert losses[0] == losses[1]
+    assert losses[0][0] != losses[0][1]
+
+
+def runs_of(out: Path, arms: list[str]) -> list[Path]:
+    return [out / arm / "seed0" for arm in arms]

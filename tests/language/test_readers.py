@@ -12,7 +12,7 @@ from benchmarks.readers import means, merits, read, readers_of
 from engineers.backends.local import LocalChat
 from engineers.model.chat import Completion
 from engineers.report import SliceResult, StageReport
-from envtuning.runs.checked import RunError
+from envtuning.errors import RunError
 
 SHARES = {3: 0.4, 5: 0.4, 8: 0.2}
 RATES = {"3": 0.9, "5": 0.4, "8": 0.0}

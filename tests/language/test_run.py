@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from engineers.report import StageReport
+from envtuning.errors import SpecError
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
-from envtuning.runs.plan import EngineerUnavailable
 from envtuning.runs.spec import RunSpec
 from envtuning.runs.tasks import next_task
-from envtuning.trainees import UnknownTrainee
 from tests.envtuning.loop.test_runs_kill import KILLED, KillableRuns
 from tests.language.conftest import QUICK
 from tests.lazily import needed
@@ -153,13 +152,13 @@ def test_replies_that_are_cut_are_in_the_table_that_the_engineer_reads(foreign, 
 @pytest.mark.parametrize("name", ["checkpoint", "base", "introspection"])
 def test_a_trainee_that_is_no_language_model_cannot_be_asked(foreign, tmp_path, name):
     spec = make_spec(foreign, name, trainee={"kind": "scripted"}, unit="env_steps", world="lakes")
-    with pytest.raises(EngineerUnavailable, match=name):
+    with pytest.raises(SpecError, match=name):
         loop.start(spec, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_budget_in_steps_is_refused_at_the_start(foreign, tmp_path):
-    with pytest.raises(UnknownTrainee, match="counts samples and tokens, and the run's budgets are in env_steps"):
+    with pytest.raises(SpecError, match="counts samples and tokens, and the run's budgets are in env_steps"):
         loop.start(make_spec(foreign, unit="env_steps"), tmp_path / "run")
 
 
@@ -169,7 +168,7 @@ def test_wrong_options_are_refused_at_the_start(foreign, tmp_path):
         ({"model": str(foreign), "grpo": {"num_generations": 7}}, "does not hold whole groups of num_generations=7"),
         ({}, "model"),
     ):
-        with pytest.raises(UnknownTrainee, match=message):
+        with pytest.raises(SpecError, match=message):
             loop.start(make_spec(foreign, trainee={"kind": "grpo", "options": options}), tmp_path / "run")
 
 

@@ -131,7 +131,6 @@ IMPORTERS = (
 # names, and the files of bfcl-eval after their digest was checked.
 MAY_IMPORT_BY_NAME = {
     "engineers/own.py": "object_at",
-    "engineers/__init__.py": "__getattr__",
     "envtuning/__init__.py": "__getattr__",
     "envtuning/cli/__init__.py": "app_with",
     "envtuning/worlds/bfcl/package.py": "tool_class _import",

@@ -10,12 +10,10 @@ from statistics import fmean, stdev
 
 import pytest
 
+from benchmarks import reader, reading
 from benchmarks._record import RESULTS
-from benchmarks.reader import line as reader_line
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
-from envtuning.runs.spec import preset_names
-from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import markdown
@@ -41,69 +39,50 @@ def test_a_stored_study_is_what_its_outcomes_give_and_has_its_headroom_line(path
 def test_the_page_of_the_reader_has_the_stored_rows():
     figures = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]
     said = (README.parent / "docs" / "reader.md").read_text(encoding="utf-8")
-    assert all(reader_line(study) in said for study in figures["studies"])
-    over_all = figures["mean_over_families"]
-    mean, low, high = (f"{100 * over_all[part]:+.1f}" for part in ("mean", "low", "high"))
-    assert f"{mean} ({low}, {high}) points above the best open loop" in said
-    assert f"ends {mean} ({low}, {high}) points above" in README.read_text(encoding="utf-8")
+    assert all(line(study) in said for study in figures["studies"] for line in (reader.line, reader.line_of_parts))
+    readme = " ".join(README.read_text(encoding="utf-8").split())
+    for rival in (reader.OPEN_LOOP, reader.FOCUSED):
+        over = reader.in_points(figures["over_all_families"][rival])
+        assert f"{over} points above" in said
+        assert f"{over} points above" in readme
 
 
-OPEN_LOOP = {"uniform", "target-only", "fixed", "ladder", "searched"}  # arms that read nothing
-TARGETS = {
-    "small-corridors": "study_small-corridors",
-    "corridors": "study_corridors",
-    "three-agents": "study_three-agents",
-    "a car on a mountain": "study_own-world",
-    "engineer": "engineers_engineer",
-}
-
-
-def success_of(result):
-    """Success on the test by arm, in the order of the seeds."""
-    runs = json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]["runs"]
-    found = {}
-    for run in sorted(runs, key=lambda run: run["seed"]):
-        found.setdefault(run["arm"], []).append(run["success"])
-    return found
-
-
-def row_of(target):
-    """The README's line about what `rules` is worth on a target."""
-    success = success_of(TARGETS[target])
-    found = gain(success, "rules", sorted(OPEN_LOOP & success.keys()))
-    name = f"`{target}`" if target in preset_names() else target
-    ours, theirs = (f"{100 * fmean(success[arm]):.1f}" for arm in ("rules", found.above))
-    return f"| {name} | `{found.above}` | {theirs} | {ours} | {100 * found.mean:+.1f} | {100 * found.low:+.1f} |"
-
-
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", reading.TARGETS)
 def test_what_reading_is_worth_is_from_the_stored_runs(target):
-    text = README.read_text(encoding="utf-8")
-    assert row_of(target) in text
+    for path in (README, README.parent / "docs" / "reading.md"):
+        assert reading.line(target) in path.read_text(encoding="utf-8")
+
+
+def test_the_page_on_reading_has_every_arm():
+    text = (README.parent / "docs" / "reading.md").read_text(encoding="utf-8")
+    assert "\n".join(reading.table_of_arms()) in text
+    success = reading.success_of(reading.TARGETS["small-corridors"])
+    for arm in ("near-uniform", "mixture"):
+        assert f"{100 * (fmean(success[arm]) - fmean(success['uniform'])):.1f} points" in text
+    assert f"ends at {reading.percent(reading.success_of(reading.TARGETS['three-agents'])['ladder'])} %" in text
 
 
 def test_the_papers_own_protocol_stands_as_a_null():
-    success = success_of(TARGETS["engineer"])
-    found = gain(success, "rules", sorted(OPEN_LOOP & success.keys()))
+    success = reading.success_of(reading.TARGETS["engineer"])
+    found = reading.over_open_loop(success)
     text = (README.parent / "docs" / "papers.md").read_text(encoding="utf-8").replace("−", "-")
+    ends = f"`rules` ends {100 * found.mean:+.1f} points from"
+    assert f"{ends} uniform draws, with a one-sided 95 % bound of {100 * found.low:+.1f}" in text
     assert found.above == "uniform"
-    ends = f"`rules` ends {100 * found.mean:+.1f} points from uniform draws, with a one-sided 95 % bound of {100 * found.low:+.1f}"
-    assert ends in text
     assert f"solves {100 * fmean(success['uniform']):.0f} % of it" in text
 
 
 def test_no_target_shows_that_reading_pays():
     """The README's headline says so; where a bound comes above zero, the headline has to change."""
-    for target, result in TARGETS.items():
-        success = success_of(result)
-        assert gain(success, "rules", sorted(OPEN_LOOP & success.keys())).low <= 0, target
+    for target, result in reading.TARGETS.items():
+        assert reading.over_open_loop(reading.success_of(result)).low <= 0, target
 
 
 def test_the_headline_is_the_first_row():
-    success = success_of("study_small-corridors")
-    found = gain(success, "rules", sorted(OPEN_LOOP & success.keys()))
-    headline = " ".join(README.read_text(encoding="utf-8").split("```", 1)[0].split())
-    for arm in ("rules", "uniform", "ladder"):
+    success = reading.success_of(reading.TARGETS["small-corridors"])
+    found = reading.over_open_loop(success)
+    headline = " ".join(README.read_text(encoding="utf-8").split("## Install", 1)[0].split())
+    for arm in ("rules", "uniform", "mixture"):
         assert f"{100 * fmean(success[arm]):.1f} %" in headline
     assert f"{100 * found.mean:+.1f} points there, with a one-sided 95 % bound of {100 * found.low:+.1f}" in headline
 
@@ -156,7 +135,7 @@ def test_the_claim_about_the_family_where_reading_can_pay_is_the_stored_gate():
     studies = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
     fresh = max(studies, key=lambda study: len(study["roots"]))
     assert (fresh["variant"]["name"], len(fresh["roots"])) == ("codes-slow", 16)
-    text = " ".join(README.read_text(encoding="utf-8").split())
+    text = " ".join((README.parent / "docs" / "reading.md").read_text(encoding="utf-8").split())
     best = max(
         ("even", "shares", "warm-up", "blocks", "searched"), key=lambda arm: fmean(fresh["arms"][arm]["per_root"])
     )

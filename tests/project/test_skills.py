@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import gate_engineers
+from benchmarks._record import RESULTS
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
-STUDIES = json.loads((ROOT / "benchmarks" / "results" / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
+STUDIES = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
 OPEN = ("even", "shares", "warm-up", "blocks", "searched")
 
 
@@ -27,6 +30,26 @@ def test_the_fresh_roots_have_two_training_seeds_and_both_controls():
     [fresh] = [study for study in STUDIES if len(study["roots"]) == 16]
     assert fresh["training_seeds"] == 2
     assert fresh["arms"].keys() >= {"permuted", "average"}
+
+
+ENGINEERS = json.loads((RESULTS / "gate_engineers.json").read_text(encoding="utf-8"))["figures"]["arms"]
+
+
+@pytest.mark.parametrize("engineer", ENGINEERS)
+def test_an_engineers_row_is_what_is_stored(engineer):
+    assert gate_engineers.line(engineer, ENGINEERS[engineer]) in PAGE
+
+
+def test_the_pages_on_reading_say_what_reader_gains_on_the_transformer():
+    reader = ENGINEERS["reader"]
+    assert reader["bound"] > 0
+    assert all(ENGINEERS[control]["over_best_open_loop"]["high"] < 0 for control in ("permuted", "average"))
+    below = f"{-100 * ENGINEERS['permuted']['over_best_open_loop']['mean']:.1f} points"
+    for page in ("README.md", "docs/reading.md"):
+        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert f"{over(reader)} points above" in text
+        assert f"bound of {100 * reader['bound']:+.1f}" in text
+        assert f"{below} below" in text
 
 
 def percent(row):

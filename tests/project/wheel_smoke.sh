@@ -77,7 +77,7 @@ quietly "$bin/envtuning" show runs/first
 quietly "$bin/envtuning" report runs/first --out page.html
 quietly "$bin/envtuning" replay runs/first --stage 1 --case 0 --out film.svg
 quietly "$bin/envtuning" tensorboard runs/first
-quietly "$bin/envtuning" compare --preset scripted --engineers fixed,rules --seeds 1 --stages 2 --out runs/both
+quietly "$bin/envtuning" compare scripted --engineers fixed,rules --seeds 1 --stages 2 --out runs/both
 quietly "$bin/envtuning" presets small-corridors
 quietly "$bin/python" -m engineers list
 quietly "$bin/python" -m engineers propose --report example --engineer rules

@@ -13,7 +13,7 @@ import engineers
 from engineers.model.chat import Chat, Completion, Message, Refused, TooLong
 from engineers.model.ledger import Ledger, LedgerDamaged, Taken
 from engineers.model.meter import BudgetExceeded, Meter
-from envtuning.loop.stage import RunStopped
+from envtuning.errors import RunError
 from envtuning.runs import atomic
 from mapf_frozenlake import EvaluationTable, InstanceSet, LakeError, plan_prompt
 from mapf_frozenlake.evaluation import evaluate
@@ -21,10 +21,6 @@ from mapf_frozenlake.evaluation.run import Progress
 from mapf_frozenlake.text import TextStyle
 
 DECISIVE = ("temperature", "seed", "thinking")  # of a chat: with another value its answers would be others
-
-
-class EvaluationStopped(RunStopped):
-    """Not every board could be asked; the answers so far are kept, and the message says how to continue."""
 
 
 class CappedChat:
@@ -138,7 +134,7 @@ def capped_chat(
         ledger = ledger_beside(answers)
         before = ledger.total() if ledger is not None else Taken()
     except LedgerDamaged as error:
-        raise EvaluationStopped(f"{error}, or remove it to count from nothing") from error
+        raise RunError(f"{error}, or remove it to count from nothing") from error
     meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost, tokens=before.tokens, cost=before.cost)
     return CappedChat(chat, meter, max_tokens, ledger)
 
@@ -157,7 +153,7 @@ def evaluate_model(
     progress: Progress | None = None,
     **options: Any,
 ) -> tuple[EvaluationTable, Meter]:
-    """The model's table on a suite, and what it took. Raises ``EvaluationStopped`` where a cap or a failure ended it.
+    """The model's table on a suite, and what it took. Raises ``RunError`` where a cap or a failure ended it.
 
     ``answers`` keeps every reply as it comes: what it holds is not asked, nor paid, again, and the caps hold for all that it took.
     ``temperature`` is the provider's own where it is not given, and 0 for a local model. ``options`` are the backend's.
@@ -192,11 +188,11 @@ def evaluate_model(
             progress=count,
         )
     except LakeError as error:
-        raise EvaluationStopped(str(error)) from error
+        raise RunError(str(error)) from error
     except engineers.ChatError as error:
         kept = (
             f"{answered} answers are kept in {answers}" if answers else "no answers were kept: give a file to keep them"
         )
         remedy = "raise the cap" if isinstance(error, BudgetExceeded) else "mend the cause"
-        raise EvaluationStopped(f"{error}. {kept}; {remedy} and give the same command again to go on") from error
+        raise RunError(f"{error}. {kept}; {remedy} and give the same command again to go on") from error
     return table.with_reference(), asked.meter

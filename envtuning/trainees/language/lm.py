@@ -22,7 +22,7 @@ from engineers.from_file import DATA, reads
 from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.language.policy import ReplyPolicy
-from envtuning.trainees.language.pretrain import pass_on_unseen, raise_unless_unseen
+from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
 from envtuning.trainees.language.supervised import padded, step, tokens_of
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
@@ -74,7 +74,7 @@ class LMTrainee(Trainee):
         import torch
 
         self.options, self.world, self.exclude = LMOptions(**options), world, tuple(exclude)
-        self.boards = self.exclude if world.about.name == "lakes" else ()
+        self.boards = boards_in(exclude)
         self.model, self.tokenizer = self._begin(seed % 2**32)
         self.optimiser = torch.optim.AdamW(self.model.parameters(), betas=(0.9, 0.98))
         self.updates = 0
@@ -168,15 +168,11 @@ class LMTrainee(Trainee):
 
     def save(self, folder: Path) -> None:
         """An ordinary transformers folder, and beside it what only training needs."""
-        import torch
-
         from envtuning.trainees.language.quiet import quiet
-        from envtuning.trainees.language.state import OPTIMISER
+        from envtuning.trainees.language.state import save_weights
 
         with quiet():
-            self.model.save_pretrained(folder)
-            self.tokenizer.save_pretrained(folder)
-        torch.save(self.optimiser.state_dict(), folder / OPTIMISER)
+            save_weights(folder, self.model, self.tokenizer, self.optimiser)
         (folder / COUNTED).write_text(json.dumps(self.updates) + "\n", encoding="utf-8")
         pass_on_unseen(Path(self.options.model or folder), folder, self.boards)
 

@@ -26,12 +26,17 @@ BASE = "base.json"
 
 
 def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    torch.save(optimiser_of(trainer).state_dict(), folder / OPTIMISER)
+    save_weights(folder, model, tokenizer, optimiser_of(trainer))
     (folder / BASE).write_text(
         json.dumps({"name": base_name(model), "weights": base_digest(trainer, model)}) + "\n", encoding="utf-8"
     )
+
+
+def save_weights(folder: Path, model: Any, tokenizer: Any, optimiser: torch.optim.Optimizer) -> None:
+    """What ``load_weights`` and ``load_optimiser`` read, and transformers too."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    torch.save(optimiser.state_dict(), folder / OPTIMISER)
 
 
 def load_state(folder: Path, trainer: Any, model: Any) -> None:

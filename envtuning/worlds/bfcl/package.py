@@ -21,6 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
+from engineers.errors import Mendable
+
 Version = Literal["v4", "v3-paper"]
 VERSIONS: tuple[Version, ...] = get_args(Version)
 
@@ -42,7 +44,7 @@ TOOL_CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
 INSTALL = "python -m envtuning.worlds.bfcl install"
 
 
-class PackageError(RuntimeError):
+class PackageError(Mendable, RuntimeError):
     """The benchmark's package is absent or is not the one that was asked for, or the process already uses the other version."""
 
 

@@ -25,10 +25,10 @@ from engineers.proposal import Change
 from engineers.report import Incident
 from envtuning.cli import app, views
 from envtuning.cli.arguments import parse_seeds, run_name
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.loop.observer import Observer
 from envtuning.runs.atomic import is_locked
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec, preset_names, preset_text
@@ -283,7 +283,6 @@ def test_environment_tuning_has_the_four_stages_of_the_published_curriculum():
         (["show", "nowhere"], "nowhere is not a run folder"),
         (["resume", "nowhere"], "`envtuning run` makes one"),
         (["presets", "corridor"], "no preset 'corridor'"),
-        (["compare", "scripted", "--preset", "uniform"], "compare scripted --preset uniform: name one of them"),
     ],
 )
 def test_what_a_user_can_mend_is_one_sentence_without_a_traceback(words, says, tmp_path, monkeypatch):
@@ -503,7 +502,7 @@ def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
 def test_a_comparison_that_cannot_end_does_not_begin(engineers, more, said, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "it.yaml").write_text((SMALL if not more else "extends: scripted\n") + more)
-    words = ("compare", "--preset", tmp_path / "it.yaml", "--engineers", engineers, "--out", tmp_path / "out")
+    words = ("compare", tmp_path / "it.yaml", "--engineers", engineers, "--out", tmp_path / "out")
     code, output = envtuning(*words)
     assert code == 1
     assert said in output

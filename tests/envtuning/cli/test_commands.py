@@ -15,9 +15,9 @@ from engineers import own
 from envtuning.cli import app, views
 from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
 from envtuning.cli.base import trusting
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec, preset_text
 from envtuning.worlds.world import Film
@@ -169,7 +169,7 @@ def test_an_engineer_that_no_stage_asks_is_told(made):
 
 @pytest.mark.parametrize(
     ("words", "jobs", "preset", "given"),
-    [([], 1, "engineer", True), (["scripted"], 1, "scripted", False), (["--preset", "scripted"], 2, "scripted", True)],
+    [([], 1, "engineer", True), (["scripted"], 1, "scripted", False), (["scripted"], 2, "scripted", True)],
 )
 def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     asked: list[Any] = []
@@ -204,11 +204,6 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     started = ["started FOLDER"] if jobs > 1 else []
     ended = ["finished FOLDER (1 of 6)", "the result", f"figures: {place / 'figures.json'}"]
     assert output.splitlines() == [*started, *ended, f"`envtuning report {place}` puts all runs on one page"]
-
-
-def test_a_comparison_is_of_a_file_or_of_a_preset():
-    code, output = called("compare", "scripted", "--preset", "ladder")
-    assert (code, output) == (1, "error: compare scripted --preset ladder: name one of them\n")
 
 
 def test_a_preset_is_printed_as_it_is_and_all_are_listed(monkeypatch):

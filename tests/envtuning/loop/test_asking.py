@@ -23,12 +23,12 @@ from engineers.model.context import context_named
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
 from engineers.report import SliceResult, StageReport
+from envtuning.errors import RunError, SpecError
 from envtuning.loop import run as loop
 from envtuning.loop.ask import ask_engineer, make_engineer, recorded_replies, redraw, spent_before
 from envtuning.runs import atomic, checked
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
-from envtuning.runs.plan import EngineerUnavailable, Plan
+from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve
 from envtuning.runs.state import StageConfig
 from envtuning.trainees import LIVE
@@ -144,13 +144,13 @@ def test_the_runs_guard_is_what_the_file_says():
 def test_an_engineer_that_is_never_asked_need_not_exist():
     nobody = {"engineer": {"name": "nobody"}}
     resolve(spec_of({}, {"config": CountConfig()}, **nobody))
-    with pytest.raises(EngineerUnavailable, match="'nobody' is unknown"):
+    with pytest.raises(SpecError, match="'nobody' is unknown"):
         resolve(spec_of({}, {}, **nobody))
 
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_trainee_that_is_no_language_model_cannot_be_asked(name):
-    with pytest.raises(EngineerUnavailable, match=f"engineer '{name}' asks the trainee's own model"):
+    with pytest.raises(SpecError, match=f"engineer '{name}' asks the trainee's own model"):
         resolve(spec_of({}, {}, engineer={"name": name}))
 
 
@@ -161,7 +161,7 @@ def test_introspection_needs_slices_to_turn_and_a_model_that_writes_configs_does
     if able:
         resolve(spec)
         return
-    with pytest.raises(EngineerUnavailable, match="introspection can do nothing with this CountConfig"):
+    with pytest.raises(SpecError, match="introspection can do nothing with this CountConfig"):
         resolve(spec)
 
 
@@ -192,7 +192,7 @@ def test_what_it_has_against_such_a_config_stops_the_run(monkeypatch):
 
     askable = SimpleNamespace(check_askable=lambda: None, check_able=unable)
     monkeypatch.setattr(Plan, "make_engineer", lambda plan: askable)
-    with pytest.raises(EngineerUnavailable, match="nothing to turn"):
+    with pytest.raises(SpecError, match="nothing to turn"):
         resolve(spec_of({}, {}))
 
 

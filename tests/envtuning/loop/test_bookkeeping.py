@@ -12,7 +12,7 @@ from envtuning.runs.transitions import History
 
 def outcome(iterations=(), validations=(), **changes) -> StageOutcome:
     given = {
-        "run": "run", "validation": None, "number": 1, "chosen": None, "trained_on": None, "episodes": (), "probe": None, "probe_episodes": (),
+        "run": "run", "validation": None, "number": 1, "trained_on": None, "episodes": (), "probe": None, "probe_episodes": (),
         "history": History(iterations=list(iterations), validations=list(validations)), "reason": "because", "late_rates": ("entropy", "kl"),
         "trained": {"env_steps": 70, "tokens": 5}, "validated": {"env_steps": 7, "episodes": 1}, "incidents": [],
     }  # fmt: skip

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from envtuning import loop
+from envtuning.errors import RunError
 from envtuning.loop.contract import TraineeFailed, amounts_in, read_metrics
-from envtuning.loop.stage import RunStopped
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, SuiteSpec, TraineeSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.runs.transitions import GradNormStable
-from envtuning.trainees import UnknownTrainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.world import InfeasibleConfig
@@ -89,7 +88,7 @@ def returning(value: object) -> type:
     ],
 )
 def test_a_trainee_that_spends_nothing_stops_the_run_in_a_sentence(spec, tmp_path, monkeypatch, returned, says):
-    with pytest.raises(RunStopped) as stopped:
+    with pytest.raises(RunError) as stopped:
         run_with(returning(returned), spec, tmp_path / "run", monkeypatch)
     assert says in str(stopped.value)
     assert "stage 0 failed 3 times" in str(stopped.value)
@@ -134,7 +133,7 @@ def raising(method: str, times: int = 99) -> type:
 
 @pytest.mark.parametrize("method", ["train", "policy", "save", "load"])
 def test_an_exception_out_of_any_method_stops_the_run_in_a_sentence(spec, tmp_path, monkeypatch, method):
-    with pytest.raises(RunStopped, match=f"{method}.* raised ZeroDivisionError: of all things"):
+    with pytest.raises(RunError, match=f"{method}.* raised ZeroDivisionError: of all things"):
         run_with(raising(method), spec, tmp_path / "run", monkeypatch)
 
 
@@ -160,7 +159,7 @@ def test_a_save_that_writes_nothing_is_said(spec, tmp_path, monkeypatch):
         def save(self, folder: Path) -> None:
             (folder / "empty").mkdir()
 
-    with pytest.raises(RunStopped, match="save wrote nothing into its folder"):
+    with pytest.raises(RunError, match="save wrote nothing into its folder"):
         run_with(Forgetful, spec, tmp_path / "run", monkeypatch)
     assert not (tmp_path / "run" / "start").exists()
 
@@ -218,11 +217,11 @@ def importable(monkeypatch):
 
 
 def test_a_trainee_declares_the_form_of_its_policy_and_the_world_must_play_it(spec, tmp_path, monkeypatch):
-    with pytest.raises(UnknownTrainee, match="declares form=None: set the class attribute `form`"):
+    with pytest.raises(SpecError, match="declares form=None: set the class attribute `form`"):
         loop.start(spec.model_copy(update={"trainee": TraineeSpec(kind=f"{__name__}:Formless")}), tmp_path / "run")
     monkeypatch.setattr(LakeWorld, "forms", frozenset({"acts"}))
     talker = spec.model_copy(update={"trainee": TraineeSpec(kind=f"{__name__}:Talker")})
-    with pytest.raises(UnknownTrainee, match=r"replies to texts, and the world 'lakes' cannot play that: .*'acts'"):
+    with pytest.raises(SpecError, match=r"replies to texts, and the world 'lakes' cannot play that: .*'acts'"):
         loop.start(talker, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from envtuning import loop
-from envtuning.loop.observer import Observer, Observers, UnknownObserver, observer_at
+from envtuning.errors import SpecError
+from envtuning.loop.observer import Observer, Observers, observer_at
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from tests.envtuning.counting_runs import spec_of
 
@@ -118,7 +119,7 @@ def test_a_trainee_is_closed_whatever_an_observer_does_at_the_end(with_trainee, 
     ],
 )
 def test_what_is_no_observer_is_said(place, says):
-    with pytest.raises(UnknownObserver, match=says):
+    with pytest.raises(SpecError, match=says):
         observer_at(place)
     assert type(observer_at("envtuning.loop.observer:Observer")) is Observer
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from envtuning.errors import RunError
 from envtuning.loop import contract
 from envtuning.loop import run as loop
 from envtuning.loop.contract import TraineeFailed, amounts_in
-from envtuning.loop.stage import RunStopped
-from envtuning.runs.checked import Files, RunError
+from envtuning.runs.checked import Files
 from envtuning.runs.log import RunLog
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import RunSpec, SpecError
@@ -101,7 +101,7 @@ class Tired(Asked):
 
 def test_a_later_stretch_that_spends_nothing_stops_the_run_too(with_trainee, tmp_path):
     with_trainee(Tired)
-    with pytest.raises(RunStopped, match="reported nothing spent"):
+    with pytest.raises(RunError, match="reported nothing spent"):
         loop.start(spec_of({}, validate_every=300), tmp_path / "run")
 
 
@@ -202,20 +202,20 @@ def test_a_warning_before_a_worker_is_lost_changes_no_seed(with_trainee, tmp_pat
 
 def test_the_config_that_cannot_be_drawn_is_not_tried_again_where_it_is_the_last_good_one(with_trainee, tmp_path):
     with_trainee(**failing(InfeasibleConfig("too deep")))
-    with pytest.raises(RunStopped, match="stage 1's config cannot be drawn: too deep"):
+    with pytest.raises(RunError, match="stage 1's config cannot be drawn: too deep"):
         loop.start(spec_of({}, {}), tmp_path / "run")
 
 
 def test_a_stage_that_failed_too_often_says_why_each_time(with_trainee, tmp_path):
     faults = [TrainingDiverged("a"), WorkerLost("b"), TrainingDiverged("c"), TrainingDiverged("d")]
     with_trainee(**failing(*faults))
-    with pytest.raises(RunStopped) as stopped:
+    with pytest.raises(RunError) as stopped:
         loop.start(spec_of({}, {}), tmp_path / "run")
     again = "the stage starts again from its checkpoint"
     good = "the last good checkpoint and config go on"
     assert f"stage 1 failed 3 times (a; {good}; b; {again}; c; {good})." in str(stopped.value)
     with_trainee(train=lambda self, *_, on_iteration, **__: on_iteration({"odd": "x"}) or {})
-    with pytest.raises(RunStopped) as stopped:
+    with pytest.raises(RunError) as stopped:
         loop.resume(tmp_path / "run")
     assert str(stopped.value).count("reported nothing spent") == 3  # what else was recorded is not why it failed
     assert "odd" not in str(stopped.value)
@@ -313,7 +313,7 @@ def test_one_that_cannot_be_closed_before_any_stage_is_done_is_an_incident_of_th
 
     told = Told()
     with_trainee(train=fail, close=fail)
-    with pytest.raises(RunStopped):
+    with pytest.raises(RunError):
         loop.start(spec_of({}), tmp_path / "run", told)
     assert {stage for _, stage, _ in told.wrong} == {0}
 

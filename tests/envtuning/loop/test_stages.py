@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import envtuning.loop.run
+from envtuning.errors import SpecError
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
@@ -21,7 +22,7 @@ from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.runs.transitions import Reached, Spent
 from envtuning.show.console import HTML_WIDTH, summary
-from envtuning.trainees import UnknownTrainee, make_trainee
+from envtuning.trainees import make_trainee
 from envtuning.trainees.base import Trainee
 from envtuning.trainees.scripted import ScriptedTrainee, difficulty, solve_chance
 from envtuning.worlds.lakes.world import LakeWorld
@@ -229,7 +230,7 @@ def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
         ("no.such.module:Trainee", "cannot be imported"),
         ("envtuning.runs.seeds:Trainee", "has no 'Trainee'"),
     ]:
-        with pytest.raises(UnknownTrainee, match=says):
+        with pytest.raises(SpecError, match=says):
             make_trainee(kind, **here)
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from envtuning.errors import RunError
 from envtuning.runs import atomic, checked
-from envtuning.runs.atomic import RunLocked, StorageError
-from envtuning.runs.checked import Files, RunError
+from envtuning.runs.atomic import StorageError
+from envtuning.runs.checked import Files
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_a_run_may_be_let_go_by_another_thread_than_took_it(tmp_path):
     begin = time.monotonic()
     assert atomic.is_locked(tmp_path)
     assert time.monotonic() - begin < 0.4  # who looks does not wait
-    with pytest.raises(RunLocked, match=f"is being worked on by process {os.getpid()}: wait"), atomic.locked(tmp_path):
+    with pytest.raises(RunError, match=f"is being worked on by process {os.getpid()}: wait"), atomic.locked(tmp_path):
         pass
     thread = threading.Thread(target=held.__exit__, args=(None, None, None))
     thread.start()

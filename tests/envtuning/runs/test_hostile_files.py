@@ -21,15 +21,15 @@ from engineers.proposal import Engineer
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from envtuning.cli import app
+from envtuning.errors import RunError
 from envtuning.runs import atomic
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.reading import NotReadable, read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
-from envtuning.trainees import LIVE, UnknownTrainee, factory_of, make_trainee
+from envtuning.trainees import LIVE, TraineeKind, make_trainee
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
 from tests.lazily import needed
@@ -437,7 +437,7 @@ def files_are_strangers():
 
 def test_sb3_writes_no_log_on_a_files_word(files_are_strangers):
     needed("stable_baselines3", "torch", extra="sb3")
-    with pytest.raises(UnknownTrainee, match=r"--trust option:trainee\.options\.tensorboard_log"):
+    with pytest.raises(SpecError, match=r"--trust option:trainee\.options\.tensorboard_log"):
         make_trainee("sb3", room={}, tensorboard_log="./logs")
 
 
@@ -522,7 +522,9 @@ def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
 def test_a_preset_sets_only_what_any_file_may(name, files_are_strangers):
     spec = load_spec(name)
     raise_unless_from_file(LIVE.get(spec.engineer.name, spec.engineer.name), spec.engineer.options)
-    raise_unless_allowed("trainee.options", spec.trainee.options, factory_of(spec.trainee.kind).from_file)
+    raise_unless_allowed(
+        "trainee.options", spec.trainee.options, TraineeKind.named(spec.trainee.kind).factory.from_file
+    )
 
 
 # Paths and links

@@ -10,8 +10,9 @@ import signal
 
 import pytest
 
+from envtuning.errors import RunError
 from envtuning.runs import atomic, checked
-from envtuning.runs.atomic import RunLocked, StorageError
+from envtuning.runs.atomic import StorageError
 
 
 def test_a_file_is_replaced_at_once_and_a_failed_draft_leaves_the_old_one(tmp_path):
@@ -81,7 +82,7 @@ def test_a_run_is_locked_while_its_process_lives_and_free_once_it_is_killed(tmp_
     holder.start()
     assert ready.wait(10)
     assert atomic.is_locked(tmp_path)
-    with pytest.raises(RunLocked, match=str(holder.pid)), atomic.locked(tmp_path):
+    with pytest.raises(RunError, match=str(holder.pid)), atomic.locked(tmp_path):
         pass
     os.kill(holder.pid, signal.SIGKILL)
     holder.join()

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from envtuning.cli import app
+from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs import sections
-from envtuning.runs.atomic import RunLocked, StorageError, locked
-from envtuning.runs.checked import RunError
+from envtuning.runs.atomic import StorageError, locked
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
@@ -110,7 +110,7 @@ def test_a_disk_that_refuses_at_any_write_loses_nothing(spec, tmp_path, monkeypa
 
 def test_two_processes_cannot_work_on_one_run(spec, tmp_path):
     run = RunLog.create(tmp_path / "run", Plan.of(spec))
-    with locked(run.path), pytest.raises(RunLocked, match=str(os.getpid())):
+    with locked(run.path), pytest.raises(RunError, match=str(os.getpid())):
         loop.continue_run(run)
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from engineers.report import Incident
+from envtuning.errors import RunError
 from envtuning.loop.run import start
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page

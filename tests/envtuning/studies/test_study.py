@@ -20,8 +20,8 @@ import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
 from envtuning.cli import app
+from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
-from envtuning.runs.checked import RunError
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.resolve import resolve

@@ -8,18 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from envtuning import trainees
+from envtuning.errors import SpecError
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import parse_spec
-from envtuning.trainees import (
-    FORM_OF,
-    UnknownTrainee,
-    factory_of,
-    form_of_trainee,
-    make_trainee,
-    raise_unless_makeable,
-    reported_by,
-    unit_for,
-)
+from envtuning.trainees import FORM_OF, TraineeKind, form_of, make_trainee
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
@@ -63,7 +55,7 @@ class Reader(Formless):
 
 
 def made(name, unit="tokens", **options):
-    raise_unless_makeable(HERE + name, options, LAKES, LakeConfig(), unit)
+    TraineeKind.named(HERE + name).check(options, LAKES, LakeConfig(), unit)
 
 
 def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
@@ -74,7 +66,7 @@ def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
     assert trainee.given["world"].about.name == "lakes"
     assert make_trainee(HERE + "Own", world="mine", room={}).given["world"] == "mine"
     assert make_trainee(HERE + "Own", room={}).given["seed"] == 0
-    assert factory_of("scripted") is ScriptedTrainee
+    assert TraineeKind.named("scripted").factory is ScriptedTrainee
     made("Own", depth=10)
 
 
@@ -138,26 +130,25 @@ def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
 @pytest.mark.parametrize("kind", FORM_OF)
 def test_the_form_of_a_kind_that_is_known_without_its_class_is_what_the_class_declares(kind):
     try:
-        assert as_kind(factory_of(kind)).form == FORM_OF[kind]
-    except UnknownTrainee:
+        assert TraineeKind.named(kind).form == form_of(kind)
+    except SpecError:
         pytest.skip("its extra is not installed")
 
 
 def test_what_a_class_declares_is_what_a_run_knows():
-    assert form_of_trainee(HERE + "Own") == "plans"
-    assert reported_by(HERE + "Own") == {"success_rate", "loss"}
-    assert reported_by(HERE + "Formless") is None
-    assert unit_for(HERE + "Own", "tokens") == {"unit": "tokens"}
-    assert unit_for(HERE + "Formless", "tokens") == {}
+    assert TraineeKind.named(HERE + "Own").form == "plans"
+    assert TraineeKind.named(HERE + "Own").declared.reports == ("success_rate", "loss")
+    assert TraineeKind.named(HERE + "Formless").declared.reports is None
+    assert make_trainee(HERE + "Own", room={}, unit="samples").given["unit"] == "samples"
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: factory_of("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, lm, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
-        (lambda: factory_of("no.module:Class"), "trainee kind 'no.module:Class': "),
-        (lambda: form_of_trainee(HERE + "Formless"), f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
-        (lambda: form_of_trainee(HERE + "Reader"), "declares form='sings'"),
+        (lambda: TraineeKind.named("rlib"), "trainee kind 'rlib' is unknown: the kinds are grpo, lm, menu, ppo, rllib, sb3, scripted; your own is 'package.module:Class'"),
+        (lambda: TraineeKind.named("no.module:Class"), "trainee kind 'no.module:Class': "),
+        (lambda: TraineeKind.named(HERE + "Formless").form, f"trainee '{HERE}Formless' declares form=None: set the class attribute `form` to one of 'acts', 'replies', 'plans', so"),
+        (lambda: TraineeKind.named(HERE + "Reader").form, "declares form='sings'"),
         (lambda: made("Own", unit="env_steps"), f"trainee '{HERE}Own' counts tokens and samples, and the run's budgets are in env_steps: set unit to 'tokens'"),
         (lambda: made("Own", depth="x"), f"trainee '{HERE}Own': options.depth"),
         (lambda: made("Own", depth=11), f"trainee '{HERE}Own' cannot be made with these options: too deep"),
@@ -168,14 +159,14 @@ def test_what_a_class_declares_is_what_a_run_knows():
     ],
 )  # fmt: skip
 def test_each_refusal_says_what_to_do(call, said):
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         call()
     assert said in str(refused.value)
 
 
 def test_a_world_that_cannot_play_a_policy_says_which_it_can(monkeypatch):
     monkeypatch.setattr(type(LAKES), "forms", frozenset({"replies", "acts"}))
-    with pytest.raises(UnknownTrainee) as refused:
+    with pytest.raises(SpecError) as refused:
         made("Own")
     assert str(refused.value) == (
         f"trainee '{HERE}Own' returns a plan for a whole case, and the world 'lakes' cannot play that: it needs a policy of "
@@ -197,6 +188,6 @@ def test_a_kind_whose_packages_are_absent_says_which_extra_brings_them(monkeypat
         raise ImportError("no", name=missing)
 
     monkeypatch.setattr(trainees, "object_at", absent)
-    with pytest.raises(UnknownTrainee) as refused:
-        factory_of(kind)
+    with pytest.raises(SpecError) as refused:
+        TraineeKind.named(kind)
     assert said in str(refused.value)

@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
 
 import mapf_frozenlake as mfl
-from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.errors import SpecError
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo.learner import PPOLearner
@@ -104,10 +105,10 @@ def test_numbers_that_are_not_finite_are_a_divergence_and_their_steps_are_charge
 
 
 def test_a_wrong_option_is_found_before_there_is_a_run():
-    with pytest.raises(UnknownTrainee, match="leraning"):
-        raise_unless_makeable("ppo", {"leraning": 1}, make_world("lakes"), EASY)
-    with pytest.raises(UnknownTrainee, match="minibatch"):
-        raise_unless_makeable("ppo", {"minibatch": 0}, make_world("lakes"), EASY)
+    with pytest.raises(SpecError, match="leraning"):
+        TraineeKind.named("ppo").check({"leraning": 1}, make_world("lakes"), EASY)
+    with pytest.raises(SpecError, match="minibatch"):
+        TraineeKind.named("ppo").check({"minibatch": 0}, make_world("lakes"), EASY)
 
 
 def test_options_cannot_be_changed_under_a_trainee():

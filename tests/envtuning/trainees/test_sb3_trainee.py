@@ -13,9 +13,10 @@ pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip in
 
 import torch
 
+from envtuning.errors import SpecError
 from envtuning.loop import run as loop
 from envtuning.runs.spec import RunSpec
-from envtuning.trainees import UnknownTrainee, make_trainee, raise_unless_makeable
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.worlds import make_world
 from envtuning.worlds.gym_training import TrainingEnv
@@ -90,8 +91,8 @@ def test_an_algorithm_of_sb3_contrib_that_logs_other_losses_trains():
 def test_the_algorithms_of_sb3_contrib_that_do_not_fit_are_refused():
     pytest.importorskip("sb3_contrib")
     for name in ("RecurrentPPO", "MaskablePPO", "ARS"):
-        with pytest.raises(UnknownTrainee, match=f"algorithm 'sb3_contrib:{name}'"):
-            raise_unless_makeable("sb3", {"algorithm": f"sb3_contrib:{name}"}, CorridorWorld(), CONFIG)
+        with pytest.raises(SpecError, match=f"algorithm 'sb3_contrib:{name}'"):
+            TraineeKind.named("sb3").check({"algorithm": f"sb3_contrib:{name}"}, CorridorWorld(), CONFIG)
 
 
 def test_ppo_learns_to_walk_to_the_flag():
@@ -195,13 +196,13 @@ def test_a_checkpoint_loads_without_running_code(tmp_path):
     ],
 )
 def test_wrong_options_are_refused_before_the_run(options, said):
-    with pytest.raises(UnknownTrainee, match=said):
-        raise_unless_makeable("sb3", options, CorridorWorld(), CONFIG)
+    with pytest.raises(SpecError, match=said):
+        TraineeKind.named("sb3").check(options, CorridorWorld(), CONFIG)
 
 
 def test_a_world_without_environments_for_it_is_refused():
     world = make_world("lakes")
-    with pytest.raises(UnknownTrainee, match="the world 'lakes' has no environments for it"):
+    with pytest.raises(SpecError, match="the world 'lakes' has no environments for it"):
         make_trainee("sb3", world=world, room={})
 
 

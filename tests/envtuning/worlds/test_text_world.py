@@ -22,7 +22,7 @@ from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError, parse_spec
 from envtuning.testing import check_world
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld, answer_in
-from envtuning.worlds.world import TooFewCases
+from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 from examples.five_tasks import world
 
 ROOT = Path(__file__).parents[3]
@@ -222,11 +222,21 @@ def test_what_is_asked_in_one_task_is_held_out_of_the_other():
 
 def test_a_task_that_cannot_be_drawn_is_an_infeasible_config():
     def never(rng, knobs):
-        raise ValueError("no such number")
+        raise KeyError("no such number")
 
     broken = one_task(make=never)
-    with pytest.raises(ValueError, match="no such number"):
+    with pytest.raises(InfeasibleConfig, match="no such number"):
         broken.check(broken.config_type())
+
+
+def test_only_a_check_draws_a_question_that_nobody_asks_for():
+    drawn: list[int] = []
+    counted = one_task(make=lambda rng, knobs: drawn.append(1) or number(rng, knobs))
+    config = counted.config_type()
+    counted.make(config, "say")
+    assert not drawn
+    counted.check(config)
+    assert len(drawn) == 1
 
 
 def test_questions_and_answers_that_no_file_can_hold_are_mended():

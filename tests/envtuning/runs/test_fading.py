@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from engineers.knobs import KnobError
-from envtuning.loop.fading import faded, raise_unless_fades, until_next_part
+from envtuning.runs.fading import faded, raise_unless_fades, until_next_part
 from envtuning.runs.spec import Fade
 
 

@@ -1,0 +1,197 @@
+"""Engineers of the package where reading can pay: ``python -m benchmarks.gate_engineers``, on the fresh roots of the gate.
+
+The roots, budgets, draws and tests are those of ``python -m benchmarks.gate --fresh codes-slow``, whose arms are stored. The first
+stage draws evenly; from then on the engineer reads a report after each stage and writes the next shares. A report holds
+success by task and no letters. ``permuted`` exchanges the tasks' outcomes; ``average`` is told the mean outcomes of the same
+engineer on development roots. Every run is kept in ``runs/gate``: after a kill, the same command goes on.
+
+Written before any of its runs: reading pays here if the least one-sided 95 % bound of an engineer's mean gain over the open-loop
+arms is above zero, and neither of its two controls is above the best of them.
+
+``--everywhere`` plays ``reader`` on the five development roots of all twelve variants of the gate, too: what does it gain or lose where
+nobody chose the variant for it? Every variant is reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, Field
+
+import engineers
+from benchmarks import gate
+from benchmarks._record import RESULTS, raise_unless_committed, record
+from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen, Variant
+from engineers.controls import average, permuted
+from engineers.proposal import Engineer
+from engineers.report import SliceResult, StageRecord, StageReport
+from envtuning.studies.closed_loop import gain
+from envtuning.studies.intervals import t_mean
+
+TRAININGS = 2
+FLOORS = (0.0, 0.1, 0.2, 0.4)  # as many settings as the gate's arms have
+NAMES = ("reader", "failure-share", "rules")
+CONTROLLED = "reader"
+
+Rows = dict[str, dict[str, Any]]  # an arm's figures by its name
+
+
+class Task(BaseModel):
+    share: float = Field(1.0, ge=0, le=1, description="Weight of this task in the data.")
+
+
+class TasksConfig(BaseModel):
+    """How often each task is drawn in a stage."""
+
+    slices: dict[str, Task] = Field(description="The tasks. Names and order say nothing.")
+
+
+def config_of(parts: np.ndarray) -> TasksConfig:
+    shares = np.round(parts / parts.max(), 6)
+    return TasksConfig(slices={f"task-{i}": Task(share=share) for i, share in enumerate(shares.tolist())})
+
+
+def report_of(seen: Seen, stages: int) -> StageReport:
+    """The report after so many trained stages."""
+    episodes = 50
+    records = []
+    for stage in range(stages):
+        success = seen.success[stage + 1].tolist()
+        rows = [
+            SliceResult(name=f"task-{i}", episodes=episodes, metrics={"success_rate": rate})
+            for i, rate in enumerate(success)
+        ]
+        cost = {"updates": float(seen.variant.updates)}
+        drawn = config_of(seen.drawn[stage]).model_dump(mode="json")
+        records.append(StageRecord(stage=stage, config=drawn, results=rows, cost=cost))
+    last, left = records[-1], seen.variant.stages - stages
+    return StageReport(
+        stage=last.stage,
+        environment="A small transformer learns text tasks. Some are mastered, some are lacking, some may be out of reach.",
+        objective="success_rate",
+        config=last.config,
+        target=config_of(np.ones(seen.tasks.n)).model_dump(mode="json"),
+        rounds_left=left,
+        budget_left=float(seen.variant.updates * left),
+        unit="updates",
+        cost=last.cost,
+        results=last.results,
+        history=records[:-1],
+        training={"round": last.stage, "rounds": seen.variant.stages},
+    )
+
+
+def asking(engineer: Engineer) -> Callable[[Any, Seen], np.ndarray]:
+    """An arm of the gate: even draws first, then what the engineer proposes."""
+
+    def arm(_config: Any, seen: Seen) -> np.ndarray:
+        if seen.stage == 0:
+            return np.ones(seen.tasks.n)
+        report = report_of(seen, seen.stage)
+        proposed = engineer.propose(report, config_of(seen.drawn[-1])).config
+        return np.array([task.share for task in proposed.slices.values()])
+
+    return arm
+
+
+@cache
+def average_self() -> Engineer:
+    """The engineer, told the mean outcomes of its own runs on the development roots."""
+    made = engineers.make(CONTROLLED)
+    gate.ARMS[CONTROLLED] = (asking(made), (None,))
+    runs = gate.play(SLOW, [Run(root, CONTROLLED) for root in DEVELOP])
+    return average(made, [[report_of(seen, stages + 1) for stages in range(SLOW.stages)] for seen in runs])
+
+
+def arms() -> dict[str, Callable[[], Engineer]]:
+    made: dict[str, Callable[[], Engineer]] = {name: partial(engineers.make, name) for name in NAMES}
+    made["failure-share"] = lambda: engineers.make("failure-share", floor=best_floor())
+    made["permuted"] = lambda: permuted(engineers.make(CONTROLLED), 0)
+    made["average"] = average_self
+    return made
+
+
+@cache
+def best_floor() -> float:
+    """The floor of ``failure-share`` that ends highest on the roots for tuning."""
+    ends = {}
+    for floor in FLOORS:
+        arm = f"failure-share {floor}"
+        gate.ARMS[arm] = (asking(engineers.make("failure-share", floor=floor)), (None,))
+        ends[floor] = sum(row["end"] for row in gate.rows(SLOW, [Run(root, arm) for root in TUNE]))
+    return max(ends, key=lambda floor: ends[floor])
+
+
+def stored(variant: Variant, roots: tuple[int, ...]) -> dict[str, Any]:
+    """The arms of the gate on these roots."""
+    studies = json.loads((RESULTS / "gate.json").read_text(encoding="utf-8"))["figures"]["studies"]
+    (found,) = [one for one in studies if (one["variant"]["name"], tuple(one["roots"])) == (variant.name, roots)]
+    return found["arms"]
+
+
+def study(variant: Variant, roots: tuple[int, ...], trainings: int, made: dict[str, Callable[[], Engineer]]) -> Rows:
+    """How each engineer ends on these roots, over the stored open-loop arms."""
+    arms = stored(variant, roots)
+    success = {arm: arms[arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED if arm in arms}
+    opened, found = list(success), {}
+    for name, make in made.items():
+        gate.ARMS[f"engineer {name}"] = (asking(make()), (None,))
+        runs = [Run(root, f"engineer {name}", None, seed) for root in roots for seed in range(trainings)]
+        played = gate.rows(variant, runs)
+        ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
+        success[name] = ends
+        over = gain(success, name, opened, oracle=False)
+        between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
+        kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
+        found[name] = {
+            "success": float(np.mean(ends)),
+            "per_root": ends,
+            "by_kind": {kind: None if np.isnan(x) else round(x, 4) for kind, x in zip(gate.KINDS, kinds, strict=True)},
+            "over_best_open_loop": asdict(between),
+            "above": over.above,
+            "bound": over.low,
+        }
+        print(line(name, found[name]), flush=True)
+    return found
+
+
+def everywhere() -> dict[str, Rows]:
+    """``reader`` on the development roots of every variant."""
+    made: dict[str, Callable[[], Engineer]] = {CONTROLLED: partial(engineers.make, CONTROLLED)}
+    return {name: study(variant, DEVELOP, 1, made) for name, variant in gate.VARIANTS.items()}
+
+
+def line(name: str, row: dict[str, Any]) -> str:
+    """An engineer's row: its end and each kind of task in percent, and points over the best open loop."""
+    mean, low, high, bound = (100 * x for x in (*row["over_best_open_loop"].values(), row["bound"]))
+    kinds = " | ".join("–" if share is None else f"{100 * share:.0f}" for share in row["by_kind"].values())
+    return f"| `{name}` | {100 * row['success']:.1f} | {kinds} | {mean:+.1f} ({low:+.1f}, {high:+.1f}) | {bound:+.1f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_engineers", description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--everywhere", action="store_true", help="`reader` on the development roots of all variants, too"
+    )
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    if arguments.record:
+        raise_unless_committed()
+    fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS, "floor": best_floor()}
+    figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, arms())}
+    if arguments.everywhere:
+        figures["everywhere"] = everywhere()
+    if arguments.record:
+        print(f"written to {record('gate_engineers', figures)}")
+
+
+if __name__ == "__main__":
+    main()

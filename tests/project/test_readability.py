@@ -1,0 +1,56 @@
+"""What the readability figures count: prose alone, sentence by sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.readability import figures, sentences, syllables, words
+
+PAGE = """# A heading. It counts not
+
+![A picture. Of nothing](picture.svg)
+
+Agents cross a [frozen lake](https://example.org/a.b). Do they wait? `env.step(a. b)` returns
+3.5 points, e.g. in `docs`: **see there.** It ends
+
+| a table | is. not prose |
+| --- | --- |
+
+```python
+x = 1  # This is code. It counts not.
+```
+
+- one item
+- another. With two
+"""
+
+
+def test_sentences_are_those_of_the_prose():
+    assert sentences(PAGE) == [
+        "Agents cross a frozen lake.",
+        "Do they wait?",
+        "`env.step(a. b)` returns 3.5 points, e.g. in `docs`: see there.",
+        "It ends",
+        "one item",
+        "another.",
+        "With two",
+    ]
+
+
+def test_a_code_quote_is_one_word():
+    assert words("`env.step(a. b)` returns 3.5 points") == ["code", "returns", "3.5", "points"]
+
+
+@pytest.mark.parametrize(
+    ("word", "count"), [("lake", 1), ("frozen", 2), ("table", 2), ("played", 1), ("started", 2), ("environment", 4)]
+)
+def test_syllables(word, count):
+    assert syllables(word) == count
+
+
+def test_figures_of_two_sentences():
+    found = figures(["We play here.", " ".join(["so"] * 27)])
+    assert found["sentences"] == 2
+    assert found["words a sentence"] == 15
+    assert found["over 25 words, %"] == 50
+    assert found["reading ease"] == pytest.approx(206.835 - 1.015 * 15 - 84.6, abs=0.05)
