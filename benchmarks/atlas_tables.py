@@ -23,12 +23,13 @@ from envtuning.atlas.rows import Agreement, Row, above_open_loop, agreement, hea
 from envtuning.atlas.standing import Asked, score
 from envtuning.atlas.tables import markdown
 from envtuning.runs import checked
-from envtuning.studies.study import execute
+from envtuning.studies.study import execute, folder_name
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.atlas_tables", description=__doc__.split("\n\n")[0])
     parser.add_argument("--evidence", action="store_true", help="the table of evidence in place of the scores")
+    parser.add_argument("--engineer", action="append", help="whom to ask for evidence; default: the roster")
     parser.add_argument("--real", metavar="TREE", help="real runs in place of the scores")
     parser.add_argument("--jobs", type=int, default=1, help="how many real runs at a time")
     parser.add_argument("--out", type=Path, default=Path("runs/atlas-real"), help="folder of the real runs")
@@ -38,7 +39,8 @@ def main() -> None:
         raise_unless_committed()
     with errors_in_one_sentence():
         if arguments.evidence:
-            record("atlas_evidence", evidence())
+            named = "" if arguments.engineer is None else "_" + folder_name("-".join(arguments.engineer))
+            record(f"atlas_evidence{named}", evidence(arguments.engineer or list(ROSTER)))
         elif arguments.real:
             record(f"atlas_{arguments.real}_real", {"success": real(arguments.real, arguments.out, arguments.jobs)})
         elif arguments.publish:
@@ -92,10 +94,10 @@ def as_json(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def evidence() -> dict[str, Any]:
+def evidence(asked: Sequence[str]) -> dict[str, Any]:
     weak = [load(name) for name in names(weak=True)]
     trees = [seed for one in weak for seed in one.seeds]
-    players = {name: Asked.of(name, "menu", None, None, None, {}).player(weak[0], print) for name in ROSTER}
+    players = {name: Asked.of(name, "menu", None, None, None, {}).asked_by_menu(weak[0], print) for name in asked}
     return questions.as_data(trees, {name: questions.answers_of(player, trees) for name, player in players.items()})
 
 

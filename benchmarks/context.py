@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import record
 from benchmarks.atlas_tables import as_json
-from engineers.model.context import CONTEXTS
+from engineers.model.context import CONTEXTS, NAMES, context_named
 from engineers.model.meter import Meter
 from envtuning.atlas.published import load, names
 from envtuning.atlas.rows import Row, references, row_of
@@ -46,7 +46,7 @@ def main() -> None:
 def known(contexts: str) -> list[str]:
     """Contexts separated by commas."""
     named = contexts.split(",")
-    if strangers := [name for name in named if name not in CONTEXTS]:
+    if strangers := [name for name in named if name not in NAMES]:
         raise argparse.ArgumentTypeError(f"{strangers[0]!r} is no context: there are {', '.join(CONTEXTS)}")
     return named
 
@@ -75,7 +75,7 @@ def players(engineer: str, contexts: list[str], meter: Meter, transcripts: Path)
 def ablation(trees: list[Tree], asked: dict[str, Player]) -> list[Row]:
     """A row for each context, in the order given, and what could have been reached."""
     return [
-        *(row_of(context, trees, player, tier=CONTEXTS[context].tier) for context, player in asked.items()),
+        *(row_of(context, trees, player, tier=context_named(context).tier) for context, player in asked.items()),
         *references(trees),
     ]
 

@@ -26,6 +26,7 @@ from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, Sizes, draw
 from envtuning.dynamics.learners import KINDS, Array, Learners, step, value
 from envtuning.dynamics.plans import attainable, best_on_menu, informed
 from envtuning.dynamics.reports import play
+from envtuning.runs import atomic
 from envtuning.studies.closed_loop import freeze, gain
 from envtuning.studies.intervals import Interval, t_mean
 
@@ -154,7 +155,7 @@ def kept(below: Path, sources: Sequence[str], name: str, make: Callable[[], dict
     path = below / made_by / f"{name}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(make()), encoding="utf-8")
+        atomic.write_text(path, json.dumps(make()))
     return json.loads(path.read_text(encoding="utf-8"))
 
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks._record import RESULTS, raise_unless_committed, record
+from envtuning.runs import atomic
 from envtuning.studies.intervals import t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "gate"
@@ -213,7 +214,8 @@ def roots(variant: Variant, seeds: list[int]) -> tuple[list[Tasks], dict[int, di
         opt = torch.optim.Adam(policies.parameters(), fused=True)
         train(policies, tasks, which, rngs, opt, lambda u: 2e-3 * min(1, u / 50, (last - u) / (last / 4)))
         for i, seed in enumerate(new):
-            torch.save({name: p.detach()[i].clone() for name, p in policies.named_parameters()}, folder / f"{seed}.pt")
+            with atomic.new_file(folder / f"{seed}.pt") as draft:
+                torch.save({name: p.detach()[i].clone() for name, p in policies.named_parameters()}, draft)
     return [Tasks(variant, seed) for seed in seeds], {s: torch.load(folder / f"{s}.pt") for s in set(seeds)}
 
 
@@ -370,7 +372,10 @@ def rows(variant: Variant, runs: list[Run], side_by_side: int = 8) -> list[dict[
     path = KEPT / "runs.jsonl"
     KEPT.mkdir(parents=True, exist_ok=True)
     path.touch()
-    kept = {row["key"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+    *whole, cut_off = path.read_text(encoding="utf-8").split("\n")
+    if cut_off:  # by a kill: the next line would be written behind it
+        atomic.write_text(path, "".join(f"{line}\n" for line in whole))
+    kept = {row["key"]: row for row in map(json.loads, whole)}
     keys = [json.dumps([asdict(variant), asdict(run)]) for run in runs]
     missing = [(key, run) for key, run in zip(keys, runs, strict=True) if key not in kept]
     for at in range(0, len(missing), side_by_side):
@@ -379,8 +384,7 @@ def rows(variant: Variant, runs: list[Run], side_by_side: int = 8) -> list[dict[
             is_of = [seen.tasks.kind == k for k in range(3)]
             by_kind = [[float(s[of].mean()) if of.any() else None for of in is_of] for s in seen.success]
             kept[key] = {"key": key, "end": float(seen.success[-1].mean()), "by_kind": by_kind}
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(kept[key]) + "\n")
+            atomic.append_line(path, kept[key])
     return [kept[key] for key in keys]
 
 

@@ -175,6 +175,14 @@ def line(name: str, row: dict[str, Any]) -> str:
     return f"| `{name}` | {100 * row['success']:.1f} | {kinds} | {mean:+.1f} ({low:+.1f}, {high:+.1f}) | {bound:+.1f} |"
 
 
+def line_of_variant(name: str, found: Rows) -> str:
+    """A variant's row: the best open loop, ``reader``, and points over it."""
+    row, best = found[CONTROLLED], stored(gate.VARIANTS[name], DEVELOP)[found[CONTROLLED]["above"]]["success"]
+    mean, low, high, bound = (100 * x for x in (*row["over_best_open_loop"].values(), row["bound"]))
+    ends = f"{100 * best:.1f} (`{row['above']}`) | {100 * row['success']:.1f}"
+    return f"| `{name}` | {ends} | {mean:+.1f} ({low:+.1f}, {high:+.1f}) | {bound:+.1f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_engineers", description=__doc__.split("\n\n")[0])
     parser.add_argument(

@@ -34,8 +34,8 @@ from envtuning.trainees.language.options import LanguageOptions
 from envtuning.trainees.language.policy import ReplyPolicy
 from envtuning.trainees.language.pretrain import Pretraining, pretrain, teach
 from envtuning.trainees.language.rows import rows_of
-from envtuning.trainees.language.supervised import padded, taught_loss
-from envtuning.trainees.language.tokenizer import prompt_ids
+from envtuning.trainees.language.supervised import padded, step, tokens_of
+from envtuning.worlds.world import Lesson
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.text.trl import judged_reply, prompt_row
 
@@ -166,25 +166,17 @@ class Study:
         replies = learner.policy(temperature=1.0).reply(talks, seed=seed)
         metadata = [row["metadata"] for row in rows for _ in range(learner.options.group)]
         good = [
-            (talk, reply.text)
+            Lesson(talk[0]["content"], reply.text)
             for talk, reply, row in zip(talks, replies, metadata, strict=True)
             if judged_reply(reply.text, row)[1].valid
         ]
         random.Random(seed).shuffle(good)
         tokenizer, model = learner.tokenizer, learner.model
-        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        optimiser = torch.optim.AdamW(model.parameters())
         model.train()
         for begin in range(0, len(good), 64):
-            lessons = []
-            for talk, text in good[begin : begin + 64]:
-                question = prompt_ids(tokenizer, talk)
-                answer = [*tokenizer(text, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
-                lessons.append((question + answer, [-100] * len(question) + answer))
-            loss = taught_loss(model, *padded(lessons, tokenizer.pad_token_id))
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
+            taught = tokens_of(tokenizer, good[begin : begin + 64])
+            step(model, optimiser, *padded(taught, tokenizer.pad_token_id), rate=1e-4)
         model.eval()
         return {"samples": len(replies), "kept": len(good)}
 

@@ -25,10 +25,10 @@ OPEN_LOOP = {
 }
 TARGETS = {
     "small-corridors": "study_small-corridors-2",
-    "corridors": "study_corridors",
+    "corridors": "study_corridors-2",
     "three-agents": "study_three-agents",
     "engineer": "engineers_engineer",
-    "a car on a mountain": "study_own-world",
+    "MountainCar": "study_own-world",
 }
 
 Success = Mapping[str, list[float]]
@@ -65,7 +65,7 @@ def line(target: str) -> str:
     success = success_of(TARGETS[target])
     found = over_open_loop(success)
     best, ours = percent(success[found.above]), percent(success[ENGINEER])
-    return f"| {in_words(target)} | `{found.above}` | {best} | {ours} | {100 * found.mean:+.1f} | {bound(found)} |"
+    return f"| {in_words(target)} | `{found.above}`: {OPEN_LOOP[found.above]} | {best} | {ours} | {100 * found.mean:+.1f} | {bound(found)} |"
 
 
 def bound(found: Gain) -> str:

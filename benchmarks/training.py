@@ -18,7 +18,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 
 from benchmarks._record import record
-from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
+from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, module_spec
 from envtuning.trainees.rllib.ray_session import start_ray
 from envtuning.trainees.rllib.trainee import RLlibTrainee
 from envtuning.worlds.lakes.rllib_envs import register_lakes
@@ -39,12 +39,12 @@ def ours() -> Algorithm:
 
 def stock(env: str) -> Algorithm:
     """RLlib's PPO, EnvRunner, connectors and Learner with our network and our settings."""
-    ours = algorithm_config(OPTIONS, ROOM, None, seed=0)
+    ours = algorithm_config(OPTIONS, ROOM, seed=0)
     settings = (
         PPOConfig()
         .environment(env, env_config=ROOM | {"config": LAKES})
         .multi_agent(policies={"shared"}, policy_mapping_fn=lambda agent, episode, **_: "shared")
-        .rl_module(rl_module_spec=network_spec(OPTIONS, ROOM))
+        .rl_module(rl_module_spec=module_spec(OPTIONS, ROOM))
         .env_runners(
             num_env_runners=0, num_envs_per_env_runner=OPTIONS.num_envs, rollout_fragment_length=OPTIONS.rollout
         )

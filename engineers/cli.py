@@ -18,7 +18,7 @@ from engineers.backends.serve import serve_until_interrupted
 from engineers.extras import require
 from engineers.knobs import KnobError, as_text, validated
 from engineers.model.chat import ChatError
-from engineers.model.context import CONTEXTS, context_named
+from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
 from engineers.model.wire import WireForm
 from engineers.own import object_at
@@ -58,7 +58,7 @@ ReportFile = Annotated[
 ConfigClass = Annotated[
     str, typer.Option(help=f"The config's class, module:Class. Default: the report's own, else {DEFAULT_CONFIG_CLASS}.")
 ]
-CONTEXT_HELP = f"What the model is told: {', '.join(CONTEXTS)}."
+CONTEXT_HELP = f"What the model is told: {', '.join(CONTEXTS)}; each also with {WITH_CASES}."
 ContextName = Annotated[str, typer.Option("--context", help=CONTEXT_HELP)]
 ProposeContext = Annotated[
     str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: informed for models, full for humans.")
@@ -128,7 +128,8 @@ def prompt(
     if told.summary:
         _show_prompt(build_summary_prompt(read, wire_form, told), "first question: the summary")
     _show_prompt(
-        build_prompt(read, wire_form, told, "(the model's summary)" if told.summary else ""), f"context {told.name}"
+        build_prompt(read, wire_form, told, "(the model's summary)" if told.summary else ""),
+        f"context {told.name}, tier {told.tier.value}: {told.tier.meaning}",
     )
     if schema:
         out.print_json(json.dumps(wire_form.schema))
@@ -136,7 +137,7 @@ def prompt(
 
 @app.command(name="list")
 def list_engineers() -> None:
-    """Every engineer there is, and how to name it."""
+    """List all engineers and how to name them."""
     table = Table("name", "made by", box=None, header_style="bold")
     for backend, factory in available().items():
         table.add_row(f"[cyan]{escape(NEEDS_MODEL.get(backend, backend))}[/]", escape(factory))

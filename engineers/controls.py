@@ -25,7 +25,7 @@ from engineers import registry
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob
 from engineers.proposal import Engineer, Proposal
-from engineers.report import SliceResult, StageRecord, StageReport
+from engineers.report import SliceResult, Split, StageRecord, StageReport
 from engineers.roles import natural_key
 from engineers.sentences import in_sentences
 from engineers.tiers import Tier
@@ -128,6 +128,7 @@ def with_outcomes_of(run: Run, report: StageReport) -> StageReport:
             "training_results": _rows(report.training_results, theirs.training_results),
             "failure_cases": theirs.failure_cases,
             "behaviour": {name: theirs.behaviour[name] for name in report.behaviour if name in theirs.behaviour},
+            "splits": {name: theirs.splits[name] for name in report.splits if name in theirs.splits},
             "training": _training(report.training, theirs.training),
             "history": [_record(record, run[record.stage]) for record in report.history],
         }
@@ -145,6 +146,7 @@ def under_other_names(report: StageReport, seed: int) -> StageReport:
                 case.model_copy(update={"slice": other.get(case.slice, case.slice)}) for case in report.failure_cases
             ],
             "behaviour": {other.get(name, name): numbers for name, numbers in report.behaviour.items()},
+            "splits": {other.get(name, name): parts for name, parts in report.splits.items()},
             "history": [
                 record.model_copy(
                     update={
@@ -215,6 +217,7 @@ def _mean(reports: Sequence[StageReport]) -> StageReport:
                 name: _mean_numbers([report.behaviour[name] for report in reports if name in report.behaviour])
                 for name in dict.fromkeys(name for report in reports for name in report.behaviour)
             },
+            "splits": _mean_splits([report.splits for report in reports]),
             "training": _mean_training([report.training for report in reports]),
             "history": [],
         }
@@ -234,6 +237,22 @@ def _mean_row(rows: Sequence[SliceResult]) -> SliceResult:
         metrics=_mean_numbers([row.metrics for row in rows]),
         failures={kind: round(fmean(row.failures.get(kind, 0) for row in rows)) for kind in kinds},
     )
+
+
+def _mean_splits(tables: Sequence[Mapping[str, Mapping[str, Split]]]) -> dict[str, dict[str, Split]]:
+    """The parts that all runs have, with the mean of their counts, rounded."""
+    shared = [name for name in tables[0] if all(name in table for table in tables)]
+    return {
+        name: {
+            part: Split(
+                episodes=round(fmean(table[name][part].episodes for table in tables)),
+                succeeded=round(fmean(table[name][part].succeeded for table in tables)),
+            )
+            for part in tables[0][name]
+            if all(part in table[name] for table in tables)
+        }
+        for name in shared
+    }
 
 
 def _mean_numbers(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:

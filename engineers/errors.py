@@ -2,4 +2,4 @@
 
 
 class Mendable(Exception):
-    """What whoever runs this can mend; the message is a sentence that says how."""
+    """An error that the user can correct; the message is a sentence that says how."""

@@ -299,7 +299,9 @@ def _leaf_knob(
         return
     name, plain = ".".join(pattern), branches(root, schema)
     documented = {**strict, "description": description(schema, plain, path[-1])}
-    extra = {key: item for branch in plain for key, item in branch.items() if key in ("role", "space", "order")}
+    extra = {
+        key: item for branch in plain for key, item in branch.items() if key in ("role", "space", "order", "meanings")
+    }
     step, above, below = (
         next((branch[word] for branch in plain if word in branch), None)
         for word in ("multipleOf", "exclusiveMinimum", "exclusiveMaximum")

@@ -47,7 +47,7 @@ class Usage(BaseModel):
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """The sum of several; its cost is None where one of theirs is."""
+        """The sum of several; its cost is None if one of their costs is."""
         each = list(usages)
         costs = [usage.cost for usage in each]
         return cls(
@@ -98,7 +98,7 @@ class Engineer(ABC):
         """Raises ``KnobError`` where nothing in the config is for this engineer to turn: it would silently equal ``fixed``."""
 
     def check_askable(self) -> None:  # noqa: B027
-        """Raises ``ChatError`` where it knows already that its model cannot be asked."""
+        """Raises ``ChatError`` if it already knows that its model cannot be asked."""
 
     def recall(self, exchanges: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
         """Take the replies of these recorded exchanges for the same questions, which are paid for."""

@@ -31,6 +31,13 @@ class SliceResult(_Section):
         return wilson(self.metrics[metric], self.episodes, z)
 
 
+class Split(_Section):
+    """The trainee's results on some of a slice's episodes: those that have something in common."""
+
+    episodes: int = Field(ge=1)
+    succeeded: int = Field(ge=0)
+
+
 def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """Wilson's 95 % interval of a rate observed over n trials; (0, 1) when nothing was tried."""
     if n == 0:
@@ -95,6 +102,9 @@ class StageReport(_Section):
     stage: int = Field(ge=0, description="The stage that was just finished, 0-based.")
     environment: str = Field("", description="What the environment is and what its agents must do, in a few sentences.")
     objective: str = Field("valid_rate", description="The metric the run wants to raise on the validation suite.")
+    aside: list[str] = Field(
+        default_factory=list, description="Metrics that are kept for the record and say nothing about what to train on."
+    )
     failure_meanings: dict[str, str] = Field(
         default_factory=dict, description="What each kind of failure means, in a sentence."
     )
@@ -103,6 +113,8 @@ class StageReport(_Section):
         default_factory=dict,
         description="The config of the target distribution, which validation and test are drawn from.",
     )
+    target_words: str = Field("", description="The target written out, where `target` only names it.")
+    trainee: str = Field("", description="What is trained: its kind, its algorithm, what it is rewarded for.")
     rounds_left: int | None = Field(
         None, ge=0, description="Number of stages left, the proposed one included; None where it is unknown."
     )
@@ -116,7 +128,11 @@ class StageReport(_Section):
     )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(
-        default_factory=dict, description="Per slice: waits per episode, episode length, collisions avoided, …"
+        default_factory=dict, description="Per slice: idle steps per episode, episode length, collisions avoided, …"
+    )
+    splits: dict[str, dict[str, Split]] = Field(
+        default_factory=dict,
+        description="Per slice: success on parts of its episodes, by what these have in common: a wait is needed, goals are far, …",
     )
     environment_stats: dict[str, dict[str, float]] = Field(
         default_factory=dict, description="What the generator drew for each slice."

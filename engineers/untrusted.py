@@ -1,4 +1,4 @@
-"""Files that anybody may have written or damaged: read as JSON within bounds, or refused in one sentence.
+"""Files from untrusted sources: read as JSON within bounds, or refused in one sentence.
 
 The one way in which a run's records, ledgers, answers and trees are read. Who reads them checks the shape with a model of its own.
 """

@@ -1,5 +1,7 @@
 """The loop: stages of training, validation, reports, and an engineer between the stages.
 
+``run(spec, folder)`` runs one to its end; a ``World`` is an environment as the loop sees it, a ``Trainee`` a learner.
+
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
 ``CurriculumParallelEnv``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
 """
@@ -12,25 +14,32 @@ TYPE_CHECKING = False  # without typing, which takes longer to import than all o
 if TYPE_CHECKING:
     from typing import Any
 
-    from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
-    from envtuning.curriculum.sb3_callback import SB3CurriculumCallback
-    from envtuning.curriculum.wrappers import CurriculumEnv, CurriculumParallelEnv, CurriculumVectorEnv, Ladder
+    from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback as RLlibCurriculumCallback
+    from envtuning.curriculum.sb3_callback import SB3CurriculumCallback as SB3CurriculumCallback
+    from envtuning.curriculum.wrappers import CurriculumEnv as CurriculumEnv
+    from envtuning.curriculum.wrappers import CurriculumParallelEnv as CurriculumParallelEnv
+    from envtuning.curriculum.wrappers import CurriculumVectorEnv as CurriculumVectorEnv
+    from envtuning.curriculum.wrappers import Ladder as Ladder
+    from envtuning.loop.run import start as run  # noqa: F401
+    from envtuning.trainees.base import Trainee as Trainee
+    from envtuning.worlds.world import World as World
 
-__all__ = [
-    "CurriculumEnv",
-    "CurriculumParallelEnv",
-    "CurriculumVectorEnv",
-    "Ladder",
-    "RLlibCurriculumCallback",
-    "SB3CurriculumCallback",
-]
-CALLBACKS = {"RLlibCurriculumCallback": "rllib_callback", "SB3CurriculumCallback": "sb3_callback"}
+HOMES = {
+    "World": "worlds.world",
+    "Trainee": "trainees.base",
+    "run": "loop.run:start",
+    **dict.fromkeys(("CurriculumEnv", "CurriculumParallelEnv", "CurriculumVectorEnv", "Ladder"), "curriculum.wrappers"),
+    "RLlibCurriculumCallback": "curriculum.rllib_callback",
+    "SB3CurriculumCallback": "curriculum.sb3_callback",
+}
+__all__ = [*HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """Imported when asked for: the wrappers need PettingZoo, each callback its trainer."""
-    if name not in __all__:
+    if name not in HOMES:
         raise AttributeError(f"module 'envtuning' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"envtuning.curriculum.{CALLBACKS.get(name, 'wrappers')}"), name)
+    home, _, there = HOMES[name].partition(":")
+    return getattr(import_module(f"envtuning.{home}"), there or name)

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-import mapf_frozenlake.kernel_cache  # noqa: F401  before the first kernel is made
+import mapf_frozenlake.compiling
+import mapf_frozenlake.kernel_cache  # noqa: F401  both before the first kernel is made
 from mapf_frozenlake.config import LakeConfig, Slice
 from mapf_frozenlake.envs.parallel_vec_env import parallel_vec_env
 from mapf_frozenlake.envs.registration import register_envs

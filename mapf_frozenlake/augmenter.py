@@ -1,6 +1,6 @@
-"""``augment``: the lake's feedback as middleware. What happened goes in as an event, what to do about it comes out, or None.
+"""``augment``: the lake's feedback as middleware. It takes an event and returns advice, or None.
 
-The signature is that of every world's feedback (``envtuning.worlds.feedback``): whoever writes other hints writes such a function and
+The signature is that of every world's feedback (``envtuning.worlds.feedback``): to write other hints, write such a function and
 gives it to ``MAPFFrozenLakeText-v0`` as ``augmenter=``.
 """
 
@@ -54,7 +54,7 @@ def turn_event(
     moves: NDArray[np.int64] | ParseError,
     events: NDArray[np.int8],
 ) -> TurnEvent:
-    """The event of a step; says itself whether something went wrong in it."""
+    """The event of a step, which says whether something went wrong."""
     error = isinstance(moves, ParseError) or bool((events != Event.NONE).any())
     return TurnEvent(action, result, error, instance, before, moves, events)
 

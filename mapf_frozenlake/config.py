@@ -38,7 +38,7 @@ class Slice(_Frozen):
         0.2,
         ge=0.0,
         le=0.9,
-        description="Fraction of cells that are holes, counted over the cells that are neither a start nor a goal.",
+        description="Fraction of cells that are holes, counted over the cells that are neither a start nor a goal; rounded to whole holes.",
         json_schema_extra={"space": [0.0, 0.5]},
     )
     wait_ratio: float | None = Field(
@@ -175,7 +175,7 @@ RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices",
 
 
 def raise_on_impossible(config: LakeConfig) -> None:
-    """Refuse what no generator could draw, in one sentence with value, bound and remedy."""
+    """Refuse a config that no generator could draw; the error has value, bound and remedy."""
     if not any(slice_.share > 0 for slice_ in config.slices.values()):
         raise ValueError("every slice has share 0: give at least one map size a share above 0")
     weights = config.agent_weights

@@ -1,4 +1,4 @@
-"""Which config is in force, by version: known to one process, or to all that read one file."""
+"""The current config and its version: known to one process, or to all that read one file."""
 
 from __future__ import annotations
 

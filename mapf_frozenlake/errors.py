@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class LakeError(ValueError):
-    """Something the caller gave does not describe a lake, a config, an action or a plan."""
+    """An argument does not describe a lake, a config, an action or a plan."""
 
 
 class UnknownArgument(LakeError, TypeError):
-    """An argument that nothing here takes. A TypeError as well, in Python's words: some clients try an argument and look."""
+    """An unknown argument. It is a TypeError as well, in Python's words, because some clients try an argument and catch that."""
 
 
 class GenerationError(LakeError):

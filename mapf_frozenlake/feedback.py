@@ -1,4 +1,4 @@
-"""Actionable words: what went wrong, where, why, and what would have been possible instead."""
+"""Actionable feedback: what went wrong, where, why, and what would have been possible."""
 
 from __future__ import annotations
 

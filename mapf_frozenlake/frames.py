@@ -1,4 +1,4 @@
-"""DataFrames of what this package counts. pandas is imported here alone, and only when somebody asks for a frame."""
+"""DataFrames of this package's results. pandas is imported only here, at the first use of a frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``judge``: plays a plan to its end by the rules of the world and says what was wrong with it, step by step."""
+"""``judge``: plays a plan to its end by the rules of the world and lists its violations, step by step."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ORDER_WITHIN_STEP = {Event.OFF_BOARD: 0, Event.SWAP: 1, Event.VERTEX: 1, Event.
 
 @dataclass(frozen=True)
 class Playback:
-    """Where everybody stood and what happened, step by step, until the plan's end or the first fall."""
+    """Positions and events of all agents, step by step, until the plan's end or the first fall."""
 
     actions: NDArray[np.int64]  # [steps, num_agents]: as planned
     positions: NDArray[np.int16]  # [steps + 1, num_agents, 2]: row, col; first the starts
@@ -106,7 +106,7 @@ def judge_batch(
 
 
 def play(instance: Instance, plan: Plan) -> Playback:
-    """Play the plan on the world's joint move until it ends or somebody falls."""
+    """Play the plan on the world's joint move until it ends or an agent falls."""
     actions = actions_by_step(plan, instance.num_agents)
     positions, events = [instance.starts], []
     for now in actions:
@@ -120,7 +120,7 @@ def play(instance: Instance, plan: Plan) -> Playback:
 
 
 def actions_by_step(plan: Plan, num_agents: int) -> NDArray[np.int64]:
-    """The plan as int64[steps, num_agents]; who has no move left waits. ``LakeError`` where it is no plan."""
+    """The plan as int64[steps, num_agents]; an agent without moves left waits. ``LakeError`` if it is not a plan."""
     if isinstance(plan, str) or not isinstance(plan, Sequence | np.ndarray):
         raise LakeError(
             f"a plan of type {type(plan).__name__}: give one list of actions for each of {num_agents} agents"

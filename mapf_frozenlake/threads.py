@@ -24,7 +24,7 @@ LOOK_AGAIN = 5e-5  # seconds: for a thread that the system has put aside in the 
 
 
 def thread_count(num_threads: int | None) -> int:
-    """So many threads; None: one for each core."""
+    """The number of threads; None: one for each core."""
     if num_threads is None:
         return available_cores()
     if not isinstance(num_threads, int | np.integer) or num_threads < 1:

@@ -10,6 +10,7 @@ from typing import get_args
 
 import numpy as np
 
+from mapf_frozenlake.compiling import notice
 from mapf_frozenlake.config import LakeConfig
 from mapf_frozenlake.generator import generate
 from mapf_frozenlake.generator.first_boards import MOST
@@ -49,8 +50,9 @@ def _play(config: LakeConfig, observation: ObservationName) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    description = "Compile everything once for this machine, a minute or two of CPU time; what is compiled already is found in the cache."
+    description = "Compile everything once for this machine, in a minute or two of CPU time. Kernels in the cache are not compiled again."
     argparse.ArgumentParser("python -m mapf_frozenlake.warmup", description=description).parse_args(arguments)
+    notice.given = True  # the next line says it
     began = time.perf_counter()
     print("compiling for this machine: a minute or two of CPU time, then never again until an update", flush=True)
     for name, compile_it in steps():

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-LANGUAGE = {"tiny_qwen3", "byte_tokens"}  # what is made for tests of local models
+LANGUAGE = {"tiny_qwen3", "byte_tokens", "untaught"}  # what is made for tests of local models
 PROVIDERS = {"test_network", "test_hostile_replies", "test_caps"}  # which import the providers' libraries
 
 

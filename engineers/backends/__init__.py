@@ -1,1 +1,1 @@
-"""Chats behind the language-model engineers, one module per provider; each imports its SDK when it is first asked."""
+"""Chats behind the language-model engineers, one module per provider; each imports its SDK at the first question."""

@@ -24,7 +24,7 @@ REQUEST: Allowed = {
 
 @dataclass
 class ServerChat(OpenAIChat):
-    """A model at a server of one's own; ``model_id`` is its address, # and the model. OpenAI's key is never sent there."""
+    """A model at your own server; ``model_id`` is its address, # and the model. OpenAI's key is never sent there."""
 
     provider: ClassVar[str] = "server"
     key_variables: ClassVar[tuple[str, ...]] = ("ENGINEERS_SERVER_API_KEY",)

@@ -1,4 +1,4 @@
-"""Everything else by ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
+"""All other providers by ``litellm``: ``litellm/anthropic/…``, ``litellm/mistral/…``, ``litellm/bedrock/…``."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class LiteLLMChat(NetworkChat):
             return
         if not PLAIN_NAME.fullmatch(self.model_id):
             raise AuthFailed(
-                f"{self.model!r:.200} may hold an address that a key would go to, on a file's word: write PROVIDER/MODEL, or name it "
+                f"{self.model!r:.200}, which only a file names, may hold an address that gets a key: write PROVIDER/MODEL, or name it "
                 "on the command line"
             )
         if self._named_provider not in OWN_KEYS:
             raise AuthFailed(
-                f"{self.model!r:.200} may get another provider's key, on a file's word: name {', '.join(OWN_KEYS)} in a file, and others "
+                f"{self.model!r:.200}, which only a file names, may get another provider's key: name {', '.join(OWN_KEYS)} in a file, and others "
                 "on the command line"
             )
 

@@ -1,4 +1,4 @@
-"""What every provider over a network shares: one retry rule, one time limit, one size limit, one place for the key.
+"""The common part of all providers over a network: one retry rule, one time limit, one size limit, one place for the key.
 
 The SDKs' own retries are switched off: only one of the three honours Retry-After, and stacked retries multiply.
 """
@@ -147,13 +147,13 @@ class NetworkChat(ABC):
         host = own.host_of(address)
         if host is None:
             raise AuthFailed(
-                f"the key for {self.model} would go to {address!r:.200}, on a file's word: write a plain address, https://host/path"
+                f"the key for {self.model} would go to {address!r:.200}, which only a file names: write a plain address, https://host/path"
             )
         if host in self.hosts and address.lower().startswith("http:"):
             raise AuthFailed(f"the key for {self.model} would go to {address!r:.200} unencrypted: write https://{host}")
         if host not in (*self.hosts, *LOOPBACK) and not own.is_trusted_host(host):
             raise AuthFailed(
-                f"the key for {self.model} would go to {host}, on a file's word: if you trust that host, add "
+                f"the key for {self.model} would go to {host}, which only a file names: if you trust that host, add "
                 f"--trust {own.HOST}{host}"
             )
 

@@ -16,7 +16,7 @@ class Context(BaseModel):
 
     name: str = "custom"
     failures: bool = Field(True, description="Number of failed episodes of each kind, per slice.")
-    metrics: bool = Field(False, description="Rates with their intervals, per slice.")
+    metrics: bool = Field(False, description="Rates with their intervals, per slice and from stage to stage.")
     guideline: bool = Field(False, description="Written advice on how to change a config.")
     target: bool = Field(False, description="The target's own knobs, and what each kind of failure means.")
     rounds: bool = Field(False, description="How many answers and how much of the budget are left.")
@@ -28,7 +28,10 @@ class Context(BaseModel):
     summary: bool = Field(False, description="Ask the model first, in a separate call, to sum up its failures.")
     training: bool = Field(False, description="Details of the training: the round's index, steps, gradient norms.")
     cases: bool = Field(False, description="Pictures of failed episodes.")
-    behaviour: bool = Field(False, description="How the trainee behaves, per slice.")
+    case_tokens: int = Field(2_000, ge=0, description="Largest estimated number of tokens of these pictures.")
+    behaviour: bool = Field(
+        False, description="How the trainee behaves, and on which parts of the episodes it succeeds."
+    )
     environment_stats: bool = Field(False, description="What the generator drew for each slice.")
     incidents: bool = Field(False, description="Incidents: what went wrong without stopping the run.")
     token_budget: int = Field(
@@ -40,7 +43,16 @@ class Context(BaseModel):
     @property
     def tier(self) -> Tier:
         """What an engineer with this context knows."""
-        return Tier.CASES if self.cases else Tier.REPORT
+        if self.cases:
+            return Tier.CASES
+        reads = self.failures or self.behaviour or self.environment_stats or self.training or self.incidents
+        if reads or self.summary or self.history != "none":
+            return Tier.REPORT
+        if self.metrics:
+            return Tier.SLICE_SUCCESS
+        if self.rounds:
+            return Tier.HORIZON
+        return Tier.TARGET if self.target else Tier.NOTHING
 
 
 _V1 = Context(name="V1")
@@ -51,6 +63,8 @@ _V5 = _V4.model_copy(update={"name": "V5", "summary": True})
 _V6 = _V4.model_copy(update={"name": "V6", "training": True})
 _EVERYTHING = {
     "name": "full",
+    "target": True,
+    "rounds": True,
     "metrics": True,
     "cases": True,
     "behaviour": True,
@@ -79,10 +93,17 @@ CONTEXTS: dict[str, Context] = {
 }
 
 
+WITH_CASES = "+cases"  # after a context's name: it, and pictures of failed episodes
+NAMES = (*CONTEXTS, *(f"{name}{WITH_CASES}" for name, context in CONTEXTS.items() if not context.cases))
+
+
 def context_named(context: str | Context) -> Context:
-    """A preset by its name, or the context itself."""
+    """A preset by its name, which may end on ``WITH_CASES``, or the context itself."""
     if isinstance(context, Context):
         return context
-    if context not in CONTEXTS:
-        raise ValueError(f"context {context!r} is unknown: one of {', '.join(CONTEXTS)}, or a Context of your own")
-    return CONTEXTS[context]
+    if context not in NAMES:
+        raise ValueError(
+            f"context {context!r} is unknown: one of {', '.join(CONTEXTS)}, also with {WITH_CASES}, or a Context of your own"
+        )
+    named = CONTEXTS[context.removesuffix(WITH_CASES)]
+    return named if named.name == context else named.model_copy(update={"name": context, "cases": True})

@@ -1,4 +1,4 @@
-"""``Meter``: counts tokens and dollars, and refuses a question before it could cost more than is left."""
+"""``Meter``: counts tokens and dollars, and refuses a question that could cost more than the rest of the cap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engineers.model.chat import ChatError, Completion, Message
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
 CHARACTERS_PER_TOKEN = 2.5  # measured low on purpose: JSON and boards are dense in tokens
-BEYOND = 100  # a count of so many times the worst case is none
+BEYOND = 100  # a count beyond this many times the worst case is not believed
 MOST_DOLLARS = 1e6  # of one question
 FREE = ("local/", "live/", "replay/")
 
@@ -35,7 +35,7 @@ class Price:
 
 @dataclass
 class Meter:
-    """What one engineer has used and may use. Caps hold for the engineer's whole life; share one meter to share a cap.
+    """What one engineer has used, and its caps. Caps hold for the engineer's whole life; share one meter to share a cap.
 
     Guarantee: a question is asked only if its worst case (a token per byte of prompt and schema, the full answer)
     fits under both caps. A question that failed on the way counts as its worst case: it may have been billed.

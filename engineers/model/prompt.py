@@ -11,21 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from engineers.extras import require
+from engineers.model import figures
 from engineers.model.chat import Message
 from engineers.model.context import Context
 from engineers.model.meter import estimate_tokens
-from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs
+from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs, split_stats
 from engineers.model.wire import WireForm
 from engineers.redaction import scrub, scrub_picture
-from engineers.report import FailureCase, SliceResult, StageRecord, StageReport
+from engineers.report import FailureCase, SliceResult, Split, StageRecord, StageReport, wilson
 from engineers.space import Space
 
 if TYPE_CHECKING:
     import jinja2
 
+PROMPT_VERSION: Final = 2  # goes up where the same report is put into other words; transcripts say theirs
 TEMPLATES = Path(__file__).parent / "templates"
 _MARK = "\ue000"  # a character of nobody's
 
@@ -49,6 +51,7 @@ class _Material:
     cases: tuple[FailureCase, ...]
     environment_stats: dict[str, dict[str, float]]
     behaviour: dict[str, dict[str, float]]
+    splits: dict[str, dict[str, Split]]
     history: tuple[StageRecord, ...]  # newest first, so that the oldest goes first
 
     def trimmed(self) -> tuple[_Material, str] | None:
@@ -59,6 +62,8 @@ class _Material:
             return replace(self, environment_stats={}), "the environment statistics"
         if self.behaviour:
             return replace(self, behaviour={}), "the behaviour"
+        if self.splits:
+            return replace(self, splits={}), "the parts of the episodes"
         if self.history:
             return replace(self, history=self.history[:-1]), f"stage {self.history[-1].stage} of the history"
         return None
@@ -108,11 +113,23 @@ def _within_budget(
 def _material(report: StageReport, context: Context) -> _Material:
     history = [r for r in reversed(report.history) if context.history == "all" or not _is_default(r)]
     return _Material(
-        cases=tuple(report.failure_cases) if context.cases else (),
+        cases=_affordable(report.failure_cases, context.case_tokens) if context.cases else (),
         environment_stats=report.environment_stats if context.environment_stats else {},
         behaviour=report.behaviour if context.behaviour else {},
+        splits=figures.parts_of(report.splits, report.results) if context.behaviour else {},
         history=tuple(history) if context.history != "none" else (),
     )
+
+
+def _affordable(cases: Sequence[FailureCase], tokens: int) -> tuple[FailureCase, ...]:
+    """As many of the first cases as fit."""
+    kept: list[FailureCase] = []
+    for case in cases:
+        tokens -= estimate_tokens(f"{case.slice}{case.kind}{case.explanation}{case.picture}")
+        if tokens < 0:
+            break
+        kept.append(case)
+    return tuple(kept)
 
 
 def _is_default(record: StageRecord) -> bool:
@@ -130,32 +147,48 @@ def _render(
 ) -> list[Message]:
     shown = ShownConfigs(wire_form, report.config)
     told = report.target if context.target else {}
+    now, objective = report.records()[-1], report.objective
+    stages = figures.by_stage([*material.history[::-1], now], objective)
+    asked, (stats, alike) = shown.asked(), split_stats(material.environment_stats, shown.asked())
     words = {
         "context": context,
         "stage": report.stage,
         "objective": report.objective.replace("_", " "),
         "environment": report.environment,
         "results": report.results,
+        "together": figures.pooled(report.results, objective),
+        "stages": stages,
+        "gain": figures.typical_gain(stages) if len(stages) > 1 else 0.0,
+        "chance": figures.chance(stages),
+        "quarters": figures.quarters(report.training, objective),
+        "splits": material.splits,
+        "in_interval": figures.in_interval,
         "training_results": report.training_results,
         "target": told,
-        "fixed": shown.fixed(told),
-        "meanings": report.failure_meanings,
+        "target_words": report.target_words if context.target else "",
+        "fixed": shown.fixed(told) if told else "",
+        "trainee": report.trainee,
+        "meanings": _occurring(report),
+        "cost": report.cost,
         "rounds_left": report.rounds_left,
         "budget_left": report.budget_left,
         "unit": report.unit,
-        "now": report.records()[-1],
+        "now": now,
         "training": report.training,
         "incidents": report.incidents,
         "cases": _with_places(material.cases),
-        "environment_stats": material.environment_stats,
-        "asked": shown.asked(),
+        "environment_stats": stats,
+        "alike": alike,
+        "asked": asked,
         "behaviour": material.behaviour,
         "history": material.history[::-1],
         "knobs": knob_docs(wire_form.knobs, space, shown.in_use(told)),
+        "menu": all(knob.options for knob in wire_form.knobs),
         "example": compact_json(wire_form.example()),
         "summary": summary,
         "failed": _failed,
-        "rate": _rate,
+        "succeeded": lambda result: _succeeded(result, objective),
+        "row": lambda result: _row(result, objective, report.aside, with_failures=context.failures),
         "pairs": _pairs,
         "drawn": drawn,
         "compact": compact,
@@ -191,10 +224,39 @@ def _template(name: str) -> jinja2.Template:
     return _environment().get_template(name)
 
 
+def _occurring(report: StageReport) -> dict[str, str]:
+    """The meanings of the kinds of failure that this run has had: a policy that writes nothing has no parse errors."""
+    tables = [table for record in report.records() for table in (record.results, record.training_results)]
+    met = {kind for table in tables for result in table for kind, count in result.failures.items() if count}
+    return {kind: meaning for kind, meaning in report.failure_meanings.items() if kind in met}
+
+
 def _failed(result: SliceResult) -> str:
-    lost = {kind: count for kind, count in sorted(result.failures.items(), key=lambda item: -item[1]) if count}
-    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in lost.items())
-    return f"{sum(lost.values())} of {result.episodes} failed{': ' if kinds else ''}{kinds}"
+    kinds = _kinds(result)
+    return f"{sum(result.failures.values())} of {result.episodes} failed{': ' if kinds else ''}{kinds}"
+
+
+def _kinds(result: SliceResult) -> str:
+    lost = sorted(((kind, count) for kind, count in result.failures.items() if count), key=lambda item: -item[1])
+    return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in lost)
+
+
+def _succeeded(result: SliceResult, objective: str) -> str:
+    rate = figures.rate_in(result, objective)
+    return _failed(result) if rate is None else f"{round(rate * result.episodes)} of {result.episodes}"
+
+
+def _row(result: SliceResult, objective: str, aside: Sequence[str], *, with_failures: bool) -> str:
+    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside."""
+    told = [_succeeded(result, objective)]
+    rate = figures.rate_in(result, objective)
+    if rate is not None:
+        low, high = wilson(rate, result.episodes)
+        told[0] += f", {rate:.2f} [{low:.2f}, {high:.2f}]"
+        told += [kinds] if with_failures and (kinds := _kinds(result)) else []
+    hidden = {objective, "success_rate", *aside} if rate is not None else set(aside)
+    told += [f"{metric.replace('_', ' ')} {_rate(result, metric)}" for metric in result.metrics if metric not in hidden]
+    return "; ".join(told)
 
 
 def _rate(result: SliceResult, metric: str) -> str:

@@ -24,8 +24,15 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
     aims = leaves(target)
     return [
         f"{pattern}{_keys(same)}: {same[0].schema['description']} {_bounds(same[0])}{_sensible(same, space, aims)}."
+        f"{_meanings(same[0])}"
         for pattern, same in kinds.items()
     ]
+
+
+def _meanings(knob: Knob) -> str:
+    """What each option of a choice stands for, where its field says so; a line each."""
+    meanings = knob.extra.get("meanings", {})
+    return "".join(f"\n  - {compact(option)}: {meanings[option]}" for option in knob.options if option in meanings)
 
 
 def _keys(same: Iterable[Knob]) -> str:
@@ -151,6 +158,24 @@ class ShownConfigs:
             if name.startswith(f"{group}."):
                 return ".".join([*share.group[:-1], "*", name[len(group) + 1 :]])
         return name
+
+
+def split_stats(
+    stats: Mapping[str, Mapping[str, float]], asked: Mapping[str, Mapping[str, float]]
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """What differs from slice to slice or was asked for, and what all slices in use have alike."""
+    used = {name: row for name, row in stats.items() if asked.get(name, {}).get("share") != 0}
+    first = next(iter(used.values()), {})
+    alike = {
+        field: value
+        for field, value in first.items()
+        if len(used) > 1
+        and all(row.get(field) == value for row in used.values())
+        and all(asked.get(name, {}).get(field) is None for name in used)
+    }
+    return {
+        name: {field: value for field, value in row.items() if field not in alike} for name, row in stats.items()
+    }, alike
 
 
 def drawn(stats: Mapping[str, float], asked: Mapping[str, float]) -> str:

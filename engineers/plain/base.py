@@ -45,6 +45,7 @@ class PlainEngineer(Engineer):
     """
 
     guard: Guard
+    reads_menus = False  # whether it chooses by what a menu says of its entries
     turns = "the shares of two slices or more, and numbers with two bounds"  # said where there are none
 
     def __init__(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from engineers.knobs import Knob
 
 SMOOTHED = 10.0  # failures that are spread over all kinds before any is seen
-CLEAR = 1.15  # so many times its even part has a kind that stands out
+CLEAR = 1.15  # a kind stands out if its part is this many times its even part
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ Where slices have no order, it believes of each what ``engineers.plain.growth`` 
 the stages that are left: step by step to the slice and the dose whose expected gain for the target is largest for its data. So what
 is mastered gets no more than keeps it, and what does not move is given up. Where an order is declared, data goes the way of ``rules``.
 
-A choice that names kinds of failure (``engineers.plain.causes``) is set against the kind that stands out in a slice.
+A choice that names kinds of failure (``engineers.plain.causes``) is set against the kind that stands out in a slice. Of a menu, whose
+options say what they stand for, it takes the one that gives most of what the policy lacks (``engineers.plain.lacking``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
 from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
+from engineers.plain.lacking import lack_of, option_against
 from engineers.plain.rules import RulesEngineer
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
@@ -42,12 +44,16 @@ class ReaderEngineer(RulesEngineer):
 
     name = "reader"
     tier = Tier.REPORT
+    reads_menus = True
 
     def __init__(self, *, floor: float = 0.0, **options: Any) -> None:
         super().__init__(**options)
         if not 0 <= floor <= 1:
             raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
         self.floor = floor
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        return super().can_turn(knobs) or any(_meanings(knob) for knob in knobs)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         place = {knob.path: index for index, knob in enumerate(knobs)}
@@ -62,6 +68,10 @@ class ReaderEngineer(RulesEngineer):
             if option is not None:
                 told = ", ".join(f"{kind} {count:g}" for kind, count in sorted(failures.items()))
                 design.turn(remedy.knob, option, f"failures so far: {told}; a sample counts {strength:.2f} times")
+        lack = lack_of(report)
+        for knob in knobs:
+            if lack and (option := option_against(lack, _meanings(knob))) is not None:
+                design.turn(knob, option, lack.reason)
         return design
 
     def _planned(
@@ -166,6 +176,11 @@ def evidence_of(
                 succeeded[stage, i] += won
                 played[stage, i] += cases
     return Evidence(doses, succeeded, played)
+
+
+def _meanings(knob: Knob) -> Mapping[str, str]:
+    """What the options of a menu stand for; of other knobs nothing."""
+    return {option: said for option, said in knob.extra.get("meanings", {}).items() if option in knob.options}
 
 
 def stages_left(report: StageReport) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import WHOLE, SliceKnobs
 
-LENT = 10.0  # a slice's rate is drawn towards that of all slices as if so many episodes had gone like theirs
-DOUBT = 2.0  # the rate of all slices is drawn towards 1/2 as if so many episodes had
+LENT = 10.0  # episodes by which a slice's rate is drawn towards that of all slices
+DOUBT = 2.0  # episodes by which the rate of all slices is drawn towards 1/2
 
 
 @dataclass(frozen=True)

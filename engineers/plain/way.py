@@ -59,7 +59,7 @@ class Way:
     def turn_dials(self, design: Design, slice_: SliceKnobs, part: float, why: str) -> None:
         """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead.
 
-        The range in which they move reaches as far as the target does: nobody who knows the target moves away from it.
+        The range in which they move reaches as far as the target does, so that no engineer that knows the target moves away from it.
         """
         for knob in slice_.difficulties:
             bounds = self.range_of(knob)

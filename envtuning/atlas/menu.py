@@ -1,7 +1,7 @@
 """The menu as an engineer sees it: a pydantic config with one choice, so that every engineer and every backend works unchanged.
 
-Entries have letters, assigned again for each seed, so that neither its name nor its place reveals an entry; the description of
-the choice, which every prompt shows, says what each letter stands for.
+Entries have letters, assigned again for each seed, so that neither its name nor its place reveals an entry; the choice's
+``meanings``, which every prompt shows, say what each letter stands for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
 
 KNOB = "choice"
+REPEAT = "what the stage reported here trained on, once more"
 
 
 @dataclass(frozen=True)
@@ -56,20 +57,17 @@ def menu_at(tree: Tree, path: Path_, *, shift: int = 0, knob: str = KNOB, hide_c
     ``hide_current``: what the node was trained on is not described, so that what it lacks shows in its results alone.
     """
     letters = deal(list(tree.spec.menu), tree.seed, shift)
-    described = dict(tree.legends[path])
-    if hide_current:
-        described[path[-1] if path else tree.spec.first_entry] = "the config as it is"
+    described, now = dict(tree.words[path].entries), path[-1] if path else tree.spec.first_entry
+    described[now] = f"{REPEAT}, not described here" if hide_current else f"{described[now]} ({REPEAT})"
     return menu_of(letters, described, knob)
 
 
 def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB) -> Menu:
     """The menu of entries that are described so."""
-    legend = " ".join(
-        f"{letter}: {summaries[name]}." for name, letter in sorted(letters.items(), key=lambda pair: pair[1])
-    )
-    said = f"Which of these configs the next stage trains on, as it stands. {legend}"
-    options: Any = Literal[tuple(sorted(letters.values()))]
-    fields: Any = {knob: (options, Field(description=said))}
+    said = "Which of these configs the next stage trains on, as it stands."
+    meanings: Any = {letter: summaries[name] for name, letter in sorted(letters.items(), key=lambda pair: pair[1])}
+    options: Any = Literal[tuple(meanings)]
+    fields: Any = {knob: (options, Field(description=said, json_schema_extra={"meanings": meanings}))}
     model = create_model("Menu", __config__=ConfigDict(frozen=True, extra="forbid"), **fields)
     return Menu(letters, model, knob)
 
@@ -83,5 +81,12 @@ def as_menu(report: StageReport, menu: Menu, tree: Tree, path: Path_) -> StageRe
     ]
     entry = tree.spec.target_entry
     target = {} if entry is None else menu.json(entry)
-    changes = {"config": menu.json(took[-1]), "target": target, "history": history}
+    changes = {
+        "config": menu.json(took[-1]),
+        "target": target,
+        "target_words": tree.words[path].target,
+        "history": history,
+        "aside": tree.aside,  # the last two may be newer than the tree
+        "trainee": tree.trainee,
+    }
     return report.model_copy(update=changes)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from engineers.tiers import Tier
 from envtuning.atlas.rows import Nearness, Row
 from envtuning.atlas.spec import AtlasSpec, Path_, load_atlas
-from envtuning.atlas.store import Legend, Tree, as_key, as_path, read_trees, stored_seeds
+from envtuning.atlas.store import Tree, as_key, as_path, read_trees, stored_seeds
 from envtuning.errors import RunError, SpecError
 from envtuning.runs.checked import figures
 
@@ -83,9 +83,9 @@ class StoredTree:
         return self.spec.name
 
     @property
-    def menu(self) -> Legend:
+    def menu(self) -> Mapping[str, str]:
         """The entries, and what the first seed's root is told of each."""
-        return self.seeds[0].legends[()]
+        return self.seeds[0].words[()].entries
 
     @property
     def digest(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from engineers.report import StageReport
-from envtuning.atlas.causes import KIND, falsified, report_of
+from envtuning.atlas.causes import HELD_OUT, KIND, falsified, report_of
 from envtuning.atlas.evidence import (
     Altered,
     Planted,
@@ -48,6 +48,7 @@ def as_data(trees: Sequence[Tree], found: Mapping[str, Answers]) -> dict[str, An
     weak = by_weakness(trees)
     leads = {name: lead(group) for name, group in weak.items()}
     return {
+        "held_out_causes": HELD_OUT,
         "gains": {name: {entry: asdict(one) for entry, one in row.items()} for name, row in gains(trees).items()},
         "leads": {name: {"over": over, **asdict(ahead)} for name, (over, ahead) in leads.items()},
         "evenly_but_keep": {name: asdict(evenly(group, but_keep=True)) for name, group in weak.items()},

@@ -27,7 +27,9 @@ from envtuning.atlas.walk import (
     Walk,
     Writer,
     bound,
+    by_name,
     player_of,
+    reads_menus,
     recorded_in,
     transcript_of,
     writes_by_rule,
@@ -161,6 +163,12 @@ class Asked:
     @property
     def replays(self) -> bool:
         return isinstance(self.engineer, str) and self.engineer.startswith("replay/")
+
+    def asked_by_menu(self, tree: StoredTree, say: Say) -> Player:
+        """For evidence: who reads menus chooses, though it would write a config elsewhere."""
+        if isinstance(self.engineer, str) and reads_menus(self.engineer):
+            return Chooser(by_name(self.engineer, mode="menu"))
+        return self.player(tree, say)
 
     def player(self, tree: StoredTree, say: Say) -> Player:
         distances = drawing(tree, say) if self.writes else None

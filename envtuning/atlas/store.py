@@ -20,20 +20,20 @@ from engineers.knobs import KnobError, validated
 from engineers.report import StageRecord, StageReport
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable, parsed, read_bytes
-from envtuning.atlas.legend import legend_of
+from envtuning.atlas.legend import Words, words_of
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.errors import RunError
+from envtuning.loop.report import trainee_in_words
 from envtuning.runs import atomic
 from envtuning.worlds.episodes import Rate, pooled
 
 FORMAT = 2
-REPORTS, LEGENDS, TEST = "reports", "legends", "test"
+REPORTS, WORDS, TEST = "reports", "words", "test"
 LARGEST = 1 << 28  # bytes of a file, unpacked
-Legend = Mapping[str, str]  # by entry, what it trains on in words
 Sums = Mapping[str, str]  # by a file's name its SHA-256
 _NODES: dict[str, TypeAdapter[Any]] = {
     REPORTS: TypeAdapter(dict[str, StageReport]),
-    LEGENDS: TypeAdapter(dict[str, dict[str, str]]),
+    WORDS: TypeAdapter(dict[str, Words]),
     TEST: TypeAdapter(dict[str, Rate]),
 }
 
@@ -47,6 +47,13 @@ class _Head(BaseModel):
     digest: str
 
 
+class _Told(BaseModel):
+    """What the file of reports says of the whole tree."""
+
+    aside: list[str]
+    trainee: str
+
+
 @dataclass(frozen=True)
 class Tree:
     """One seed's tree: a report at every node, kept without its history, which is the reports before it."""
@@ -54,7 +61,9 @@ class Tree:
     spec: AtlasSpec
     seed: int
     reports: Mapping[Path_, StageReport]
-    legends: Mapping[Path_, Legend] = field(default_factory=dict)  # of every node that has children
+    words: Mapping[Path_, Words] = field(default_factory=dict)  # of every node that has children
+    aside: list[str] = field(default_factory=list)  # as a report of a run has it
+    trainee: str = ""  # likewise
     folder: Path | None = None
     label: str = ""  # of a tree whose reports were altered
     sums: Sums | None = None  # of a tree that is published
@@ -103,11 +112,13 @@ def write_tree(
     head = {"format": FORMAT, "atlas": spec.name, "seed": seed, "digest": spec.digest}
     config_type = spec.plan.world.config_type
     trained_on = {path: validated(config_type, report["config"]) for path, report in reports.items()}
-    legends = {
-        path: legend_of(spec, {name: trained_on[(*path, name)] for name in spec.menu}) for path in _inner_paths(spec)
+    words = {
+        path: words_of(spec, trained_on[path], {name: trained_on[(*path, name)] for name in spec.menu}).model_dump()
+        for path in _inner_paths(spec)
     }
+    told = {"aside": sorted(spec.plan.world.about.aside), "trainee": trainee_in_words(spec.plan)}
     _write(_file(folder, seed, TEST), head | {TEST: _by_key(tested)})
-    _write(_file(folder, seed, REPORTS), head | {LEGENDS: _by_key(legends), REPORTS: _by_key(reports)})
+    _write(_file(folder, seed, REPORTS), head | told | {WORDS: _by_key(words), REPORTS: _by_key(reports)})
 
 
 def _by_key(nodes: Mapping[Path_, Any]) -> dict[str, Any]:
@@ -137,7 +148,8 @@ def read_tree(folder: Path, spec: AtlasSpec, seed: int, sums: Sums | None = None
     reports = stored.nodes(REPORTS, _all_paths(spec))
     if sums is None:
         stored.raise_unless_of_its_menu(reports)
-    return Tree(spec, seed, reports, stored.nodes(LEGENDS, _inner_paths(spec)), folder, sums=sums)
+    words, told = stored.nodes(WORDS, _inner_paths(spec)), stored.told
+    return Tree(spec, seed, reports, words, told.aside, told.trainee, folder, sums=sums)
 
 
 def read_trees(folder: Path, spec: AtlasSpec, sums: Sums | None = None) -> list[Tree]:
@@ -210,9 +222,16 @@ class _Stored:
         if odd := sorted(wanted ^ found.keys()):
             what = "lacks" if odd[0] in wanted else "has"
             raise _no_part(self.path, f"its {part}: it {what} the node {as_key(odd[0]) or 'root'!r}")
-        if part == LEGENDS and any(legend.keys() != self.spec.menu.keys() for legend in found.values()):
-            raise _no_part(self.path, "its legends are not of the menu's entries")
+        if part == WORDS and any(words.entries.keys() != self.spec.menu.keys() for words in found.values()):
+            raise _no_part(self.path, "its words are not of the menu's entries")
         return found
+
+    @property
+    def told(self) -> _Told:
+        try:
+            return _Told.model_validate(self.content)
+        except ValidationError as error:
+            raise _no_part(self.path, in_sentences(error).partition("; ")[0]) from error
 
     def raise_unless_of_its_menu(self, reports: Mapping[Path_, StageReport]) -> None:
         """Reports are on the menu's configs, and rates are rates. Raises ``RunError``."""

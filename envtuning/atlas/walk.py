@@ -210,6 +210,11 @@ def player_of(name: str, mode: str, distances: Distances | None, **options: Any)
     return Chooser(by_name(name, mode="menu", **options))
 
 
+def reads_menus(name: str) -> bool:
+    """Whether it is one of ours without a model that chooses by what a menu says."""
+    return name in TAKES_NOTHING and getattr(engineers.make(name), "reads_menus", False)
+
+
 def writes_by_rule(engineer: str | Engineer, **options: Any) -> bool:
     """Whether it cannot choose from a menu, whose entries it does not read: ours without a model, and one's own derived from theirs."""
     if not isinstance(engineer, str):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engineers.model.context import CONTEXTS
+from engineers.model.context import CONTEXTS, NAMES
 from engineers.model.meter import Meter
 from envtuning.atlas import published
 from envtuning.atlas.published import StoredTree
@@ -129,7 +129,8 @@ def evidence(
         meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
         found = {
             name: questions.answers_of(
-                standing.Asked.of(name, "menu", told, meter, transcripts / "evidence", {}).player(weak[0], say), seeds
+                standing.Asked.of(name, "menu", told, meter, transcripts / "evidence", {}).asked_by_menu(weak[0], say),
+                seeds,
             )
             for name in asked
         }
@@ -220,7 +221,7 @@ def say(line: str) -> None:
 
 def known(context: str | None) -> str | None:
     """Raises ``SpecError`` for a context that there is not."""
-    if context is not None and context not in CONTEXTS:
+    if context is not None and context not in NAMES:
         raise SpecError(f"{context!r} is no context: there are {', '.join(CONTEXTS)}")
     return context
 

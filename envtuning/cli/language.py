@@ -34,21 +34,22 @@ def pretrain(
 ) -> None:
     """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
     with trusting(trust):
+        from envtuning.show.working import Working
         from envtuning.trainees.language.commands import pretrain_for, validated
 
         spec, begin = load_spec(what), time.monotonic()
-        with console.status("making the model …") as status:
+        with Working(console, "making the model …") as working:
             made = pretrain_for(
                 spec,
                 out,
                 also=[load_spec(name) for name in hold_out or ()],
                 samples=samples,
                 seed=seed,
-                progress=lambda done, of, loss: status.update(f"taught {done:,} of {of:,}, loss {loss:.3f}"),
+                progress=lambda done, of, loss: working.tell("taught", done, of, f", loss {loss:.3f}"),
             )
         console.print(f"model: {made}, taught in {time.monotonic() - begin:.0f} s")
         if spec.trainee.kind == "grpo":
-            with console.status("asking it the run's validation cases …"):
+            with Working(console, "asking it the run's validation cases …"):
                 rate, cases = validated(spec, made)
             metric = Plan.of(spec).world.about.objective.replace("_", " ")
             console.print(
@@ -77,9 +78,10 @@ def evaluate(
     ] = None,
 ) -> None:
     """Score a language model on the papers' benchmark, their published rows beside it."""
+    from envtuning.show.working import Working
     from envtuning.trainees.language.evaluate import evaluate_model
 
-    with console.status("asking …") as status:
+    with Working(console, "asking …") as working:
         table, meter = evaluate_model(
             model,
             suite,
@@ -90,7 +92,7 @@ def evaluate(
             max_cost=max_cost,
             max_total_tokens=max_total_tokens,
             temperature=temperature,
-            progress=lambda done, of: status.update(f"{done:,} of {of:,} boards answered"),
+            progress=lambda done, of: working.tell("boards answered:", done, of),
         )
     console.print(str(table))
     cost = "unknown" if meter.cost is None else f"${meter.cost:.2f}"

@@ -20,6 +20,14 @@ from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_
 from envtuning.studies.study import execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
+OnRay = Annotated[
+    bool,
+    typer.Option(
+        "--ray",
+        help="Runs become tasks of the Ray cluster at RAY_ADDRESS, as many at a time as it has room for; `--jobs` is not used (docs/cluster.md).",
+    ),
+]
+
 
 @app.command()
 def compare(
@@ -38,6 +46,7 @@ def compare(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    ray: OnRay = False,
     settings: Settings = None,
     trust: Trusted = None,
 ) -> None:
@@ -45,7 +54,7 @@ def compare(
     with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         folder = out or Path("runs/compare") / spec.name
-        said = console.print
+        said, alone = console.print, jobs == 1 and not ray
         names = [name.strip() for name in engineers.split(",") if name.strip()]
         note_out_of_reach(*map(Plan.of, comparing.arms_of(spec, names).values()))
         result = comparing.compare(
@@ -53,9 +62,10 @@ def compare(
             names,
             parse_seeds(seeds),
             folder,
-            ConsoleObserver(console) if jobs == 1 else None,
+            ConsoleObserver(console) if alone else None,
             jobs,
-            began=lambda job: said(f"started {job.folder}") if jobs > 1 else None,
+            ray,
+            began=lambda job: None if alone else said(f"started {job.folder}"),
             ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
         )
         console.print(comparing.table(result))
@@ -80,6 +90,7 @@ def study(
         "runs/studies"
     ),
     jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    ray: OnRay = False,
     table: Annotated[bool, typer.Option("--table", help="Run nothing; draw up the table of what is finished.")] = False,
     example: Annotated[
         bool, typer.Option("--example", callback=print_example, is_eager=True, help="Print a study's file, to copy.")
@@ -94,13 +105,15 @@ def study(
             raise_unless_comparable(chosen := part_of(written, arms))
             beyond.raise_unless_playable(written)
             note_out_of_reach(*map(Plan.of, chosen.values()))
+            alone = jobs == 1 and not ray
             execute(
                 chosen,
                 seeds_of(written, seeds),
                 folder,
                 jobs=jobs,
-                observer=ConsoleObserver(console) if jobs == 1 else None,
-                began=lambda job: console.print(f"started {job.folder}") if jobs > 1 else None,
+                ray=ray,
+                observer=ConsoleObserver(console) if alone else None,
+                began=lambda job: None if alone else console.print(f"started {job.folder}"),
                 ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
             )
         summary = summarise(written, folder)

@@ -163,7 +163,7 @@ class _Swap:
 
 
 class Stragglers:
-    """Which copies still play an episode begun before the last swap: how it ends says nothing of the config in force.
+    """Tracks environments that are still finishing an episode from the previous config.
 
     ``reset_later``: a copy whose episode is over begins its next one after the step, so with a config set in between.
     """

@@ -34,7 +34,7 @@ class Attempt:
         self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
         self.spec, self.world = runner.log.plan.spec, runner.log.plan.world
         self.unit = runner.log.plan.unit
-        # Everything else that is recorded leaves the draw alone: an attempt that repeats or continues another needs its seeds.
+        # Other incidents keep the same seed: an attempt that repeats or continues another needs its seeds.
         self.draw = sum(incident.kind in DRAWN_ANEW for incident in runner.incidents)
         self.closing_cost = closing_cost(runner.log.plan, runner.log.state, runner.stage.number)
         self.history = History(unit=self.unit, objective=self.world.about.objective)

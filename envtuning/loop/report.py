@@ -14,6 +14,7 @@ from engineers.report import Incident, StageReport
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import RunState
 from envtuning.runs.transitions import History
+from envtuning.trainees import TraineeKind
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
@@ -52,9 +53,11 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
         stage=outcome.number,
         environment=about.environment,
         objective=about.objective,
+        aside=sorted(about.aside),
         failure_meanings=dict(about.failures),
         config=dump(outcome.trained_on),
         target=dump(plan.target),
+        trainee=trainee_in_words(plan),
         rounds_left=None if spec.total is not None else max(0, len(spec.stages) - outcome.number - 1),
         budget_left=max(0, spec.budget - state.spent.get(plan.unit, 0) - outcome.spent.get(plan.unit, 0)),
         unit=plan.unit,
@@ -66,11 +69,20 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
             for episode in spread(outcome.episodes, spec.suites.failure_cases)
         ],
         behaviour=world.behaviour(outcome.validation, outcome.episodes),
+        splits=world.splits(outcome.validation, outcome.episodes),
         environment_stats=world.drawn(outcome.trained_on, outcome.probe) if outcome.probe is not None else {},
         history=[stage.record for stage in state.done],
         training=bookkeeping(plan, outcome),
         incidents=[*state.incidents(), *outcome.incidents],
     )
+
+
+def trainee_in_words(plan: Plan) -> str:
+    """What learns, and the algorithm where the run's file names it."""
+    asked = plan.spec.trainee
+    said = TraineeKind.named(asked.kind).declared.in_words
+    algorithm = asked.options.get("algorithm")
+    return f"{said} Algorithm: {algorithm}." if said and isinstance(algorithm, str) else said
 
 
 def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:

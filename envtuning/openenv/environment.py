@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from engineers.knobs import dump
+from engineers.sentences import in_sentences
 from envtuning.extras import needs
 from envtuning.worlds.world import World
 
@@ -68,16 +69,14 @@ class TextEnvironment(Environment[TextAction, TextObservation, TextState]):
 
 
 def config_of(world: World[Any], fields: dict[str, Any]) -> Any:
-    """The world's config with these fields; a ``ValueError`` of one sentence where it has no such field, or not this value."""
+    """The world's config with these fields; a ``ValueError`` in sentences where it has no such field, or not this value."""
     known = world.config_type.model_fields
     if unknown := sorted(set(fields) - set(known)):
         raise ValueError(f"reset has no field {unknown[0]!r}: there are seed, episode_id, {', '.join(known)}")
     try:
         return world.config_type.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "config"
-        raise ValueError(f"{where}={first['input']!r:.100}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise ValueError(in_sentences(error)) from None
 
 
 def plain(info: Any) -> Any:

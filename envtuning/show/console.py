@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from io import StringIO
 from typing import Any
 
@@ -17,6 +18,7 @@ from envtuning.loop.observer import Observer, Progress
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, StageState
 from envtuning.runs.tasks import Train, next_task
+from envtuning.studies.pace import Pace
 from envtuning.worlds.episodes import pooled
 
 PRINT_EVERY = 0.1  # of a stage, where the output is no terminal
@@ -242,6 +244,7 @@ class ConsoleObserver(Observer):
         self.console.print(Text.assemble((f"stage {stage.number}", "bold"), rest))
         self._printed = -1.0
         if self.status is not None:
+            self._began = time.monotonic()
             self.status.start()
 
     def progressed(self, progress: Progress) -> None:
@@ -252,7 +255,8 @@ class ConsoleObserver(Observer):
         line = f"  {progress.spent:>9,} {in_words(progress.unit)}  {shown}"
         if self.status is not None:
             filled = round(part * 30)
-            self.status.update(f"{'━' * filled}[dim]{'━' * (30 - filled)}[/] {part:4.0%} {line}")
+            left = Pace(progress.allowance, progress.spent, self._began).left()
+            self.status.update(f"{'━' * filled}[dim]{'━' * (30 - filled)}[/] {part:4.0%} {line}{left}")
         elif part - self._printed >= PRINT_EVERY:
             self._printed = part
             self.console.print(line)

@@ -50,13 +50,14 @@ def compare(
     out: Path,
     observer: Observer | None = None,
     jobs: int = 1,
+    ray: bool = False,
     began: Callable[[Job], None] = lambda job: None,
     ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> Comparison:
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = comparable(spec)
     arms = arms_of(spec, engineers)
-    execute(arms, seeds, out, jobs=jobs, observer=observer, began=began, ended=ended)
+    execute(arms, seeds, out, jobs=jobs, ray=ray, observer=observer, began=began, ended=ended)
     knowing = {name: known(spec.engineer.replaced_by(name)) for name in engineers}
     runs = [outcome_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
     plan = Plan.of(spec)

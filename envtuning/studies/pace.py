@@ -20,10 +20,13 @@ class Pace:
         return self
 
     def __str__(self) -> str:
-        counted = f"{self.done} of {self.of} {self.noun}".rstrip()
+        return f"{self.done} of {self.of} {self.noun}".rstrip() + self.left()
+
+    def left(self) -> str:
+        """``, about 12 min left``; empty before the first part and after the last."""
         if not 0 < self.done < self.of:
-            return counted
-        return f"{counted}, about {_said((time.monotonic() - self.begun) / self.done * (self.of - self.done))} left"
+            return ""
+        return f", about {_said((time.monotonic() - self.begun) / self.done * (self.of - self.done))} left"
 
 
 def _said(seconds: float) -> str:

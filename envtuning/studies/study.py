@@ -13,7 +13,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +61,14 @@ def execute(
     out: Path,
     *,
     jobs: int = 1,
+    ray: bool = False,
     observer: Observer | None = None,
     began: Callable[[Job], None] = lambda job: None,
     ended: Callable[[Job, Pace], None] = lambda job, pace: None,
 ) -> None:
     """Do all that is not finished yet, ``jobs`` runs at a time; seed by seed, so that what an interruption leaves is paired.
+
+    With ``ray`` as many at a time as a Ray cluster has room for.
 
     ``observer`` sees what happens inside a run when they are done one after the other, in this process; ``began`` and ``ended``
     hear of every job's beginning and end, ``ended`` also of how many runs are done; a shared first stage is none.
@@ -77,19 +80,19 @@ def execute(
     def over(job: Job) -> None:
         ended(job, pace if job.is_first_stage else pace.step())
 
-    if jobs == 1:
+    if (jobs == 1 and not ray) or not waiting:
         for job in waiting:
             began(job)
             do(job, observer)
             over(job)
         return
-    spawned = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=_begin_process, initargs=(trusted(),)) as pool:
+    at_once = len(waiting) if ray else jobs
+    with _cluster(waiting) if ray else _processes(jobs) as pool:
         running: dict[Future[None], Job] = {}
         try:
             while waiting or running:
-                for job in _ready(waiting, list(running.values()), jobs):
+                for job in _ready(waiting, list(running.values()), at_once):
                     waiting.remove(job)
                     running[pool.submit(do, job)] = job
                     began(job)
@@ -105,6 +108,17 @@ def execute(
                 for process in set(multiprocessing.active_children()).difference(others):
                     process.terminate()
             raise
+
+
+def _processes(count: int) -> Executor:
+    spawned = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=spawned, initializer=_begin_process, initargs=(trusted(),))
+
+
+def _cluster(waiting: Sequence[Job]) -> Executor:
+    from envtuning.studies.on_ray import Cluster
+
+    return Cluster(waiting)
 
 
 def comparable(spec: RunSpec) -> RunSpec:

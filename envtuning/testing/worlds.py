@@ -182,6 +182,10 @@ def _check_explanations(world: World[Any], config: Any, cases: Any, probe: Any, 
             promised(piece in world.slices(config), f"{name} speaks of slice {piece!r}, which is not in use")
             finite = all(math.isfinite(value) for value in row.values())
             promised(finite, f"{name} has {row} for slice {piece}: leave out what is not known")
+    for piece, parts in world.splits(cases, episodes).items():
+        promised(piece in world.slices(config), f"splits speaks of slice {piece!r}, which is not in use")
+        odd = [name for name, part in parts.items() if part.succeeded > part.episodes]
+        promised(not odd, f"splits has more successes than episodes in {odd} of slice {piece}")
 
 
 class _Raises:

@@ -99,6 +99,8 @@ class TraineeKind:
                 f"trainee {self.name!r} {FORMS[self.form]}, and the world {world.about.name!r} cannot play that: it needs a policy of "
                 f"form {plays}"
             )
+        with _explained(self.name):
+            self.declared.check_world(world)
         world.check_target(target, self.form)
         if (units := self.declared.units) is not None and unit not in units:
             raise SpecError(
@@ -123,6 +125,7 @@ class TraineeKind:
         """One of them, untrained. Raises ``SpecError``."""
         with _explained(self.name):
             self._raise_unless_from_file(options)
+            self.declared.check_world(world)
             given = {"world": world, "room": room, "exclude": tuple(exclude), "seed": seed, **self._told(unit)}
             return as_trainee(self.factory(**given, **options))
 

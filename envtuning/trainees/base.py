@@ -35,6 +35,7 @@ class Trainee(ABC):
     A class with these methods need not derive from this one, and a function may make the trainee: what they leave out is as here.
     """
 
+    in_words: str = ""  # what learns, by which algorithm and from which reward, in a sentence for engineers
     form: Form | None = None  # of its policy; each says "acts" (on observations), "replies" (to texts) or "plans"
     reports: frozenset[str] | None = None  # the training metrics that it has, as rules may name them; None: unknown
     late_rates: Sequence[str] = ()  # metrics that a stage's report says as the mean of the last iterations
@@ -72,6 +73,18 @@ class Trainee(ABC):
     @classmethod  # noqa: B027
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` for options that it cannot be made with; makes nothing."""
+
+    @classmethod  # noqa: B027
+    def check_world(cls, world: Any) -> None:
+        """Raises ``ValueError`` for a world that it cannot learn in, though that plays policies of its form."""
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        """What a run of it takes on a Ray cluster, as Ray counts: first the run's own process, then each actor that it starts.
+
+        A GPU that is named here is for a cluster that has any; on one without, the trainee computes on CPUs.
+        """
+        return ({"CPU": 1},)
 
     @classmethod
     def window_in(cls, room: Mapping[str, Any], **options: Any) -> int | None:

@@ -168,6 +168,7 @@ def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
 class MenuTrainee(Trainee):
     """REINFORCE with a group's mean as its baseline and, where ``kl`` is not 0, a pull back to the first policy."""
 
+    in_words = "REINFORCE over a menu of calls, from the config's reward; linear in features of the conversation."
     form = "replies"
     reports = frozenset({"success_rate", "progress", "grad_norm", "kl", "zero_variance"})
     late_rates = ("kl",)
@@ -201,6 +202,13 @@ class MenuTrainee(Trainee):
         if groups < 1 or learning_rate <= 0 or kl < 0 or clip <= 0:
             raise ValueError(
                 f"groups={groups}, learning_rate={learning_rate}, kl={kl}, clip={clip}: give positive numbers (kl may be 0)"
+            )
+
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        if "tool_style" not in world.config_type.model_fields:
+            raise ValueError(
+                f"it chooses from menus of calls, and {world.about.name} has none: name another trainee.kind"
             )
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:

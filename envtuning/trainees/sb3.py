@@ -26,7 +26,7 @@ from envtuning.runs.seeds import derive
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
 from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
-from envtuning.worlds.world import Cases, World
+from envtuning.worlds.world import Cases, World, raise_unless_trains
 
 LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
 SMALLEST_IMAGE = 36  # of a side: what Stable-Baselines3's convolutions need
@@ -63,6 +63,7 @@ class SB3Trainee(Trainee):
     it holds no experience of another config.
     """
 
+    in_words = "A neural policy by Stable-Baselines3, from the environment's own reward."
     form = "acts"
     reports = frozenset({"success_rate", "loss"})
 
@@ -81,13 +82,11 @@ class SB3Trainee(Trainee):
         torch_threads: int = 1,
         **hyperparameters: Any,
     ) -> None:
-        if "config" not in room:
-            raise ValueError(f"the world {world.about.name!r} has no environments for it: it trains on a GymWorld's")
         self.report_every, self.deterministic, self.torch_threads = report_every, deterministic, torch_threads
         self.envs = DummyVecEnv(
             [
                 lambda copy=copy: world.make_env(
-                    room["config"], exclude=exclude, room=room, seed=derive(seed, "copy", copy)
+                    world.config_in(room), exclude=exclude, room=room, seed=derive(seed, "copy", copy)
                 )
                 for copy in range(num_envs)
             ]
@@ -100,6 +99,10 @@ class SB3Trainee(Trainee):
                 device=hyperparameters.pop("device", "cpu"),
                 **hyperparameters,
             )
+
+    @classmethod
+    def check_world(cls, world: World[Any]) -> None:
+        raise_unless_trains(world)
 
     @staticmethod
     def check_options(algorithm: str = "PPO", **options: Any) -> None:
@@ -122,6 +125,10 @@ class SB3Trainee(Trainee):
             if name in ("num_envs", "report_every", "torch_threads") and value < 1:
                 raise ValueError(f"{name}={value}: give at least 1")
 
+    @staticmethod
+    def resources(torch_threads: int = 1, device: str = "cpu", **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": torch_threads, "GPU": float(device != "cpu")},)
+
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """In whole rollouts; an iteration is reported after the first one that ends ``report_every`` steps or more."""
         self.envs.env_method("set_config", config)
@@ -143,7 +150,8 @@ class SB3Trainee(Trainee):
         with process_state(0, self.torch_threads):  # making networks draws weights, which are replaced
             own = type(now)(**now._get_constructor_parameters())
         own.load_state_dict(now.state_dict())
-        return SB3Policy(own, self.deterministic, self.torch_threads)
+        seen = getattr(self.envs.envs[0].unwrapped, "env_kwargs", {})
+        return SB3Policy(own, self.deterministic, self.torch_threads, seen)
 
     def save(self, folder: Path) -> None:
         """Weights and optimisers, in a file that loads without running code. Each ``train`` call is seeded."""
@@ -170,9 +178,13 @@ class SB3Trainee(Trainee):
 
 
 class SB3Policy:
-    """Acts on observations in batches; at its likeliest actions, or as trained with draws of its own seed."""
+    """Acts on observations in batches; at its likeliest actions, or as trained with draws of its own seed.
 
-    def __init__(self, policy: Any, deterministic: bool, torch_threads: int) -> None:
+    ``env_kwargs`` make environments whose observations it understands, where a world's environments have several kinds.
+    """
+
+    def __init__(self, policy: Any, deterministic: bool, torch_threads: int, env_kwargs: Mapping[str, Any]) -> None:
+        self.env_kwargs = dict(env_kwargs)
         self.net, self.deterministic, self.torch_threads = policy, deterministic, torch_threads
         self.generator = np.random.default_rng(0)
 

@@ -20,6 +20,7 @@ from engineers import untrusted
 from engineers.from_file import PLAIN, reads
 from envtuning.trainees.base import Metrics, OnIteration, Trainee
 from envtuning.worlds.lakes.episodes import downhill
+from envtuning.worlds.lakes.world import raise_unless_lakes
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.solvers import distance_fields, solve
 from mapf_frozenlake.types import DELTAS, Instance, Plan
@@ -32,6 +33,7 @@ SMALLEST = 2  # a lake's side
 class ScriptedTrainee(Trainee):
     """Deterministic and instant; ``speed`` is the skill gained per 1,000 env steps at the frontier."""
 
+    in_words = "A learner in closed form: one skill for each map size, which grows by what sometimes succeeds."
     form = "plans"
     reports = frozenset({"success_rate", "grad_norm"})
 
@@ -47,6 +49,10 @@ class ScriptedTrainee(Trainee):
     ) -> None:
         self.max_size, self.speed, self.spill = int(room["max_size"]), speed, spill
         self.skill = np.zeros(self.max_size + 1)  # float64[max_size + 1]: by board size
+
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        raise_unless_lakes(world)
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         rng = np.random.default_rng(seed)

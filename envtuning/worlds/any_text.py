@@ -21,4 +21,4 @@ class AnyText(spaces.Text):
 @create_shared_memory.register
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
     """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
-    raise CustomSpaceError("words do not go through shared memory: give shared_memory=False")
+    raise CustomSpaceError("text cannot go through shared memory: give shared_memory=False")

@@ -149,6 +149,9 @@ class GymWorld(World[C]):
             self.make_env(config, exclude=(), room={"config": configs[0]}, seed=0).close()
         return {"config": configs[0]}
 
+    def config_in(self, room: Mapping[str, Any]) -> Any:
+        return room["config"]
+
     def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> TrainingEnv:
         """An environment with a new training case at every reset, its slice drawn by the shares; see ``TrainingEnv``."""
         env = TrainingEnv(self, room.get("config", config), exclude=exclude, seed=seed)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from engineers.errors import Mendable
 from engineers.knobs import KnobError, dump, find_knobs, validated
-from engineers.report import FailureCase
+from engineers.report import FailureCase, Split
 from engineers.roles import WHOLE, find_slices, shares_of
 from envtuning.worlds.episodes import Episode
 
@@ -50,6 +50,7 @@ class About:
     rates: Mapping[str, str] = field(
         default_factory=lambda: {"success_rate": "success"}
     )  # metric -> heading; all in 0…1
+    aside: frozenset[str] = frozenset()  # metrics that tell an engineer nothing about what to train on
     legend: str = "Success: the task was done before the episode ended."  # what the headings mean
     failures: Mapping[str, str] = field(default_factory=dict)  # failure kind -> what it means
     slice_label: str = "{}"  # how a slice is written: "{0}×{0}" for boards
@@ -98,7 +99,7 @@ class World(ABC, Generic[C]):
         """Raises ``InfeasibleConfig`` where nothing could be drawn from the config."""
 
     def check_form(self, config: C, form: Form) -> None:
-        """Raises ``InfeasibleConfig`` where policies of this form cannot be asked about the config's cases."""
+        """Raises ``InfeasibleConfig`` where policies of this form cannot be asked about the config's cases, or not be paid."""
 
     def check_target(self, config: C, form: Form) -> None:
         """Raises ``InfeasibleConfig`` where policies of this form cannot be judged on the config."""
@@ -132,6 +133,14 @@ class World(ABC, Generic[C]):
         """Per slice, how the episodes were played: means per episode. None by default."""
         return {}
 
+    def as_dealt(self, config: C) -> C:
+        """The config with its numbers as they really come out, where cases are dealt in whole things: for words, never to draw from."""
+        return config
+
+    def splits(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, Split]]:
+        """Per slice, success on parts of its episodes, by what these have in common; no part is the whole. None by default."""
+        return {}
+
     def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:
         """Per slice, what the probed cases really are: shares, sizes, distances. None by default."""
         return {}
@@ -151,6 +160,10 @@ class World(ABC, Generic[C]):
     def room(self, configs: Sequence[C]) -> dict[str, Any]:
         """What a trainee must know when it is made, so that it can learn on all of these configs."""
         return {}
+
+    def config_in(self, room: Mapping[str, Any]) -> Any:
+        """A config that the room is for, to build on before the first stage's is known."""
+        return self.config_type()
 
     def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
         """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
@@ -183,6 +196,16 @@ class World(ABC, Generic[C]):
     def summary(self, config: Mapping[str, Any]) -> list[str]:
         """A config as JSON, in a line per slice in use, for a narrow table."""
         return summary_of(validated(self.config_type, dict(config)), self.about)
+
+
+def offers(world: Any, part: str) -> bool:
+    """Whether the world has this optional part of the contract: ``make_env``, ``lessons``, ``features``."""
+    return getattr(type(world), part, None) is not getattr(World, part)
+
+
+def raise_unless_trains(world: Any) -> None:
+    if not offers(world, "make_env"):
+        raise ValueError(f"the world {world.about.name!r} makes no training environments: give it a make_env")
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Controller:
 
 
 class Recordable:
-    """An env whose ``spec`` is JSON through and through: what is recorded about it makes it again."""
+    """An env whose ``spec`` is JSON throughout, so that a record of it makes the same env again."""
 
     _spec: EnvSpec | None = None
 
@@ -64,7 +64,7 @@ class Recordable:
 
 
 def outcome(batch: LakeBatch, env: int = 0) -> dict[str, Any]:
-    """What ``info`` says of an episode that is over."""
+    """The entries of ``info`` for a finished episode."""
     success, optimal = bool(batch.success[env]), int(batch.optimal[env])
     return {
         "success": success,

@@ -17,6 +17,18 @@ from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.snapshot import Snapshot
 
 
+def env_kwargs_of(batch: LakeBatch) -> dict[str, Any]:
+    """Arguments of environments with the same observations."""
+    return {
+        "observation": batch.observation_name,
+        "dtype": batch.dtype,
+        "max_size": batch.max_size,
+        "max_agents": batch.max_agents,
+        "window": batch.layout.window,
+        "hints": batch.layout.hints,
+    }
+
+
 class OneLake:
     """A batch of one, and a recorder if there is a render_mode."""
 
@@ -29,6 +41,11 @@ class OneLake:
 
     def get_config(self) -> LakeConfig:
         return self.batch.get_config()
+
+    @property
+    def env_kwargs(self) -> dict[str, Any]:
+        """Arguments of environments with the same observations."""
+        return env_kwargs_of(self.batch)
 
     set_task, get_task = set_config, get_config  # RLlib's names
 
@@ -44,13 +61,13 @@ class OneLake:
 
     @property
     def instance(self) -> Instance:
-        """What the running episode began on, its least makespan included where that is certified."""
+        """The board of the running episode, with its least makespan if that is certified."""
         if not self.batch.active.any():
             raise LakeError("no episode has begun: call reset first")
         return self.batch.instance(0)
 
     def snapshot(self, actions: NDArray | None = None) -> Snapshot:
-        """The lake as it stands."""
+        """The current state of the lake."""
         return self.batch.snapshot(0, actions)
 
     def render(self) -> Any:

@@ -1,4 +1,4 @@
-"""From the keyword arguments that users type to a config, an optional fixed board, and a batch: one place for every form."""
+"""Parses an environment's keyword arguments into a config, an optional fixed board and a batch, for every form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ELSEWHERE = {  # what other environments call it -> what it is called here
 
 @dataclass(frozen=True)
 class EnvOptions:
-    """What an env was made with, understood: the rules and draws, and the batch's other kwargs."""
+    """Parsed environment options: the config, the fixed board if there is one, and the batch's other arguments."""
 
     config: LakeConfig
     batch: dict[str, Any]

@@ -115,7 +115,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
     def step(
         self, actions: Mapping[str, int]
     ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Everybody moves at once; an agent without an action waits."""
+        """All agents move at once; an agent without an action waits."""
         unknown = sorted(set(actions) - set(self.agents))
         if unknown:
             raise LakeError(
@@ -161,5 +161,5 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         return {agent: {"observation": seen[agent], "action_mask": mask} for agent, mask in masks.items()}
 
     def state(self) -> NDArray:
-        """Everybody's observations together [A, …], or one compact vector: ``state_space`` says which."""
+        """The observations of all agents [A, …], or one compact vector: ``state_space`` says which."""
         return compact_state(self.batch) if self._state_name == "compact" else self.batch.observation[0].copy()

@@ -136,7 +136,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         self.lakes.close()
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """The lakes share every attribute: the same for each row."""
+        """The same value for each row, because the lakes share every attribute."""
         value = self.lakes.render_mode if attr_name == "render_mode" else getattr(self.lakes, attr_name)
         return [value for _ in self._get_indices(indices)]
 

@@ -47,7 +47,7 @@ class AnyText(spaces.Text):
 @create_shared_memory.register
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
     """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
-    raise CustomSpaceError("words do not go through shared memory: give shared_memory=False")
+    raise CustomSpaceError("text cannot go through shared memory: give shared_memory=False")
 
 
 class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
@@ -58,7 +58,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     reward 0, and all agents wait. With the config's ``feedback`` the next observation explains what went wrong, in the words
     of ``augmenter``; without it, it only describes the state. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
     the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
-    is False, too, once a reply could not be read. ``AsyncVectorEnv`` needs ``shared_memory=False`` for words.
+    is False, too, once a reply could not be read. ``AsyncVectorEnv`` needs ``shared_memory=False`` for text.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
@@ -76,9 +76,9 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if style not in STYLES:
             raise LakeError(f"style={style!r}: give one of {', '.join(map(repr, STYLES))}")
         if render_mode not in (None, "ansi"):
-            raise LakeError(f"render_mode={render_mode!r}: words are rendered as 'ansi' or not at all")
+            raise LakeError(f"render_mode={render_mode!r}: the text form renders 'ansi' only; give that or None")
         if mode == "plan" and callable(kwargs.get("reward")):
-            raise LakeError("reward=a callable is paid step by step: name a reward, or use mode='turns'")
+            raise LakeError("reward is a callable, which pays single steps: name a reward, or use mode='turns'")
         options = options_from({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
         _refuse_slippery(options.config)
         self.mode, self.style, self.render_mode, self.augmenter = mode, style, render_mode, augmenter
@@ -185,5 +185,5 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
 def _refuse_slippery(config: LakeConfig) -> None:
     if config.is_slippery:
         raise LakeError(
-            "is_slippery=True: in words a plan must go as it says; use is_slippery=False, or MAPFFrozenLake-v0"
+            "is_slippery=True: the text form has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
         )

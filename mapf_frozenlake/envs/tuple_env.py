@@ -57,7 +57,7 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         return self.lake.batch.action_masks()[0]
 
     def state(self) -> NDArray:
-        """What the PettingZoo form's ``state`` says."""
+        """The ``state`` of the PettingZoo form."""
         return self.lake.state()
 
     def set_config(self, config: Any) -> None:

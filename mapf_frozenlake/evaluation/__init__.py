@@ -1,4 +1,4 @@
-"""``evaluate``: a policy of any form, a suite, and the table of how it did.
+"""``evaluate``: a policy of any form, a suite, and the table of its results.
 
 forms.py     a policy's answers: solver, text or neural
 answers.py   the file that keeps them, so that a run on a paid model can continue where it stopped

@@ -1,4 +1,4 @@
-"""What a policy may be, and how each form is asked: solver, text, neural. Whatever the form, an answer is JSON."""
+"""The forms of a policy, and how each is asked: solver, text, neural. In every form an answer is JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published figures of "From Trainee to Trainer" (arXiv 2606.17682), as rows that say whose they are."""
+"""The published figures of "From Trainee to Trainer" (arXiv 2606.17682), as rows that name their source."""
 
 from __future__ import annotations
 

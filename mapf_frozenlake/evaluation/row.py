@@ -1,4 +1,4 @@
-"""``Row``: one line of a table, whoever it is about."""
+"""``Row``: one line of a table."""
 
 from __future__ import annotations
 

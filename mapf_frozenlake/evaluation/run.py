@@ -1,4 +1,4 @@
-"""``evaluate``: ask a policy for every instance of a suite, judge what it says, make the table."""
+"""``evaluate``: ask a policy for every instance of a suite, judge its answers, make the table."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def evaluate(
                  that cannot be seen
     suite        an InstanceSet, instances, or the name of a shipped suite
     prompt       what a text policy is shown for an instance
-    batch_size   give a text policy lists of so many prompts, and take lists of replies
-    max_workers  ask a solver or text policy from so many threads
+    batch_size   prompts for each call of a text policy, which then returns a list of replies
+    max_workers  number of threads that ask a solver or text policy
     config       the rules of a neural policy's episodes (horizon, hints); its sizes and agents do not matter
     resume       a file that keeps the answers: what it holds is not asked again; with a neural policy give a ``name``, too
     settings     what else decides the answers, as JSON: a file that was begun with others is refused
@@ -66,7 +66,7 @@ def evaluate(
     if form == "neural":
         if resume is not None and name is None:
             raise LakeError(
-                "resume= with a network needs name=, its checkpoint's for one: the file of another one would be taken for its own"
+                "resume= with a network needs name=, for instance its checkpoint's: without it, another network's answers would be reused"
             )
         rules = LakeConfig() if config is None else config
         settings = {f"config.{rule}": getattr(rules, rule) for rule in RULES} | dict(settings or {})

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapf_frozenlake.envs.one_lake import env_kwargs_of
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import Action
 from mapf_frozenlake.world.layout import EgoLayout
@@ -33,14 +34,7 @@ class SB3Policy:
         if hasattr(model.policy, "lstm_actor"):
             raise LakeError("a recurrent model has a state that sb3_policy does not carry: write an act of your own")
         batch = envs.get_attr("batch")[0]
-        self.env_kwargs = {
-            "observation": batch.observation_name,
-            "dtype": batch.dtype,
-            "max_size": batch.max_size,
-            "max_agents": batch.max_agents,
-            "window": batch.layout.window,
-            "hints": batch.layout.hints,
-        }
+        self.env_kwargs = env_kwargs_of(batch)
         self.model, self.deterministic, self.name = model, deterministic, type(model).__name__
         self._layout: EgoLayout = batch.layout
         self._normalised = getattr(envs, "normalize_obs", None)

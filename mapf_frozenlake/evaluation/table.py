@@ -1,4 +1,4 @@
-"""``EvaluationTable``: what came of every instance, counted by agents and size, wait subset and hole ratio."""
+"""``EvaluationTable``: the results of all instances, by agents and size, wait subset and hole ratio."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EvaluationTable:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Every (agents, size), each number of agents pooled over its sizes after them, and last everything."""
+        """Every (agents, size); after them each number of agents, pooled over its sizes; last, all instances."""
         cells = self.by("agents", "size")
         rows: list[Row] = []
         for pooled in self.by("agents"):
@@ -53,7 +53,7 @@ class EvaluationTable:
 
     @property
     def by_wait_subset(self) -> tuple[Row, ...]:
-        """By the subset's wait ratio where the suite has such, else by whether the instance needs a wait."""
+        """By the subset's wait ratio if the suite has subsets, else by whether the instance needs a wait."""
         subsets = self.by("wait_subset", where=lambda record: record.wait_subset is not None)
         return subsets or self.by("needs_wait", where=lambda record: record.needs_wait is not None)
 

@@ -1,4 +1,4 @@
-"""What a notebook shows for an instance, and for many."""
+"""The pictures that a notebook shows for one instance and for many."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def picture(instance: Instance) -> str:
-    """An SVG document: the board with everybody on their starts."""
+    """An SVG document: the board with all agents on their starts."""
     starts, goals = instance.starts, instance.goals
     return svg(Snapshot(holes=instance.holes, positions=starts, goals=goals, starts=starts))
 

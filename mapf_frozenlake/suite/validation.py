@@ -1,4 +1,4 @@
-"""Held-out suites of anybody's own target."""
+"""Held-out suites for a target of your own."""
 
 from __future__ import annotations
 

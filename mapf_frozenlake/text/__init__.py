@@ -1,4 +1,4 @@
-"""Lakes and plans in words: what a language model reads, and what it writes."""
+"""Lakes and plans as text: what a language model reads and writes."""
 
 from mapf_frozenlake.text.board import STYLES, TextStyle, from_text, to_text
 from mapf_frozenlake.text.errors import ParseError

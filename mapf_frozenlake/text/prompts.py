@@ -43,7 +43,7 @@ def turns_prompt(instance: Instance, horizon: int, style: TextStyle = "paper") -
 
 
 def state_text(instance: Instance, positions: Cells, step: int, horizon: int, style: TextStyle = "paper") -> str:
-    """Where everybody is after ``step`` steps; with the board in letters, agents in place of their starts.
+    """Where all agents are after ``step`` steps; with the board in letters, agents in place of their starts.
 
     In style ``"short"`` the steps and each agent's row and column.
     """

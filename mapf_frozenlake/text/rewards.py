@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from mapf_frozenlake.errors import LakeError
@@ -20,16 +22,22 @@ def plan_reward(name: str, instance: Instance, plan: Plan | ParseError, verdict:
     legal     the share of agents that made no violation
     shaped    sparse, plus the mean share of way gained: (distance at the start - at the end) / (height + width)
     """
-    of_plan = REWARDS[name].of_plan if name in REWARDS else None
-    if of_plan is None:
-        paid = ", ".join(repr(known) for known, reward in REWARDS.items() if reward.of_plan is not None)
-        raise LakeError(f"reward={name!r}: a plan in one reply is paid by one of {paid}")
+    of_plan = payment_of_plans(name)
     if isinstance(plan, ParseError):
         return 0.0
     lawful = np.ones(instance.num_agents, np.bool_)
     lawful[[violation.agent for violation in verdict.violations]] = False
     arrived = np.array(verdict.agents_on_goal, np.bool_)
     return of_plan(PlayedPlan(verdict.valid, arrived, lawful, lambda: _way_gained(instance, plan)))
+
+
+def payment_of_plans(name: str) -> Callable[[PlayedPlan], float]:
+    """What this reward pays a plan. Raises ``LakeError`` where it pays steps alone."""
+    of_plan = REWARDS[name].of_plan if name in REWARDS else None
+    if of_plan is None:
+        paid = ", ".join(repr(known) for known, reward in REWARDS.items() if reward.of_plan is not None)
+        raise LakeError(f"reward={name!r}: a plan in one reply is paid by one of {paid}")
+    return of_plan
 
 
 def _way_gained(instance: Instance, plan: Plan) -> float:

@@ -136,7 +136,7 @@ class LakePrompts:
 
     @property
     def version(self) -> int:
-        """Of the config in force: 1 for the first, one more for each other config after it."""
+        """The version of the current config: 1 for the first, one more after each change."""
         return self._versions.in_force()[0]
 
     @property
@@ -151,7 +151,7 @@ class LakePrompts:
         log_metric: Any = None,
         **other_columns: Any,
     ) -> list[float]:
-        """``plan_rewards``, which besides counts the replies to rows that are late."""
+        """``plan_rewards``, and counts the replies to late rows."""
         version = self.version
         late = sum(row["version"] < version for row in metadata)
         self._versions.count_late(late)
@@ -217,7 +217,7 @@ class LakeTurns:
         return said_back
 
     def get_reward(self) -> float:
-        """What the episode has paid so far."""
+        """The reward of the episode so far."""
         return self._paid
 
 

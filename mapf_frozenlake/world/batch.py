@@ -22,7 +22,7 @@ from mapf_frozenlake.world.layers import LAYERS, OBSERVATIONS, ObservationName
 from mapf_frozenlake.world.layout import DTYPES, EgoLayout, agent_shape, checked_window
 from mapf_frozenlake.world.state import FAR, OVER, UNBORN, make_state
 from mapf_frozenlake.world.table import table_of_boards, table_of_state
-from mapf_frozenlake.world.turns import ALONE, share, unowned
+from mapf_frozenlake.world.turns import ALONE, Unowned, share, unowned
 from mapf_frozenlake.world.view import LakeView
 
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -124,6 +124,7 @@ class LakeBatch(LakeView):
         name = self.observation_name
         self._step_kernel = getattr(kernels, f"step_{name}")
         self._look_up_fields()
+        self._unowned = Unowned()
         self._nothing = np.zeros((self.num_envs, self.max_agents), np.int64)
         self._tail: tuple[Any, ...] = (_flat(self._observation),)
         if name != "compact":
@@ -142,6 +143,7 @@ class LakeBatch(LakeView):
             "_nothing",
             "_tail",
             "_fields",
+            "_unowned",
         )
         return {name: value for name, value in self.__dict__.items() if name not in rebound}
 
@@ -253,7 +255,7 @@ class LakeBatch(LakeView):
     def _play(self, actions: NDArray[np.int64], whom: int) -> int:
         if self._threads == 1:
             return self._step_kernel(self._table, actions, ALONE, whom, *self._tail)
-        after = (whom, *self._tail[:-1], unowned(self._tail[-1]))
+        after = (whom, *self._tail[:-1], self._unowned(self._observation))
         return share(self._step_kernel, (self._table, actions), after, self.num_envs, self._threads)
 
     def write_to(self, observation: NDArray) -> None:

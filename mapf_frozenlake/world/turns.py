@@ -6,8 +6,11 @@ not read each other: who takes which, and in how many threads, does not show in 
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,7 @@ _PATIENCE = 1 << 14  # looks, some microseconds of them, before a core is left t
 _LINGERING = (
     1 << 16
 )  # looks of a thread that has helped, whether there is more to do: to wake it takes longer than a short step
+_REMEMBERED = 8  # arrays whose memory is known; a batch writes to a few in turn
 _BELL = np.zeros(8, np.int64)  # the number of the latest work that any thread of this process has begun
 _numbers = itertools.count(1)
 
@@ -121,29 +125,58 @@ def unowned(array: NDArray) -> NDArray:
     return np.asarray(_Memory(array))
 
 
+class Unowned:
+    """The memory of arrays that come again and again. To look up where one lies takes numpy as long as a short step takes a thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[NDArray], NDArray]] = {}
+
+    def __call__(self, array: NDArray) -> NDArray:
+        """``unowned`` of an observation, as [n, A, numbers]."""
+        known = self._known.get(id(array))
+        if known is not None and known[0]() is array:
+            return known[1]
+        if len(self._known) >= _REMEMBERED:  # by a caller that keeps every array
+            self._known.clear()
+        flat = unowned(array.reshape(*array.shape[:2], -1))
+        self._known[id(array)] = weakref.ref(array), flat
+        return flat
+
+
 def share(work: Callable[..., int], before: tuple[Any, ...], after: tuple[Any, ...], envs: int, threads: int) -> int:
     """``work(*before, turns, *after)`` over so many envs in so many threads: how many episodes that ended, or what is below 0
     where ``work`` refuses."""
     if threads == 1:
         return work(*before, ALONE, *after)
     counts = _counts(threads)
-    lines = counts.ctypes.data
+    lines = ctypes.addressof(counts)
     returned: list[int] = []
 
-    def take_part(who: int, _kept_alive: NDArray[np.int64] = counts) -> None:
+    def take_part(who: int, _kept_alive: ctypes.Array[ctypes.c_int64] = counts) -> None:
         returned.append(work(*before, lines + (who + 1) * _LINE, *after))
 
     try:
         in_turns(take_part, threads, lambda: min(returned) < 0 or _all_done(lines, envs))
     finally:
         _call_off(lines, threads, envs)
-    return min(returned) if min(returned) < 0 else int(counts[0, _ENDED // 8])
+    return min(returned) if min(returned) < 0 else counts[_ENDED // 8]
 
 
-def _counts(threads: int) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = np.zeros((threads + 1, _LINE // 8), np.int64)
-    counts[0, _BELL_AT // 8] = _BELL.ctypes.data
-    counts[1:, _WHO // 8] = np.arange(threads)
-    counts[1:, _THREADS // 8] = threads
-    counts[1:, _NUMBER // 8] = next(_numbers)
+def _counts(threads: int) -> ctypes.Array[ctypes.c_int64]:
+    """What threads count in a work of its own, nothing counted yet. ``ctypes`` says where it lies sooner than numpy does."""
+    counts = _template(threads)
+    counts = type(counts).from_buffer_copy(counts)
+    number = next(_numbers)
+    for who in range(threads):
+        counts[((who + 1) * _LINE + _NUMBER) // 8] = number
+    return counts
+
+
+@cache
+def _template(threads: int) -> ctypes.Array[ctypes.c_int64]:
+    counts = (ctypes.c_int64 * ((threads + 1) * _LINE // 8))()
+    counts[_BELL_AT // 8] = _BELL.ctypes.data
+    for who in range(threads):
+        counts[((who + 1) * _LINE + _WHO) // 8] = who
+        counts[((who + 1) * _LINE + _THREADS) // 8] = threads
     return counts

@@ -7,6 +7,7 @@ import random
 import re
 import sys
 import warnings
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -18,11 +19,11 @@ from engineers.model.context import context_named
 from engineers.model.engineer import ModelEngineer
 from engineers.model.meter import Meter
 from envtuning.atlas.build import build
-from envtuning.atlas.causes import EPISODES, KIND, falsified, report_of
+from envtuning.atlas.causes import DEVELOPMENT, EPISODES, HELD_OUT, KIND, falsified, report_of
 from envtuning.atlas.evidence import altered, by_weakness, gains, planted
 from envtuning.atlas.spec import load_atlas
 from envtuning.atlas.store import read_trees
-from envtuning.atlas.walk import Chooser, Step
+from envtuning.atlas.walk import Chooser, Step, by_name
 from envtuning.cli import app
 from tests.atlas.conftest import SMALL
 
@@ -57,7 +58,8 @@ class Chat:
 
     def complete(self, messages, schema, *, max_tokens):
         [(knob, said)] = schema["properties"]["config"]["properties"].items()
-        letter = self.choose(messages[-1]["content"], said)
+        legend = messages[-1]["content"].split("# The knobs")[1]
+        letter = self.choose(messages[-1]["content"], said | {"legend": legend})
         return Completion(json.dumps({"reasons": [], "config": {knob: letter}}), 1, 1, 0.0)
 
 
@@ -76,17 +78,18 @@ def mute(rest: str = "", **options) -> ModelEngineer:
 
 def reads(prompt, said):
     """Finds the cause in the report's own words, and the entry that answers it in the legend's."""
-    lies = [line for line in prompt.splitlines() if "wait is needed 0," in line]
-    lost = dict(re.findall(r"- (\d): \d+ of \d+ failed: (.*)", prompt))
+    waits = [line for line in prompt.splitlines() if "a wait is needed 0 of" in line]
+    rows = prompt.split("## Results on validation")[1].split("##")[0]
+    lost = dict(re.findall(r"- (\d): [^;\n]*; (.*)", rows))
     if "hole" in " ".join(lost.values()):
         wanted = r"hole ratio 0\.4"
     elif "3" not in lost and "5" in lost:
         wanted = r"5×5 50%"
-    elif lies:
+    elif waits:
         wanted = r"wait ratio 1,"
     else:
         wanted = r"num agents 3"
-    return re.search(rf"(\w): [^A-E]*{wanted}", said["description"]).group(1)
+    return re.search(rf"- (\w): .*{wanted}", said["legend"]).group(1)
 
 
 def player(choose, **more):
@@ -109,8 +112,17 @@ def test_who_reads_is_right_in_all_parts(weak):
     assert in_all_parts(weak, reads) == (1.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("causes", [DEVELOPMENT, HELD_OUT])
+def test_reader_names_causes_that_it_was_not_written_on(weak, causes):
+    asked = Chooser(by_name("reader", mode="menu"), hide_current=True)
+    told = lambda tree: {cause: report_of(cause, tree.report(())) for cause in causes}  # noqa: E731
+    found = altered(weak, told, falsified, asked, replace(asked, shift=1, knob="variant"))
+    assert (found.same_totals, found.falsified, found.renamed, found.fallbacks) == (1.0, 1.0, 1.0, 0)
+    assert set(DEVELOPMENT) | set(HELD_OUT) == set(KIND)
+
+
 def test_a_habit_is_told_from_reading(weak):
-    habit = lambda prompt, said: re.search(r"(\w): [^A-E]*hole ratio 0\.4", said["description"]).group(1)  # noqa: E731
+    habit = lambda prompt, said: re.search(r"- (\w): .*hole ratio 0\.4", said["legend"]).group(1)  # noqa: E731
     assert in_all_parts(weak, habit) == (1 / 4, 1.0, 1.0)
     always_a = in_all_parts(weak, lambda prompt, said: "A")
     assert always_a[0] <= 1 / 4

@@ -134,9 +134,7 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
         assert sorted(other.values()) == ["A", "B", "C"]
         assert all(one[name] != other[name] for name in names), "no entry keeps its letter"
     menu = menus.menu_of({"keep": "B", "waits": "A"}, {"keep": "as it was", "waits": "more waits"}, "variant")
-    assert menu.model.model_fields["variant"].description == (
-        "Which of these configs the next stage trains on, as it stands. A: more waits. B: as it was."
-    )
+    assert menu.model.model_fields["variant"].json_schema_extra == {"meanings": {"A": "more waits", "B": "as it was"}}
     assert (menu.json("keep"), menu.entry(menu.config("waits"))) == ({"variant": "B"}, "waits")
     for wrong in ({"variant": "C"}, {"variant": "A", "more": 1}):
         with pytest.raises(ValueError, match=r"variant|more"):

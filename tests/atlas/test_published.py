@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from envtuning.atlas import published
-from envtuning.atlas.legend import legend_of
+from envtuning.atlas.legend import words_of
 from envtuning.atlas.published import FOLDER, StoredWalks, load, names, spec_named
 from envtuning.atlas.roster import ROSTER
 from envtuning.atlas.standing import score
@@ -51,7 +51,7 @@ def test_what_is_published_passes_every_check_of_a_built_tree(name):
     first, spec = tree.seeds[0], tree.spec
     assert read_tree(FOLDER / name, spec, first.seed).reports == first.reports
     assert len(first.reports) == len(first.tested) == sum(len(spec.menu) ** stage for stage in range(spec.depth + 1))
-    assert first.legends[()] == legend_of(spec, first.entries(()))
+    assert first.words[()] == words_of(spec, first.config(()), first.entries(()))
 
 
 def test_stored_walks_are_those_of_the_engineers_of_today():
@@ -77,7 +77,7 @@ def test_the_page_s_python_runs_and_says_what_the_page_s_table_has(capsys):
     said = capsys.readouterr().out.splitlines()
     table = page[page.index("In `corridors`, one size larger") :]
     success, over = re.search(r"\| rules \| 5 \| (\S+) ± \S+ \| (\S+)", table).groups()
-    assert said[0].startswith("5×5 50%, hole ratio 0.3, wait ratio 0.6, min distance 2; 6×6 50%")
+    assert said[0].startswith("5×5 50%, hole ratio 0.286, wait ratio 0.6, min distance 2; 6×6 50%")
     assert said[-1] == f"{success} %, {over} points over the best open loop"
 
 

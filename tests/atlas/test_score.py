@@ -194,9 +194,12 @@ def test_a_menu_tells_what_letters_stand_for_and_no_names(trees):
     assert report.target == {"choice": menu.letters["target"]}
     assert [record.config for record in report.history] == [{"choice": menu.letters["easy"]}]
     form = WireForm(menu.model.model_validate(report.config))
-    said = form.knobs[0].schema["description"]
+    said = form.knobs[0].extra["meanings"]
     assert sorted(form.knobs[0].schema["enum"]) == ["A", "B", "C", "D"]
-    assert f"{menu.letters['crowded']}: 5×5 100%, hole ratio 0.5, wait ratio 1" in said
+    assert "5×5 100%, hole ratio 0.524, wait ratio 1" in said[menu.letters["crowded"]]  # 11 of 21 cells
+    assert not any(meaning in json.dumps(form.schema) for meaning in said.values()), "once, in the prompt"
+    assert report.target_words
+    assert report.trainee
     assert not any(name in json.dumps(form.schema) for name in ("crowded", "easy", "uniform"))
     letters = {tuple(menu_at(one, ()).letters.values()) for one in trees}
     assert len(letters) > 1

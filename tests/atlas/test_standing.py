@@ -27,8 +27,8 @@ class Middle:
     tier = Tier.SLICE_SUCCESS
 
     def propose(self, report, current, editable=None):
-        said = type(current).model_fields["choice"].description
-        letter = said[said.index("hole ratio 0.3, wait ratio 0.6") - len("A: 4×4 50%, ")]
+        said = type(current).model_fields["choice"].json_schema_extra["meanings"]
+        [letter] = [one for one, meaning in said.items() if "wait ratio 0.6" in meaning]
         return Proposal(config=type(current)(choice=letter), engineer=self.name)
 
 

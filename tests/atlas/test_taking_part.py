@@ -24,7 +24,7 @@ from envtuning.atlas.evidence import (
     probed_by_validation,
     with_root_report,
 )
-from envtuning.atlas.menu import menu_at
+from envtuning.atlas.menu import REPEAT, menu_at
 from envtuning.atlas.rows import row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.walk import Chooser, Step, Writer, bound, recorded_in
@@ -80,14 +80,19 @@ def test_who_raises_or_answers_off_the_menu_falls_back_and_the_walk_goes_on(tree
         assert said in row.fault
 
 
+def meanings(menu):
+    return menu.model.model_fields["choice"].json_schema_extra["meanings"]
+
+
 def test_what_was_trained_on_is_not_described_where_it_is_hidden(trees):
     tree = trees[0]
     for path, entry in (((), tree.spec.first_entry), (("target",), "target")):
         open_, hidden = (menu_at(tree, path, hide_current=hide) for hide in (False, True))
-        said = [menu.model.model_fields["choice"].description for menu in (open_, hidden)]
-        letter = open_.letters[entry]
-        assert f"{letter}: the config as it is." not in said[0]
-        assert f"{letter}: the config as it is." in said[1]
+        said = [meanings(menu)[open_.letters[entry]] for menu in (open_, hidden)]
+        assert REPEAT in said[0]
+        assert REPEAT in said[1]
+        assert len(said[1]) < len(said[0])
+        assert not any(label in said[1] for label in ("hole", "×"))
         assert open_.letters == hidden.letters
 
 

@@ -23,7 +23,7 @@ SHOWN = {  # what each context shows beside environment, knobs and the current c
     "V5": {"failures": True, "guideline": True, "history": "without_default", "summary": True},
     "V6": {"failures": True, "guideline": True, "history": "without_default", "training": True},
     "full": {"failures": True, "guideline": True, "history": "without_default", "training": True}
-    | dict.fromkeys(("metrics", "cases", "behaviour", "environment_stats", "incidents"), True),
+    | dict.fromkeys(("target", "rounds", "metrics", "cases", "behaviour", "environment_stats", "incidents"), True),
     "informed": {"failures": True, "guideline": True, "history": "all", "changes": True}
     | dict.fromkeys(("target", "rounds", "metrics", "behaviour", "environment_stats", "incidents"), True),
 }
@@ -32,6 +32,7 @@ SHOWN = {  # what each context shows beside environment, knobs and the current c
 def test_the_contexts_show_what_was_published_and_all_have_the_same_budget():
     found = {name: context.model_dump() for name, context in CONTEXTS.items()}
     assert all(context.pop("name") == name and context.pop("token_budget") == 12_000 for name, context in found.items())
+    assert all(context.pop("case_tokens") == 2_000 for context in found.values())
     used = {
         name: {section: said for section, said in context.items() if said not in (False, "none")}
         for name, context in found.items()

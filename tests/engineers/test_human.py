@@ -36,7 +36,7 @@ def test_an_edited_answer_becomes_a_proposal(tmp_path, answer, report, kitchen):
     assert proposal.reasons[0].reason == "it burns"
     assert not proposal.fallback
     assert "answer.json" in desk.heard[0]
-    assert "- soup: 20 of 100 failed" in (desk.folder / "report.md").read_text()
+    assert "- soup: 80 of 100, 0.80" in (desk.folder / "report.md").read_text()
     assert json.loads((desk.folder / "report.json").read_text())["stage"] == 1
 
 
@@ -80,7 +80,7 @@ def test_what_lies_on_the_desk_is_replaced_not_written_through(tmp_path, answer,
     desk.folder.mkdir(parents=True)
     kind(desk.folder / name)
     assert desk.engineer().propose(report, kitchen).config.menu["soup"].heat == 95.0
-    assert "- soup: 20 of 100 failed" in (desk.folder / "report.md").read_text()
+    assert "- soup: 80 of 100, 0.80" in (desk.folder / "report.md").read_text()
 
 
 def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):

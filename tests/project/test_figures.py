@@ -298,6 +298,43 @@ def both_readers(figures: Figures, row: str) -> str:
     return f"{recovered(figures, f'{row}, by names')} | {recovered(figures, f'{row}, one by one')} |"
 
 
+def with_and_without(figures: Figures, how: str, between: str = " with the hints") -> str:
+    """What a reader mends with the hints, and with the tools' own messages alone."""
+    return f"{reader(figures, f'ours, {how}'):.1f} %{between} and {reader(figures, f'stock, {how}'):.1f} %"
+
+
+def legal_moves(figures: Figures) -> float:
+    """In percent, where the first stage ended by its threshold."""
+    rate, asked = re.fullmatch(r"legal_rate (\S+) is at least (\S+)", figures["stages"][0]["ended"]).groups()
+    assert asked == "0.6"
+    return 100 * float(rate)
+
+
+def last_window(stage: Figures) -> str:
+    """The mean of the validations that the rule of convergence looked at last."""
+    return re.search(r"progress (?:converged|still rises): \S+ to 0(\.\d+) over", stage["ended"])[1]
+
+
+def after_each(figures: Figures) -> str:
+    """Success in validation at each stage's end."""
+    *first, last = (f"{100 * stage['validation']['success_rate']:.3g}" for stage in figures["stages"])
+    return f"{', '.join(first)} and {last}"
+
+
+def only_stage(figures: Figures) -> Figures:
+    (stage,) = figures["runs"]["single stage"]["stages"]
+    return stage
+
+
+def without_progress_reward(figures: Figures) -> str:
+    """The second stage's validation, by a reward for success alone and by progress."""
+    binary, progress = (
+        figures["runs"][arm]["stages"][1]["validation"]["success_rate"] for arm in ("binary reward", "four stages")
+    )
+    assert binary == 0
+    return f"no success in its validation, where the progress reward has {100 * progress:.1f} %"
+
+
 def ended_by_their_rules(figures: Figures) -> str:
     """After how many episodes the rule ended each stage; fails where a budget did."""
     stages = figures["stages"]
@@ -400,6 +437,12 @@ def small_model(figures: Figures, arm: str) -> str:
     return " | ".join(["| " + arm, in_percent(row["greedy"]), gain, *others]) + " |"
 
 
+def gained(figures: Figures, arm: str) -> str:
+    """In words: how far the arm's greedy replies are above those of the model that it began with."""
+    gain, low, high = (100 * figures["table"][arm]["greedy"][name] for name in ("gain", "gain_low", "gain_high"))
+    return f"gained {gain:.1f} points (95 %: {low:.1f} to {high:.1f})"
+
+
 def cpu_seconds_of_equal_samples(figures: Figures) -> tuple[float, float]:
     """The least and the most of the arms that have as many samples as GRPO."""
     arms = [figures["runs"][arm] for arm in ("GRPO", "GRPO, random rewards", "rejection fine-tuning")]
@@ -417,7 +460,9 @@ SMALL_MODEL = [
         Claim(LANGUAGE, "grpo", lambda f, arm=arm: small_model(f, arm))
         for arm in ("warm start", "continued supervision", "rejection fine-tuning", "GRPO, random rewards", "GRPO")
     ),
-    Claim(PAPERS, "grpo", lambda f: in_percent(f["table"]["GRPO"]["greedy"], "gain")),
+    Claim(
+        PAPERS, "grpo", lambda f: gained(f, "GRPO") + "…" + gained(f, "continued supervision").partition(" points")[0]
+    ),
     Claim(LANGUAGE, "grpo", lambda f: "took {:.0f} to {:.0f} CPU seconds".format(*cpu_seconds_of_equal_samples(f))),
     Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),
 ]
@@ -454,7 +499,7 @@ READERS = [
         Claim(name, "readers", lambda f: f"all {sum(not row['fallback'] for row in f['rows'])} answers were usable")
         for name in (LANGUAGE, PAPERS)
     ),
-    Claim(PAPERS, "readers", lambda f: f"frontier is {extremes(f, 'frontier')} %"),
+    Claim(PAPERS, "readers", lambda f: f"solved in 10 to 70 % of cases is {extremes(f, 'frontier')} %"),
 ]
 
 TOOL_USE = [
@@ -464,6 +509,13 @@ TOOL_USE = [
     *(Claim(TOOLS, f"bfcl_ground_truth_{version}", lambda f: f"{all_solved(f, 'solves all {}')} tasks of both versions") for version in ("v4", "v3-paper")),
     *(Claim(page, "stage_rule_tools", ended_by_their_rules) for page in (TOOLS, PAPERS)),
     *(Claim(page, "stage_rule_lakes", ended_by_their_rules) for page in (RUNS, PAPERS)),
+    Claim(PAPERS, "stage_rule_lakes", lambda f: f"{legal_moves(f):.1f} %, 60 % asked"),
+    Claim(PAPERS, "stage_rule_tools", lambda f: f"ended at a progress of {last_window(f['stages'][1])}"),
+    Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"spent its budget reached {last_window(f['stages'][1])}"),
+    Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"four stages is {after_each(f)} %"),
+    Claim(PAPERS, "bfcl_four_stages_v4", lambda f: f"`syntax`, {100 * f['stages'][0]['validation']['syntax']:.1f} % in validation"),
+    Claim(PAPERS, "bfcl_ablations_v4", lambda f: f"a single stage of {only_stage(f)['episodes']:,} episodes at {100 * only_stage(f)['validation']['success_rate']:.1f} %"),
+    Claim(PAPERS, "bfcl_ablations_v4", without_progress_reward),
     Claim(TOOLS, "bfcl_four_stages_v4", whole_run),
     Claim(TOOLS, "fuzz_tool_actions", lambda f: f"{f['inputs']:,} hostile replies…slowest took {f['slowest_cpu_seconds']:.1f} seconds"),
     Claim(TOOLS, "bfcl_language_v4", two_steps_each),
@@ -487,9 +539,11 @@ TOOL_USE = [
     Claim(TOOLS, "bfcl_actionability_v4", macro),
     Claim(TOOLS, "bfcl_actionability_v3-paper", lambda f: f"{recovered(f, 'ours, by names')} by names…{reader(f, 'ours, one by one'):.1f} % one by one…"
           f"{reader(f, 'stock, by names'):.1f} %…{reader(f, 'stock, one by one'):.1f} %"),
-    Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"{reader(f, 'ours, by names'):.1f} % of visible harmful faults…"
-          f"{reader(f, 'stock, by names'):.1f} %"),
-    Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"blind retries, as many as the readers make, recover from {reader(f, 'blind retry'):.1f} %"),
+    Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"mends {with_and_without(f, 'by names')} with the tools' own messages "
+          f"(v4; a second script, which follows one pointer after the other, {with_and_without(f, 'one by one', '')}; one that looks everything "
+          f"up again at each complaint {reader(f, 'everything looked up again at each complaint'):.1f} %"),
+    Claim(PAPERS, "bfcl_actionability_v3-paper", lambda f: f"on the paper's version {with_and_without(f, 'by names', '')}"),
+    Claim(PAPERS, "bfcl_actionability_v4", lambda f: f"Blind retries, as many as the script makes, mend {reader(f, 'blind retry'):.1f} %"),
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 

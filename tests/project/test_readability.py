@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.readability import figures, sentences, syllables, words
+from benchmarks.readability import ROOT, figures, sentences, syllables, words
+
+SCREEN = 45  # lines
 
 PAGE = """# A heading. It counts not
 
@@ -54,3 +56,11 @@ def test_figures_of_two_sentences():
     assert found["words a sentence"] == 15
     assert found["over 25 words, %"] == 50
     assert found["reading ease"] == pytest.approx(206.835 - 1.015 * 15 - 84.6, abs=0.05)
+
+
+def test_an_area_of_the_changelog_fits_a_screen():
+    """CHANGELOG.md is merged by union, which can bring back lines that were taken out."""
+    areas = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n### ")[1:]
+    lengths = {area.partition("\n")[0]: len(area.strip().splitlines()) for area in areas}
+    assert {name: lines for name, lines in lengths.items() if lines > SCREEN} == {}
+    assert len(lengths) == len(areas), "two areas have one name"

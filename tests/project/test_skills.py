@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gate_engineers
+from benchmarks import gate, gate_engineers
 from benchmarks._record import RESULTS
 
 ROOT = Path(__file__).parents[2]
@@ -32,12 +32,24 @@ def test_the_fresh_roots_have_two_training_seeds_and_both_controls():
     assert fresh["arms"].keys() >= {"permuted", "average"}
 
 
-ENGINEERS = json.loads((RESULTS / "gate_engineers.json").read_text(encoding="utf-8"))["figures"]["arms"]
+PLAYED = json.loads((RESULTS / "gate_engineers.json").read_text(encoding="utf-8"))["figures"]
+ENGINEERS = PLAYED["arms"]
 
 
 @pytest.mark.parametrize("engineer", ENGINEERS)
 def test_an_engineers_row_is_what_is_stored(engineer):
     assert gate_engineers.line(engineer, ENGINEERS[engineer]) in PAGE
+
+
+@pytest.mark.parametrize("variant", gate.VARIANTS)
+def test_readers_row_in_each_variant_is_what_is_stored(variant):
+    assert gate_engineers.line_of_variant(variant, PLAYED["everywhere"][variant]) in PAGE
+
+
+def test_in_how_many_variants_reader_gains():
+    rows = [found["reader"] for found in PLAYED["everywhere"].values()]
+    assert all(row["over_best_open_loop"]["mean"] > 0 for row in rows)
+    assert sum(row["bound"] > 0 for row in rows) == 7
 
 
 def test_the_pages_on_reading_say_what_reader_gains_on_the_transformer():

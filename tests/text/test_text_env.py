@@ -247,8 +247,8 @@ def test_render():
     [
         ({"mode": "chat"}, "mode='chat'"),
         ({"style": "haiku"}, "style='haiku'"),
-        ({"is_slippery": True}, "is_slippery=True: in words a plan must go as it says"),
-        ({"reward": len}, "a callable is paid step by step"),
+        ({"is_slippery": True}, "is_slippery=True: the text form has no slippery ice"),
+        ({"reward": len}, "a callable, which pays single steps"),
         ({"render_mode": "human"}, "render_mode='human'"),
         ({"colour": 1}, "unexpected keyword argument 'colour'"),
     ],

@@ -160,8 +160,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/__init__.py": ("tests/envtuning/trainees/test_kinds.py", "tests/envtuning/loop/test_stages.py"),
     "envtuning/trainees/lakes/options.py": ("tests/envtuning/trainees/test_options.py",),
     "envtuning/trainees/lakes": (
+        "tests/envtuning/trainees/test_lake_network.py",
         "tests/envtuning/trainees/test_lake_sampling.py",
-        "tests/envtuning/trainees/test_level_rules.py",
         "tests/envtuning/trainees/test_rllib_rollout.py",
         "tests/envtuning/trainees/test_levels.py",
         "tests/envtuning/trainees/test_ppo_trainee.py",
@@ -226,7 +226,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "envtuning/trainees/rllib": (
         "tests/envtuning/trainees/test_rllib_rules.py",
-        "tests/envtuning/trainees/test_rllib_network.py",
         "tests/envtuning/trainees/test_rllib_rollout.py",
         "tests/envtuning/trainees/test_rllib_runner.py",
         "tests/envtuning/trainees/test_rllib_trainee.py",

@@ -1,4 +1,4 @@
-"""What the trainees of lakes share: options, sampling from the native batch, the loop of iterations, the policy that is validated.
+"""PPO on lakes but for the gradient steps: options, network, sampling from the native batch, the loop of iterations, the policy.
 
-Read in this order: ``options``, ``rollout``, ``sampler``, ``policy``, ``trainee``.
+Read in this order: ``options``, ``network``, ``rollout``, ``sampler``, ``levels``, ``policy``, ``trainee``.
 """

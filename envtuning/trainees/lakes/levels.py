@@ -16,6 +16,7 @@ Scores of a board:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -58,14 +59,14 @@ class LevelReplay:
     """
 
     def __init__(
-        self, options: LevelOptions, *, num_envs: int, pool_size: int, length: int, gamma: float, seed: int
+        self, options: LevelOptions, *, num_envs: int, pool_size: int, length: int, gamma: float, seed: Sequence[int]
     ) -> None:
         self.options, self.gamma, self.pool_size = options, gamma, pool_size
         self._playing = np.full(num_envs, -1, np.int64)  # the row that each env plays; -1: none yet
         self._played = np.zeros((length, num_envs), np.int64)  # the same at each step of the rollout
         self._steps = np.zeros((length, num_envs), np.int64)  # of the episode so far
         self._won = np.zeros((length, num_envs), np.bool_)
-        self._random = np.random.default_rng(np.random.SeedSequence([seed, 0x1E7E15]))
+        self._random = np.random.default_rng(np.random.SeedSequence([*seed, 0x1E7E15]))
         self._next, self._dealt = 0, 0  # the newest row, and how often it was dealt
         self._clock = 0  # rollouts
         self._rows = np.empty(0, np.int64)  # remembered boards, and what is known of each

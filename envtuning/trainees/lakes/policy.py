@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.rollout import draw_actions
-from envtuning.trainees.lakes.sampler import Decides
 from mapf_frozenlake.types import Action
-
-
-class Network(Decides, Protocol):
-    """A PyTorch module that decides."""
-
-    def eval(self) -> Any: ...
 
 
 class SharedPolicy:
@@ -26,7 +20,7 @@ class SharedPolicy:
     """
 
     def __init__(
-        self, network: Network, env_kwargs: dict[str, Any], *, temperature: float = 0.0, seed: int = 0
+        self, network: AgentNetwork, env_kwargs: dict[str, Any], *, temperature: float = 0.0, seed: int = 0
     ) -> None:
         self.network = network.eval()
         self.env_kwargs = env_kwargs  # of environments whose observations it understands

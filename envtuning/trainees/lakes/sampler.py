@@ -12,6 +12,7 @@ from torch import Tensor
 
 from envtuning.trainees.base import Metrics
 from envtuning.trainees.lakes.levels import LevelReplay
+from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.lakes.rollout import Rollout, draw_actions
 from mapf_frozenlake.types import Action
 from mapf_frozenlake.world.batch import LakeBatch
@@ -73,6 +74,13 @@ class LakeSampler:
         counts["reward"] = float(rollout.rewards.sum() / rollout.active.sum(axis=2).mean())
         return rollout, counts
 
+    def experience(self, network: Decides, options: LakeOptions) -> tuple[dict[str, NDArray], dict[str, float]]:
+        """A rollout as PPO learns from it, and its counts; the boards' scores are brought up to what it showed."""
+        rollout, counts = self.sample(network)
+        if self.levels is not None:
+            self.levels.learnt(rollout, options.gae_lambda, self.env.pool.arrays.makespan)
+        return rollout.experience(options.gamma, options.gae_lambda), counts
+
     def _decide(self, network: Decides, t: int) -> None:
         """Draw the actions of step t, and write down what the network thought of them."""
         rollout = self.rollout
@@ -86,6 +94,15 @@ class LakeSampler:
         rollout.log_probs[t][agents] = log_probs
         rollout.logits[t][agents] = logits
         rollout.values[t][agents] = values
+
+
+def sampler_of(env: LakeBatch, options: LakeOptions, *seed: int) -> LakeSampler:
+    """A sampler as the options say; all its randomness is from these numbers."""
+    levels = None
+    if options.levels is not None:
+        shape = {"num_envs": env.num_envs, "pool_size": env.pool.size, "length": options.rollout}
+        levels = LevelReplay(options.levels, **shape, gamma=options.gamma, seed=seed)
+    return LakeSampler(env, options.rollout, np.random.SeedSequence(seed), levels)
 
 
 def _forward(network: Decides, rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiverged
+from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
-from envtuning.trainees.lakes.policy import Network, SharedPolicy
-from envtuning.worlds.world import Form, World
-from mapf_frozenlake import LakeConfig
+from envtuning.trainees.lakes.policy import SharedPolicy
+from envtuning.trainees.process_state import process_state
+from envtuning.worlds.lakes.world import raise_unless_lakes
+from envtuning.worlds.world import Form, InfeasibleConfig
+from mapf_frozenlake import GenerationError, LakeConfig
 from mapf_frozenlake.types import MAX_SIZE
-from mapf_frozenlake.world.layout import checked_window
+from mapf_frozenlake.world.layout import EgoLayout, checked_window
 
 LATELY = 10  # iterations over which a call's rates are taken and its gradient's norm is smoothed
 
@@ -21,15 +24,24 @@ LATELY = 10  # iterations over which a call's rates are taken and its gradient's
 class LakeTrainee(Trainee):
     """One policy shared by all agents, over the observation "ego". ``options`` are those of ``options_type``."""
 
+    in_words = (
+        "PPO from the config's reward; one neural policy that all agents share, each from what it sees around it."
+    )
     form: Form = "acts"
     reports = frozenset({"success_rate", "valid_rate", "grad_norm", "loss", "entropy"})
     late_rates = ("entropy",)
     options_type: ClassVar[type[LakeOptions]]
 
-    def __init__(self, *, room: Mapping[str, Any], world: World[Any] | None, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        *,
+        room: Mapping[str, Any],
+        world: Any = None,
+        exclude: Sequence[Any] = (),
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         self.options: Any = self.options_type(**options)
-        if world is not None and world.config_type is not LakeConfig:
-            raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
         self.env_kwargs: dict[str, Any] = {
             "observation": "ego",
             "window": self.window_in(room, **options),
@@ -37,6 +49,16 @@ class LakeTrainee(Trainee):
             "max_size": room["max_size"],
             "max_agents": room["max_agents"],
         }
+        self.lake_kwargs = self.env_kwargs | {
+            "exclude": list(exclude),
+            "pool_size": self.options.pool_size,
+            "certify": self.options.levels and self.options.levels.certificate,
+        }
+        self.make(seed)
+
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        raise_unless_lakes(world)
 
     @classmethod
     def check_options(cls, **options: Any) -> None:
@@ -44,12 +66,35 @@ class LakeTrainee(Trainee):
         checked_window(cls.options_type(**options).window, MAX_SIZE)
 
     @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": cls.options_type(**options).torch_threads},)
+
+    @classmethod
     def window_in(cls, room: Mapping[str, Any], **options: Any) -> int:
         """The side of what an agent sees: a network plays only where it is the side that it was trained with."""
         return checked_window(cls.options_type(**options).window, room["max_size"])
 
     @abstractmethod
-    def copied_network(self) -> Network:
+    def make(self, seed: int) -> None:
+        """What samples and learns, its weights drawn by this seed."""
+
+    @abstractmethod
+    def begin(self, config: LakeConfig, seed: int) -> Callable[[], Metrics]:
+        """Start every lake anew on this config, all randomness from the seed; what is returned does one iteration."""
+
+    def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
+        try:
+            with process_state(seed, self.options.torch_threads):
+                return self._iterate(self.begin(config, seed), budget, on_iteration)
+        except GenerationError as error:  # at the first draw, or at a later one
+            raise InfeasibleConfig(str(error)) from error
+
+    def new_network(self) -> AgentNetwork:
+        """With new weights."""
+        return AgentNetwork(EgoLayout(self.env_kwargs["window"], self.options.hints), **self.options.network)
+
+    @abstractmethod
+    def copied_network(self) -> AgentNetwork:
         """A copy of the network as it is now."""
 
     @abstractmethod
@@ -60,7 +105,7 @@ class LakeTrainee(Trainee):
         """The policy as it is now, a copy; acts at ``options.temperature``."""
         return SharedPolicy(self.copied_network(), self.env_kwargs, temperature=self.options.temperature)
 
-    def iterate(self, once: Callable[[], Metrics], budget: int, on_iteration: OnIteration | None) -> Metrics:
+    def _iterate(self, once: Callable[[], Metrics], budget: int, on_iteration: OnIteration | None) -> Metrics:
         """One iteration after the other until ``budget`` env steps are spent; the call's metrics."""
         history: list[Metrics] = []
         while sum(done["env_steps"] for done in history) < budget:

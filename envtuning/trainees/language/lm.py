@@ -26,7 +26,7 @@ from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, rais
 from envtuning.trainees.language.supervised import padded, step, tokens_of
 from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
-from envtuning.worlds.world import Form
+from envtuning.worlds.world import Form, offers
 
 UPDATES = 50  # of an iteration, whose questions are drawn and read at once
 TRIED = 16  # questions that it answers before each iteration
@@ -58,6 +58,7 @@ class LMOptions(BaseModel):
 class LMTrainee(Trainee):
     """See ``Trainee`` for what its methods promise. It is deterministic, on the CPU."""
 
+    in_words = "A small transformer under supervision: it is shown right answers to its training questions."
     form: Form = "replies"
     units = ("samples",)
     reports = frozenset({"samples", "success_rate", "loss", "grad_norm"})
@@ -101,6 +102,13 @@ class LMTrainee(Trainee):
             return AutoModelForCausalLM.from_pretrained(options.model, **WEIGHTS).float().eval(), tokenizer
 
     @classmethod
+    def check_world(cls, world: Any) -> None:
+        if not offers(world, "lessons") or getattr(world, "mode", "plan") != "plan":
+            raise ValueError(
+                f"it learns from certified answers, and {world.about.name} has none: name another trainee.kind"
+            )
+
+    @classmethod
     def check_options(cls, **options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
         from engineers.extras import require
@@ -113,6 +121,10 @@ class LMTrainee(Trainee):
                 raise ValueError(f"there is no model in {given.model}: name a transformers folder, or leave it out")
             raise_unless_data(given.model, "trainee.options.model")
         require("torch", "transformers", extra="grpo")
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        return ({"CPU": LMOptions(**options).torch_threads or 1},)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         """Learn for ``budget`` samples, the questions that it answers included. Raises ``TrainingDiverged``."""

@@ -16,7 +16,7 @@ from envtuning.trainees.base import Metrics, OnIteration, Trainee, TrainingDiver
 from envtuning.trainees.language.collapse import collapsed, unrewarded
 from envtuning.trainees.language.options import FROM_FILE, LanguageOptions, named
 from envtuning.trainees.language.pretrain import boards_in, pass_on_unseen, raise_unless_unseen
-from envtuning.worlds.world import Form
+from envtuning.worlds.world import Form, raise_unless_trains
 
 if TYPE_CHECKING:
     from envtuning.trainees.language.learner import Learner
@@ -31,6 +31,7 @@ LATELY = 10  # iterations over which a call's rates are averaged
 class GRPOTrainee(Trainee):
     """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
 
+    in_words = "A language model under GRPO, from the config's reward of sampled replies."
     form: Form = "replies"
     units = UNITS
     late_rates = ("truncated_rate", "parse_error_rate", "equal_groups", "entropy", "kl")
@@ -71,6 +72,10 @@ class GRPOTrainee(Trainee):
         self.tasks = tasks_of(world, room or {}, exclude)
         self.learner: Learner = Learner(self.options, seed % 2**32, self.tasks, unit)
 
+    @classmethod
+    def check_world(cls, world: Any) -> None:
+        raise_unless_trains(world)
+
     @staticmethod
     def check_options(**options: Any) -> None:
         """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing but the reward's module."""
@@ -86,6 +91,13 @@ class GRPOTrainee(Trainee):
         require(*NEEDED, extra="grpo")
         if given.lora is not None and find_spec("peft") is None:
             require("peft", extra="lora")
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        """With several processes all are the run's own children, on one node."""
+        given = LanguageOptions(**options)
+        gpus = 0 if given.of_grpo("use_cpu") else given.processes
+        return ({"CPU": given.processes * (given.torch_threads or 1), "GPU": gpus},)
 
     @classmethod
     def check_asked_by(cls, engineer: str) -> None:

@@ -1,4 +1,4 @@
 """PPO in one process: PyTorch and the native batch, without Ray. The same algorithm as ``trainees.rllib``, for many short runs.
 
-Read in this order: ``network``, ``learner``, ``trainee``. Options, sampling and the loop of iterations are ``trainees.lakes``.
+Read in this order: ``learner``, ``trainee``. Options, network, sampling and the loop of iterations are ``trainees.lakes``.
 """

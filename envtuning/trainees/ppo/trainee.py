@@ -3,86 +3,49 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
 from engineers.from_file import DATA, reads
-from envtuning.trainees.base import Metrics, OnIteration
-from envtuning.trainees.lakes.levels import LevelReplay
-from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics
+from envtuning.trainees.base import Metrics
+from envtuning.trainees.lakes.network import AgentNetwork
+from envtuning.trainees.lakes.options import LakeOptions
+from envtuning.trainees.lakes.sampler import LakeSampler, as_metrics, sampler_of
 from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.ppo.learner import PPOLearner
-from envtuning.trainees.ppo.network import AgentNetwork
-from envtuning.trainees.ppo.options import PPOOptions
 from envtuning.trainees.process_state import process_state
 from envtuning.trainees.tensors import load_tensors, raise_unless_fits
-from envtuning.worlds.world import InfeasibleConfig, World
-from mapf_frozenlake import GenerationError, LakeBatch, LakeConfig
-from mapf_frozenlake.world.layout import EgoLayout
+from mapf_frozenlake import LakeBatch, LakeConfig
 
 
-@reads(dict.fromkeys(PPOOptions.model_fields, DATA))
+@reads(dict.fromkeys(LakeOptions.model_fields, DATA))
 class PPOTrainee(LakeTrainee):
-    """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``PPOOptions``."""
+    """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``LakeOptions``."""
 
-    options_type = PPOOptions
-    options: PPOOptions
+    options_type = LakeOptions
+    options: LakeOptions
 
-    def __init__(
-        self,
-        *,
-        room: Mapping[str, Any],
-        world: World[Any] | None = None,
-        exclude: Sequence[Any] = (),
-        seed: int = 0,
-        **options: Any,
-    ) -> None:
-        super().__init__(room=room, world=world, options=options)
-        self.exclude = list(exclude)
+    def make(self, seed: int) -> None:
         with process_state(seed, self.options.torch_threads):
-            self.network = AgentNetwork(EgoLayout(self.env_kwargs["window"], self.options.hints), self.options.hidden)
+            self.network = self.new_network()
         self.learner = PPOLearner(self.network, self.options)
         self._env: LakeBatch | None = None
 
-    def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        try:
-            sampler = self._sampler(config, seed)
-            shuffle = torch.Generator().manual_seed(seed)
-            with process_state(seed, self.options.torch_threads):
-                return self.iterate(partial(self._once, sampler, shuffle), budget, on_iteration)
-        except GenerationError as error:  # at the first draw, or at a later one
-            raise InfeasibleConfig(str(error)) from error
+    def begin(self, config: LakeConfig, seed: int) -> Callable[[], Metrics]:
+        sampler = sampler_of(self._lakes(config), self.options, seed)
+        return partial(self._once, sampler, torch.Generator().manual_seed(seed))
 
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:
         """Sample, then learn from it."""
-        rollout, counts = sampler.sample(self.network)
-        if sampler.levels is not None:
-            sampler.levels.learnt(rollout, self.options.gae_lambda, sampler.env.pool.arrays.makespan)
-        experience = rollout.experience(self.options.gamma, self.options.gae_lambda)
+        experience, counts = sampler.experience(self.network, self.options)
         return as_metrics(counts) | self.learner.learn(experience, shuffle)
-
-    def _sampler(self, config: LakeConfig, seed: int) -> LakeSampler:
-        options, lakes = self.options, self._lakes(config)
-        levels = None
-        if options.levels is not None:
-            shape = {"num_envs": lakes.num_envs, "pool_size": lakes.pool.size, "length": options.rollout}
-            levels = LevelReplay(options.levels, **shape, gamma=options.gamma, seed=seed)
-        return LakeSampler(lakes, options.rollout, np.random.SeedSequence(seed), levels)
 
     def _lakes(self, config: LakeConfig) -> LakeBatch:
         if self._env is None:
-            self._env = LakeBatch(
-                num_envs=self.options.num_envs,
-                config=config,
-                exclude=self.exclude,
-                certify=self.options.levels.certificate if self.options.levels else None,
-                **self.env_kwargs,
-            )
+            self._env = LakeBatch(config, self.options.num_envs, **self.lake_kwargs)
         self._env.set_config(config)
         return self._env
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -13,39 +12,18 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
 from envtuning.trainees.lakes.options import LakeOptions
-from envtuning.trainees.rllib.network import LakeNetwork
+from envtuning.trainees.rllib.module import LakeModule
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.runner import LakeEnvRunner
 from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import EgoLayout
 
-if TYPE_CHECKING:
-    from mapf_frozenlake.instance_set import InstanceSet
-
 LOOK_FOR_LOST = 2.0  # seconds of each iteration while a runner is lost: one that is back answers at once
 
 
 class RLlibOptions(LakeOptions):
-    """How the network is built and where it is trained, beside all of ``LakeOptions``.
-
-    The defaults were measured on boards of 4–9 a side with 2–4 agents, ``collisions="end"``, 100k–400k env steps:
-
-    - For the stages' reward "shaped" learns fastest under ``collisions="end"``; "progress" alone stays near 10 % valid on 7×7
-      with 3 agents, where "shaped" reaches 75 %.
-    - A window of 5 learns as well as 7 and 9, and faster; "conv" reaches a little more after long training, at twice the
-      CPU time.
-    - A temperature of 0.5 solves more boards than the likeliest action (0), most of all early in training.
-    - For a demonstration of five minutes on two cores: the defaults, and 60,000–100,000 env steps a stage on boards of up to
-      6×6 (8 to 12 seconds of CPU each).
-    """
-
-    encoder: Literal["conv", "mlp"] = Field("mlp", description="Network that reads the window.")
-    channels: tuple[int, ...] = Field((16, 32), description="Channels of the 3×3 convolutions.")
-    separate_value: bool = Field(False, description="Whether the value function has its own dense layers.")
-    pool_size: int | None = Field(
-        None, ge=1, description="Number of instances that a stage's episodes are drawn from; null: the world's default."
-    )
+    """All of ``LakeOptions``, and on how many processes."""
 
     num_env_runners: int = Field(0, ge=0, description="Remote EnvRunners; 0: sample in this process.")
     num_learners: int = Field(0, ge=0, description="Remote Learners; 0: learn in this process.")
@@ -58,17 +36,15 @@ class RLlibOptions(LakeOptions):
     )
 
 
-def algorithm_config(
-    options: RLlibOptions, env_kwargs: dict[str, Any], exclude: Sequence[InstanceSet], seed: int
-) -> PPOConfig:
-    """The AlgorithmConfig of ``LakePPO``: RLlib's PPO over ``LakeEnvRunner`` with ``LakeNetwork``."""
-    spec = network_spec(options, env_kwargs)
-    first = LakeConfig.single(env_kwargs["max_size"], num_agents=1)  # until the first stage's config arrives
+def algorithm_config(options: RLlibOptions, lake_kwargs: dict[str, Any], seed: int) -> PPOConfig:
+    """The AlgorithmConfig of ``LakePPO``: RLlib's PPO over ``LakeEnvRunner`` with ``LakeModule``."""
+    spec = module_spec(options, lake_kwargs)
+    first = LakeConfig.single(lake_kwargs["max_size"], num_agents=1)  # until the first stage's config arrives
     return (
         PPOConfig(algo_class=LakePPO)
         .environment(
             env="MAPFFrozenLake-v0",
-            env_config=env_kwargs | {"config": first, "exclude": exclude, "pool_size": options.pool_size},
+            env_config=lake_kwargs | {"config": first, "options": options},
             observation_space=spec.observation_space,
             action_space=spec.action_space,
         )
@@ -111,16 +87,12 @@ def algorithm_config(
     )
 
 
-def network_spec(options: RLlibOptions, env_kwargs: dict[str, Any]) -> RLModuleSpec:
+def module_spec(options: LakeOptions, env_kwargs: dict[str, Any]) -> RLModuleSpec:
     """How to build the network for these options and observations."""
     layout = EgoLayout(env_kwargs["window"], env_kwargs["hints"])
     return RLModuleSpec(
-        module_class=LakeNetwork,
+        module_class=LakeModule,
         observation_space=spaces.Box(-1.0, 1.0, (layout.size,), np.float32),
         action_space=spaces.Discrete(NUM_ACTIONS),
-        model_config={
-            "window": layout.window,
-            "hints": layout.hints,
-            **options.model_dump(include={"encoder", "channels", "hidden", "separate_value"}),
-        },
+        model_config={"window": layout.window, "hints": layout.hints, "network": options.network},
     )

@@ -10,7 +10,8 @@ from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.policy.sample_batch import SampleBatch
 from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED, NUM_ENV_STEPS_SAMPLED_LIFETIME
 
-from envtuning.trainees.lakes.sampler import LakeSampler
+from envtuning.trainees.lakes.options import LakeOptions
+from envtuning.trainees.lakes.sampler import LakeSampler, sampler_of
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.batch import LakeBatch
 
@@ -46,7 +47,9 @@ class LakeEnvRunner(SingleAgentEnvRunner):
     env: AgentBatch | None
 
     def make_env(self) -> None:
-        self.env = AgentBatch(num_envs=self.config.num_envs_per_env_runner, **self.config.env_config)
+        lakes = dict(self.config.env_config)
+        self.options: LakeOptions = lakes.pop("options")
+        self.env = AgentBatch(num_envs=self.config.num_envs_per_env_runner, **lakes)
         self.num_envs = self.env.num_envs
         self.sampler: LakeSampler | None = None  # None: nothing has begun
         self.outcomes: dict[str, float] = {}  # of the last sample: env_steps, episodes, successes, valid, …
@@ -54,16 +57,15 @@ class LakeEnvRunner(SingleAgentEnvRunner):
     def begin(self, seed: int) -> None:
         """Start every episode anew, all randomness from ``seed`` and this runner's index."""
         assert self.env is not None
-        length = self.config.get_rollout_fragment_length(self.worker_index)
-        self.sampler = LakeSampler(self.env, length, np.random.SeedSequence([seed, self.worker_index]))
+        self.sampler = sampler_of(self.env, self.options, seed, self.worker_index)
 
     def sample(self, **_: Any) -> SampleBatch:
-        """One rollout of ``rollout_fragment_length`` steps in each lake, from where the last one left off."""
+        """One rollout of every lake, from where the last one left off."""
         if self.sampler is None:
             self.begin(self.config.seed or 0)
         assert self.sampler is not None
-        rollout, self.outcomes = self.sampler.sample(self.module)
-        return SampleBatch(rollout.experience(self.config.gamma, self.config.lambda_))
+        experience, self.outcomes = self.sampler.experience(self.module, self.options)
+        return SampleBatch(experience)
 
     def get_metrics(self) -> Any:
         steps = int(self.outcomes["env_steps"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,16 +20,16 @@ from ray.rllib.utils.metrics import LEARNER_RESULTS
 
 from engineers.from_file import DATA, reads
 from envtuning.curriculum.rllib_callback import RLlibCurriculumCallback
-from envtuning.trainees.base import Metrics, OnIteration, WorkerLost
+from envtuning.trainees.base import Metrics, WorkerLost
+from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.sampler import as_metrics
 from envtuning.trainees.lakes.trainee import LakeTrainee
 from envtuning.trainees.process_state import process_state
-from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config, network_spec
+from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
 from envtuning.trainees.rllib.ppo import LakePPO
 from envtuning.trainees.rllib.ray_session import start_ray
 from envtuning.trainees.tensors import load_tensors, raise_unless_fits
-from envtuning.worlds.world import InfeasibleConfig, World
-from mapf_frozenlake import GenerationError, LakeConfig
+from mapf_frozenlake import LakeConfig
 
 _PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds of a Learner
 _LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
@@ -45,20 +45,19 @@ class RLlibTrainee(LakeTrainee):
     options_type = RLlibOptions
     options: RLlibOptions
 
-    def __init__(
-        self,
-        *,
-        room: Mapping[str, Any],
-        world: World[Any] | None = None,
-        exclude: Sequence[Any] = (),
-        seed: int = 0,
-        **options: Any,
-    ) -> None:
-        super().__init__(room=room, world=world, options=options)
+    def make(self, seed: int) -> None:
         start_ray()
         with process_state(seed, self.options.torch_threads):
-            settings = algorithm_config(self.options, self.env_kwargs, list(exclude), seed)
+            settings = algorithm_config(self.options, self.lake_kwargs, seed)
             self.algorithm = self._built(settings) if self.options.num_env_runners else LakePPO(settings)
+
+    @classmethod
+    def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
+        given = RLlibOptions(**options)
+        runners = given.num_env_runners * [{"CPU": given.cpus_per_env_runner}]
+        learners = given.num_learners * [{"CPU": given.cpus_per_learner, "GPU": given.gpus_per_learner}]
+        here = {"CPU": given.torch_threads, "GPU": 0 if learners else given.gpus_per_learner}
+        return (here, *runners, *learners)
 
     def _built(self, settings: PPOConfig) -> LakePPO:
         """The Algorithm with all its remote EnvRunners up. Raises ``WorkerLost`` where they are not within ``build_timeout``.
@@ -103,15 +102,11 @@ class RLlibTrainee(LakeTrainee):
             "build_timeout"
         )
 
-    def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
+    def begin(self, config: LakeConfig, seed: int) -> Callable[[], Metrics]:
         RLlibCurriculumCallback.swap(self.algorithm, config, timeout_seconds=self.options.sample_timeout)
-        try:
-            self.algorithm.ask_runners(partial(_begin, seed=seed), self.options.sample_timeout)
-            with process_state(seed, self.options.torch_threads):
-                self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
-                return self.iterate(self._once, budget, on_iteration)
-        except GenerationError as error:  # at the first draw, or at a later one
-            raise InfeasibleConfig(str(error)) from error
+        self.algorithm.ask_runners(partial(_begin, seed=seed), self.options.sample_timeout)
+        self.algorithm.learner_group.foreach_learner(partial(_seed_shuffling, seed=seed))
+        return self._once
 
     def _once(self) -> Metrics:
         """One of RLlib's iterations, as our metrics."""
@@ -136,9 +131,10 @@ class RLlibTrainee(LakeTrainee):
             metrics["workers_lost"] = lost
         return metrics
 
-    def copied_network(self) -> Any:
-        network = network_spec(self.options, self.env_kwargs).build()
-        network.set_state(self.algorithm.learner_group.get_weights()[DEFAULT_MODULE_ID])
+    def copied_network(self) -> AgentNetwork:
+        network = self.new_network()
+        weights = self.algorithm.learner_group.get_weights()[DEFAULT_MODULE_ID]
+        network.load_state_dict({name: torch.tensor(weight) for name, weight in weights.items()})
         return network
 
     def weights_are_finite(self) -> bool:

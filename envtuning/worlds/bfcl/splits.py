@@ -1,6 +1,6 @@
 """Which scenarios are trained on, validated on and tested on. The cut runs between scenarios, across all four splits.
 
-The paper's cut into halves of 400 tasks is unpublished. To cut each split by itself would put variants of the same scenario on
+The paper does not list its halves of 400 tasks. To cut each split by itself would put variants of the same scenario on
 both sides: in 180 to 195 of 200 the ground truth's calls are equal. So here all variants of a scenario are on one side, and so are
 scenarios with equal ground truths or equal first states.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engineers.report import Split
 from envtuning.worlds.episodes import Episode
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.judge import Playback, judge_and_play
@@ -104,18 +105,18 @@ def plan_of(trace: Any) -> Plan:
 
 
 def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
-    """How it was played: waits off the goal, collisions had, and collisions avoided.
+    """How it was played: steps in which an agent stood still off its goal, collisions had, and collisions avoided.
 
     A collision is avoided in a step in which everybody's shortest way would have collided, and nobody did.
     """
-    waits = collisions = avoided = 0
+    idle = collisions = avoided = 0
     if episode.playback is not None:
         distances = distance_fields(instance)
         for step, happened in enumerate(episode.playback.events):
             here = episode.playback.positions[step]
             off_goal = (here != instance.goals).any(axis=1)
             waiting = [step < len(line) and line[step] == "W" for line in episode.trace["moves"]]
-            waits += int((off_goal & np.array(waiting)).sum())
+            idle += int((off_goal & np.array(waiting)).sum())
             if np.isin(happened, COLLISIONS).any():
                 collisions += 1
                 continue
@@ -123,15 +124,15 @@ def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
             avoided += bool(np.isin(joint_move(instance.holes, here, greedy)[1], COLLISIONS).any())
     return {
         "episode_length": float(episode.cost["env_steps"]),
-        "waits": waits,
+        "idle_steps": idle,
         "collisions": collisions,
         "collisions_avoided": avoided,
     }
 
 
-def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str, float]:
-    """Valid rates of one size's episodes split by what the config's knobs control: whether a wait is needed, how far the
-    goals are, and how many agents there are where that differs. A kind that has no board is left out.
+def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str, Split]:
+    """One size's episodes split by what the config's knobs control: whether a wait is needed, how far the goals are, and how
+    many agents there are. A kind that has no board is left out, and one that has them all.
     """
     boards = np.array([episode.case for episode in episodes])
     valid = np.array([episode.succeeded for episode in episodes])
@@ -141,15 +142,18 @@ def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str
     )
     middle = np.median(distance)
     kinds = {
-        "valid_where_a_wait_is_needed": needs_wait == 1,
-        "valid_where_no_wait_is_needed": needs_wait == 0,
-        "valid_where_goals_are_near": distance < middle,
-        "valid_where_goals_are_far": distance > middle,
+        "a_wait_is_needed": needs_wait == 1,
+        "no_wait_is_needed": needs_wait == 0,
+        "goals_are_near": distance < middle,
+        "goals_are_far": distance > middle,
     }
     counts = np.asarray(cases.num_agents)[boards]
-    if len(found := np.unique(counts)) > 1:
-        kinds |= {f"valid_with_{count}_agents": counts == count for count in found}
-    return {name: round(float(valid[kind].mean()), 3) for name, kind in kinds.items() if kind.any()}
+    kinds |= {f"{count}_agents": counts == count for count in np.unique(counts)}
+    return {
+        name: Split(episodes=int(kind.sum()), succeeded=int(valid[kind].sum()))
+        for name, kind in kinds.items()
+        if kind.any() and not kind.all()
+    }
 
 
 def missed_by_kind(cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, float]:

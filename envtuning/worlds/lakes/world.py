@@ -11,18 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engineers.from_file import PLAIN, reads
-from engineers.report import FailureCase
+from engineers.report import FailureCase, Split
 from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.lakes.episodes import LakeEpisode, behaviour, missed_by_kind, plan_of, success_by_kind
 from envtuning.worlds.lakes.lessons import lessons_of
 from envtuning.worlds.lakes.play import Mode, play_lakes
 from envtuning.worlds.lakes.supply import raise_unless_enough
 from envtuning.worlds.world import About, Cases, Film, Form, InfeasibleConfig, Lesson, Purpose, World
-from mapf_frozenlake import GenerationError, LakeConfig, check_config, generate, to_text, validation_suite, warmup
+from mapf_frozenlake import (
+    GenerationError,
+    LakeConfig,
+    LakeError,
+    check_config,
+    generate,
+    to_text,
+    validation_suite,
+    warmup,
+)
 from mapf_frozenlake.feedback import explain
+from mapf_frozenlake.generator.strata import hole_count
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
+from mapf_frozenlake.text.rewards import payment_of_plans
 
 UNKNOWN = -1  # of a board's least makespan, and of whether it needs a wait
 LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
@@ -38,6 +49,7 @@ ABOUT = About(
     ),
     objective="valid_rate",
     rates={"valid_rate": "valid", "optimal_rate": "optimal"},
+    aside=frozenset({"optimal_rate", "legal_rate", "makespan_gap"}),  # the kinds of failure say who broke a rule
     legend="Valid: all agents on their goals, no violation on the way. Optimal: valid in the fewest steps possible.",
     failures={
         "parse_error": "no plan could be read from the reply",
@@ -45,8 +57,8 @@ ABOUT = About(
         "illegal_move": "the first violation was a move off the board",
         "hole": "the first violation was a step into a hole, which ends the episode",
         "conflict": "the first violation was two agents on one cell, or two agents exchanging cells",
-        "goal_missed": "no violation, but at the episode's end not all agents stood on their goals; in the last quarter of its "
-        "steps the missing agents stood still, came nearer to their goals, or wandered: the behaviour counts them",
+        "goal_missed": "no violation, but at the episode's end not all agents stood on their goals; how: by what the missing "
+        "agents did in the last quarter of its steps",
         "policy_error": "the policy raised an error",
     },
     slice_label="{0}×{0}",
@@ -73,6 +85,11 @@ class LakeWorld(World[LakeConfig]):
             raise InfeasibleConfig(str(error)) from error
 
     def check_form(self, config: LakeConfig, form: Form) -> None:
+        if form == "replies":
+            try:
+                payment_of_plans(config.reward)
+            except LakeError as error:
+                raise InfeasibleConfig(str(error)) from error
         if form == "replies" and self.style != "coordinates" and config.max_agents > MAX_LETTERED_AGENTS:
             raise InfeasibleConfig(
                 f"{config.max_agents} agents: style {self.style!r} has letters for {MAX_LETTERED_AGENTS}; give the world style: coordinates"
@@ -118,8 +135,19 @@ class LakeWorld(World[LakeConfig]):
         for size, group in by_slice(episodes).items():
             rows = [behaviour(cases[episode.case], episode) for episode in group]  # type: ignore[arg-type]
             found[size] = {name: round(fmean(row[name] for row in rows), 3) for name in rows[0]}
-            found[size] |= success_by_kind(cases, group) | missed_by_kind(cases, group)  # type: ignore[arg-type]
+            found[size] |= missed_by_kind(cases, group)  # type: ignore[arg-type]
         return found
+
+    def as_dealt(self, config: LakeConfig) -> LakeConfig:
+        """Hole ratios of whole holes: 0.1 of the five free cells of a 3×3 board is one hole, 0.2."""
+        slices = {
+            size: piece.model_copy(update={"hole_ratio": _dealt_holes(config, size, piece.hole_ratio)})
+            for size, piece in config.slices.items()
+        }
+        return config.model_copy(update={"slices": slices})
+
+    def splits(self, cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, dict[str, Split]]:
+        return {size: success_by_kind(cases, group) for size, group in by_slice(episodes).items()}
 
     def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
         """Per size what the generator dealt: shares, holes, waits, distances, least makespans."""
@@ -161,6 +189,9 @@ class LakeWorld(World[LakeConfig]):
             "max_size": max(config.max_size for config in configs),
             "max_agents": max(config.max_agents for config in configs),
         }
+
+    def config_in(self, room: Mapping[str, Any]) -> LakeConfig:
+        return LakeConfig.single(room["max_size"], num_agents=1)
 
     def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
         import gymnasium as gym
@@ -204,6 +235,11 @@ class LakeWorld(World[LakeConfig]):
         return [f"{size}×{size} {piece['share'] / total:.0%}, {_knobs(piece)}" for size, piece in dealt]
 
 
+def raise_unless_lakes(world: World[Any]) -> None:
+    if world.config_type is not LakeConfig:
+        raise ValueError(f"it trains on lakes, not on {world.about.name}: name another trainee.kind")
+
+
 def _held_out(config: LakeConfig, count: int, seed: int, exclude: Sequence[InstanceSet]) -> InstanceSet:
     """A set to validate or test on. Raises ``TooFewCases`` where the config has too few different boards for it."""
     try:
@@ -241,6 +277,15 @@ def _drawn(cases: InstanceSet, size: int) -> dict[str, float]:
     if len(known := boards.makespan[boards.makespan != UNKNOWN]):
         row["least_makespan"] = float(known.mean())
     return {name: round(float(value), 3) for name, value in row.items()}
+
+
+def _dealt_holes(config: LakeConfig, size: int, hole_ratio: float) -> float:
+    """In the mean over the counts of agents, each with its weight."""
+    weights = {count: weight for count, weight in config.agent_weights.items() if size * size > 2 * count}
+    if not sum(weights.values()):
+        return hole_ratio
+    ratios = {count: hole_count(size, size, count, hole_ratio) / (size * size - 2 * count) for count in weights}
+    return sum(weights[count] * ratios[count] for count in weights) / sum(weights.values())
 
 
 def _knobs(piece: Mapping[str, Any]) -> str:

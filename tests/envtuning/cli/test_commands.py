@@ -197,9 +197,10 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
         "retries=0",
     )
     assert code == 0
-    ((spec, names, seeds, out, observer, at_a_time),) = asked
+    ((spec, names, seeds, out, observer, at_a_time, on_ray),) = asked
     assert spec == load_spec(preset, changes={"retries": 0}).with_rounds(2)
     assert (names, seeds, out, at_a_time) == (["fixed", "rules"], [0, 1, 2], place, jobs)
+    assert on_ray is False
     assert (observer is None) == (jobs > 1)  # several at a time cannot be shown
     started = ["started FOLDER"] if jobs > 1 else []
     ended = ["finished FOLDER (1 of 6)", "the result", f"figures: {place / 'figures.json'}"]

@@ -55,14 +55,24 @@ def as_then(episode: Episode) -> dict:
     }
 
 
+def behaviour_as_then(report: dict, then: dict) -> dict:
+    """What was told at that time; splits were part of it, and idle steps were called waits."""
+    found = {}
+    for piece, row in report["behaviour"].items():
+        parts = {
+            f"valid_where_{name}": part["succeeded"] / part["episodes"]
+            for name, part in report["splits"].get(piece, {}).items()
+        }
+        named = {"waits": row["idle_steps"], **row, **{name: round(rate, 3) for name, rate in parts.items()}}
+        found[piece] = {name: named[name] for name in then[piece]}
+    return found
+
+
 def compare(run: RunLog, then: dict) -> None:
     for stage, old in zip(run.state.done, then["stages"], strict=True):
         done, report = stage.done, stage.report.model_dump(mode="json")
         assert json.loads((stage.path / "config.json").read_text()) == old["config"]
-        report["behaviour"] = {
-            slice: {name: value for name, value in row.items() if name in old["report"]["behaviour"][slice]}
-            for slice, row in report["behaviour"].items()
-        }  # what is told besides today is newer
+        report["behaviour"] = behaviour_as_then(report, old["report"]["behaviour"])
         assert {name: report[name] for name in SAME} == {name: old["report"][name] for name in SAME}
         assert done.reason == old["done"]["reason"]
         assert done.metrics == old["done"]["metrics"]

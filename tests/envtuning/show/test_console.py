@@ -179,7 +179,7 @@ def test_on_a_terminal_the_running_stage_has_a_bar_and_names_stand_out(run):
     loop.continue_run(run, observer, stages=2)
     assert heard[:2] == [
         "start",
-        f"{'━' * 3}[dim]{'━' * 27}[/]  10%         100 env steps  success_rate 0.020 grad_norm 1.000",
+        f"{'━' * 3}[dim]{'━' * 27}[/]  10%         100 env steps  success_rate 0.020 grad_norm 1.000, about 2 min left",
     ]
     assert [word for word in heard if word in ("start", "stop")] == ["start", "stop", "start", "stop", "stop"]
     told = console.file.getvalue()

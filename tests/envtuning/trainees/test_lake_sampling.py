@@ -134,7 +134,7 @@ def test_a_draw_just_at_a_bound_goes_to_the_next_action():
 
 def learnt(makespans, **options):
     """Two rollouts of one lake with one agent in two slots: three steps, of which the second ends an episode of the first row."""
-    replay = LevelReplay(LevelOptions(**options), num_envs=1, pool_size=9, length=3, gamma=0.5, seed=0)
+    replay = LevelReplay(LevelOptions(**options), num_envs=1, pool_size=9, length=3, gamma=0.5, seed=[0])
     rollout = Rollout.empty(3, 1, 2, 1)
     rollout.active[:, 0] = [True, False]
     rollout.moved[:] = [[True], [True], [True]]
@@ -166,7 +166,7 @@ def test_what_a_rollout_shows_of_its_boards_is_added_up():
 
 
 def test_only_boards_that_were_moved_on_are_learnt_from_and_a_win_at_once_is_not_discounted():
-    replay = LevelReplay(LevelOptions(), num_envs=1, pool_size=9, length=2, gamma=0.5, seed=0)
+    replay = LevelReplay(LevelOptions(), num_envs=1, pool_size=9, length=2, gamma=0.5, seed=[0])
     rollout = Rollout.empty(2, 1, 1, 1)
     rollout.active[:], rollout.moved[0], rollout.ended[0], rollout.terminated[0] = True, True, True, True
     replay._played[:], replay._steps[:], replay._won[:] = [[2], [4]], [[1], [0]], [[True], [True]]

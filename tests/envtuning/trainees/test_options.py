@@ -11,13 +11,14 @@ from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.language.options import OWNED, LanguageOptions
 
 MEASURED = {
-    "window": 5, "hints": False, "hidden": (256, 128), "num_envs": 128, "rollout": 32, "lr": 1e-3, "minibatch": 1024,
+    "window": 5, "hints": False, "encoder": "mlp", "channels": (16, 32), "hidden": (256, 128), "separate_value": False,
+    "num_envs": 128, "rollout": 32, "pool_size": None, "levels": None, "lr": 1e-3, "minibatch": 1024,
     "epochs": 4, "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "entropy": 0.01, "value_weight": 0.5, "grad_clip": 0.5,
     "temperature": 0.5, "torch_threads": 1,
 }  # fmt: skip
 # The least that each may be, and whether that itself is allowed; gamma and λ are at most 1.
 LEAST = {
-    "num_envs": (1, True), "rollout": (1, True), "lr": (0, False), "minibatch": (1, True), "epochs": (1, True),
+    "num_envs": (1, True), "rollout": (1, True), "pool_size": (1, True), "lr": (0, False), "minibatch": (1, True), "epochs": (1, True),
     "gamma": (0, True), "gae_lambda": (0, True), "clip": (0, False), "entropy": (0, True), "value_weight": (0, True),
     "grad_clip": (0, False), "temperature": (0, True), "torch_threads": (1, True),
 }  # fmt: skip

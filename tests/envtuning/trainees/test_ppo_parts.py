@@ -1,4 +1,4 @@
-"""PPO's parts by themselves: how the network begins, what an update's passes are, and what a trainee gives to its lakes."""
+"""PPO's parts by themselves: what an update's passes are, and what a trainee gives to its lakes."""
 
 # ruff: noqa: E402
 from __future__ import annotations
@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-froz
 
 import mapf_frozenlake as mfl
 from envtuning.trainees import make_trainee
+from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo import trainee as trainees
 from envtuning.trainees.ppo.learner import PPOLearner
-from envtuning.trainees.ppo.network import AgentNetwork
 from mapf_frozenlake.world.layout import EgoLayout
 
 LAYOUT = EgoLayout(5, False)
@@ -25,22 +25,6 @@ def rows_of(legal):
     mask = LAYOUT.features.index("mask_0") + LAYOUT.window_size
     rows[:, mask : mask + 5] = torch.tensor(legal, dtype=torch.float32)
     return rows
-
-
-def test_a_network_begins_close_to_uniform_over_what_is_allowed():
-    torch.manual_seed(0)
-    network = AgentNetwork(LAYOUT, (8, 7))
-    logits, values = network.policy_and_value(rows_of([[1, 1, 1, 1, 1], [1, 0, 0, 1, 1]]))
-    assert (logits.shape, values.shape) == ((2, 5), (2,))
-    chances = torch.softmax(logits, dim=1)
-    assert (chances[0] - 0.2).abs().max() < 0.02
-    assert chances[1, 1] == chances[1, 2] == 0
-    gains = {network.trunk[0]: 2, network.trunk[2]: 2, network.policy_head: 1e-4, network.value_head: 1}
-    for layer, squared in gains.items():
-        rows = layer.weight.detach()
-        np.testing.assert_allclose(rows @ rows.T, squared * np.eye(len(rows)), atol=1e-5 * squared)
-        assert not layer.bias.any()
-    assert [type(one).__name__ for one in network.trunk] == ["Linear", "ReLU"] * 2
 
 
 def experience_of(advantages):
@@ -58,7 +42,7 @@ def experience_of(advantages):
 def learner(**options):
     torch.manual_seed(0)
     told = LakeOptions(**{"hidden": (8,), "minibatch": 4} | options)
-    return PPOLearner(AgentNetwork(LAYOUT, told.hidden), told)
+    return PPOLearner(AgentNetwork(LAYOUT, **told.network), told)
 
 
 def test_an_update_passes_over_everything_in_minibatches_and_tells_the_last_pass(monkeypatch):
@@ -106,8 +90,8 @@ def test_a_trainees_lakes_are_made_once_with_what_it_was_given(monkeypatch):
     made = []
 
     class Lakes:
-        def __init__(self, **given):
-            made.append(given)
+        def __init__(self, config, num_envs, **given):
+            made.append(given | {"config": config, "num_envs": num_envs})
             self.configs = []
 
         def set_config(self, config):

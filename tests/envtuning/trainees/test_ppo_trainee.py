@@ -12,9 +12,9 @@ import mapf_frozenlake as mfl
 from envtuning.errors import SpecError
 from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee, TrainingDiverged
+from envtuning.trainees.lakes.network import AgentNetwork
 from envtuning.trainees.lakes.options import LakeOptions
 from envtuning.trainees.ppo.learner import PPOLearner
-from envtuning.trainees.ppo.network import AgentNetwork
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import GenerationError
@@ -120,7 +120,7 @@ def test_the_update_is_the_gradient_of_the_clipped_surrogate():
     """One step of plain gradient descent against finite differences of the loss as written down in the paper."""
     options = LakeOptions(hidden=(8,), epochs=1, minibatch=10_000, grad_clip=1e9, entropy=0.02)
     torch.manual_seed(0)
-    network = AgentNetwork(EgoLayout(5, False), options.hidden).double()
+    network = AgentNetwork(EgoLayout(5, False), **options.network).double()
     rng, n = np.random.default_rng(0), 64
     rows = rng.normal(size=(n, EgoLayout(5, False).size))
     rows[:, network._mask_at : network._mask_at + 5] = rng.random((n, 5)) < 0.7

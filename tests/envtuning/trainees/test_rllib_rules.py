@@ -184,17 +184,16 @@ def test_an_iteration_samples_learns_and_hands_the_weights_out():
 def test_a_runner_begins_by_the_configs_seed_where_nobody_told_it_to_and_counts_its_steps(monkeypatch):
     for seed, begun in ((None, 0), (5, 5)):
         runner = runners.LakeEnvRunner.__new__(runners.LakeEnvRunner)
-        runner.config = SimpleNamespace(seed=seed, gamma=0.9, lambda_=0.8)
+        runner.config, runner.options = SimpleNamespace(seed=seed), "options"
         runner.sampler, runner.module, told = None, "network", []
-        rollout = SimpleNamespace(experience=lambda gamma, lambda_: {"obs": np.array([gamma, lambda_])})
-        sampler = SimpleNamespace(sample=lambda module, found=rollout: (found, {"env_steps": 30.0}))
+        sampler = SimpleNamespace(experience=lambda *given: ({"obs": np.array(given)}, {"env_steps": 30.0}))
 
         def begin(seed, told=told, runner=runner, sampler=sampler):
             told.append(seed)
             runner.sampler = sampler
 
         monkeypatch.setattr(runner, "begin", begin)
-        assert [list(runner.sample()["obs"]) for _ in range(2)] == [[0.9, 0.8]] * 2
+        assert [list(runner.sample()["obs"]) for _ in range(2)] == [["network", "options"]] * 2
         assert told == [begun]
     runner.metrics, runner.num_env_steps_sampled_lifetime = Metrics(), 100
     logged = [("num_env_steps_sampled", 30, "sum"), ("num_env_steps_sampled_lifetime", 30, "lifetime_sum")]

@@ -27,7 +27,7 @@ def runner(ray_session):
     from envtuning.trainees.rllib.runner import LakeEnvRunner
 
     options = RLlibOptions(num_envs=16, rollout=24)
-    runner = LakeEnvRunner(config=algorithm_config(options, ENV, None, seed=0), worker_index=0)
+    runner = LakeEnvRunner(config=algorithm_config(options, ENV, seed=0), worker_index=0)
     runner.env.set_config(MIXED)
     return runner
 
@@ -59,6 +59,34 @@ def test_values_and_chances_are_the_networks(runner):
     np.testing.assert_allclose(batch["action_dist_inputs"], logits.numpy(), rtol=1e-4, atol=1e-4)
     chosen = torch.log_softmax(logits, dim=1).gather(1, torch.from_numpy(batch["actions"])[:, None])[:, 0]
     np.testing.assert_allclose(batch["action_logp"], chosen.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_rllib_is_told_what_the_network_says(runner):
+    import torch
+
+    rows = torch.rand(4, runner.env.layout.size)
+    with torch.no_grad():
+        logits, values = runner.module.policy_and_value(rows)
+        told = runner.module._forward({"obs": rows})
+        assert torch.equal(told["action_dist_inputs"], logits)
+        for known in (told["embeddings"], None):
+            assert torch.equal(runner.module.compute_values({"obs": rows}, known), values)
+
+
+def test_boards_are_replayed_by_their_scores(ray_session):
+    from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
+    from envtuning.trainees.rllib.runner import LakeEnvRunner
+
+    options = RLlibOptions(num_envs=4, rollout=24, levels={"replay": 0.5})
+    config = algorithm_config(options, ENV | {"certify": options.levels.certificate}, seed=0)
+    one = LakeEnvRunner(config=config, worker_index=0)
+    one.env.set_config(MIXED)
+    drawn = []
+    for seed in (1, 1, 2):
+        one.begin(seed)
+        drawn.append([one.sample()["obs"].sum() for _ in range(2)])
+        assert one.sampler.levels.scores().max() > 0
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_seed_decides_everything(runner):
@@ -110,14 +138,19 @@ def test_what_the_options_say_is_what_rllib_is_told():
     from envtuning.trainees.lakes.options import LakeOptions
     from envtuning.trainees.rllib.options import RLlibOptions, algorithm_config
 
-    own = {"encoder": "mlp", "channels": (16, 32), "separate_value": False, "pool_size": None, "num_env_runners": 0}
-    own |= {"num_learners": 0, "cpus_per_env_runner": 1, "cpus_per_learner": 1, "gpus_per_learner": 0}
+    own = {
+        "num_env_runners": 0,
+        "num_learners": 0,
+        "cpus_per_env_runner": 1,
+        "cpus_per_learner": 1,
+        "gpus_per_learner": 0,
+    }
     timeouts = {"sample_timeout": 120.0, "build_timeout": 300.0}
     assert RLlibOptions().model_dump() == LakeOptions().model_dump() | own | timeouts
-    for name, least in [*((name, 0) for name in own if name.startswith(("num", "cpus", "gpus"))), ("pool_size", 1)]:
-        assert getattr(RLlibOptions(**{name: least}), name) == least
+    for name in own:
+        assert getattr(RLlibOptions(**{name: 0}), name) == 0
         with pytest.raises(ValueError, match=name):
-            RLlibOptions(**{name: least - 1})
+            RLlibOptions(**{name: -1})
     for name in timeouts:
         assert getattr(RLlibOptions(**{name: 0.5}), name) == 0.5
         with pytest.raises(ValueError, match=name):
@@ -125,9 +158,9 @@ def test_what_the_options_say_is_what_rllib_is_told():
     options = RLlibOptions(
         num_envs=12, rollout=10, num_env_runners=3, num_learners=2, cpus_per_env_runner=0.5, cpus_per_learner=0.25,
         gpus_per_learner=0.125, sample_timeout=7.0, lr=0.01, gamma=0.9, gae_lambda=0.8, clip=0.3, entropy=0.02,
-        value_weight=0.7, grad_clip=0.6, minibatch=64, epochs=5, pool_size=77, hidden=(9,),
+        value_weight=0.7, grad_clip=0.6, minibatch=64, epochs=5, hidden=(9,),
     )  # fmt: skip
-    told = algorithm_config(options, ENV, None, seed=5)
+    told = algorithm_config(options, ENV, seed=5)
     expected = {
         "num_env_runners": 3, "num_envs_per_env_runner": 12, "num_cpus_per_env_runner": 0.5, "rollout_fragment_length": 10,
         "sample_timeout_s": 7.0, "validate_env_runners_after_construction": False, "num_learners": 2,
@@ -138,10 +171,10 @@ def test_what_the_options_say_is_what_rllib_is_told():
         "min_time_s_per_iteration": None, "min_sample_timesteps_per_iteration": 0, "seed": 5, "log_level": "ERROR",
     }  # fmt: skip
     assert {name: getattr(told, name) for name in expected} == expected
-    assert told.env_config["pool_size"] == 77
+    assert told.env_config["options"] is options
     assert told.env_config["config"] == mfl.LakeConfig.single(5, num_agents=1)
-    assert told.rl_module_spec.model_config["hidden"] == (9,)
+    assert told.rl_module_spec.model_config["network"]["hidden"] == (9,)
     assert told.rl_module_spec.observation_space.low.min() == -1.0
     assert told.rl_module_spec.observation_space.high.max() == 1.0
-    alone = algorithm_config(RLlibOptions(num_envs=12, rollout=10), ENV, None, seed=5)
+    alone = algorithm_config(RLlibOptions(num_envs=12, rollout=10), ENV, seed=5)
     assert alone.train_batch_size_per_learner == 120

@@ -98,6 +98,22 @@ def test_is_a_trainee(make):
     assert masks[np.arange(8)[:, None], np.arange(2), actions].all()
 
 
+def test_rllibs_learner_takes_the_step_that_ppo_takes(make):
+    from envtuning.trainees.ppo.learner import PPOLearner
+    from envtuning.trainees.rllib.ppo import _joined
+
+    trainee = make(**SMALL | {"epochs": 1, "minibatch": 64})
+    curriculum.RLlibCurriculumCallback.swap(trainee.algorithm, HARD)
+    experience = trainee.algorithm._sample()[0][:64]
+    alone = PPOLearner(trainee.copied_network(), trainee.options)
+    alone.learn({name: np.array(column) for name, column in experience.items()}, torch.Generator())
+    trainee.algorithm._learn(_joined([experience]))
+    stepped = trainee.copied_network().state_dict()
+    assert stepped.keys() == alone.network.state_dict().keys()
+    for name, weight in alone.network.state_dict().items():
+        torch.testing.assert_close(stepped[name], weight, rtol=0, atol=1e-5)  # of a step of 1e-3
+
+
 def test_its_policy_is_evaluated(make):
     trainee = make(**SMALL)
     boards = mfl.generate(HARD, n=12, seed=5)

@@ -13,13 +13,16 @@ pytest.importorskip("stable_baselines3", reason="needs Stable-Baselines3: pip in
 
 import torch
 
+import mapf_frozenlake as mfl
 from envtuning.errors import SpecError
 from envtuning.loop import run as loop
 from envtuning.runs.spec import RunSpec
+from envtuning.testing import check_trainee
 from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import TrainingDiverged
 from envtuning.worlds import make_world
 from envtuning.worlds.gym_training import TrainingEnv
+from envtuning.worlds.world import World
 from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld, FlatConfig, PoleWorld
 
 CONFIG = CorridorConfig()
@@ -200,10 +203,36 @@ def test_wrong_options_are_refused_before_the_run(options, said):
         TraineeKind.named("sb3").check(options, CorridorWorld(), CONFIG)
 
 
+class Bare(CorridorWorld):
+    make_env = World.make_env
+
+
 def test_a_world_without_environments_for_it_is_refused():
-    world = make_world("lakes")
-    with pytest.raises(SpecError, match="the world 'lakes' has no environments for it"):
-        make_trainee("sb3", world=world, room={})
+    for made in (
+        lambda: TraineeKind.named("sb3").check({}, Bare(), CONFIG),
+        lambda: make_trainee("sb3", world=Bare(), room={}),
+    ):
+        with pytest.raises(SpecError):
+            made()
+
+
+LAKE = mfl.LakeConfig.single(4, 2, hole_ratio=0.1, reward="shaped", collisions="end")
+LAKES = make_world("lakes")
+
+
+def test_on_lakes_it_keeps_its_promises():
+    small = {"num_envs": 2, "n_steps": 16, "batch_size": 16}
+    check_trainee("sb3", LAKES, LAKE, budget=64, **small)
+
+
+def test_on_an_easy_lake_every_other_board_is_valid_within_seconds():
+    easy = mfl.LakeConfig.single(4, 1, hole_ratio=0.1, reward="progress")
+    suite = LAKES.draw(easy, 100, seed=1, purpose="validation", exclude=())
+    learns = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "ent_coef": 0.01}
+    trainee = make_trainee("sb3", world=LAKES, room=LAKES.room([easy]), exclude=(suite,), deterministic=False, **learns)
+    trainee.train(easy, 16_000, seed=0)
+    episodes = LAKES.play(trainee.policy(), suite, easy, seed=3)
+    assert np.mean([episode.metrics["valid_rate"] for episode in episodes]) >= 0.5
 
 
 def test_a_whole_run(tmp_path):

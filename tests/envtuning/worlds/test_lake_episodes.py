@@ -147,7 +147,7 @@ def test_only_a_success_ends_an_episode_before_its_plan_does():
 def test_an_agent_that_waits_on_its_goal_loses_no_time():
     plan = [[WAIT] * 8, [DOWN, LEFT, LEFT, LEFT, LEFT, UP, WAIT, WAIT]]
     assert behaviour(CORRIDOR, walked(plan)) == {
-        "episode_length": 8.0, "waits": 8, "collisions": 0, "collisions_avoided": 0
+        "episode_length": 8.0, "idle_steps": 8, "collisions": 0, "collisions_avoided": 0
     }  # fmt: skip
 
 
@@ -184,8 +184,8 @@ def test_parts_of_missed_goals_are_told_to_three_places_and_only_of_what_is_in_m
     }  # fmt: skip
     assert missed_by_kind(boards, [LakeEpisode.from_json(one.to_json()) for one in missed]) == {}
     found = LAKES.behaviour(boards, missed)["2"]
-    assert (found["episode_length"], found["waits"]) == (1.0, 0.667)
-    assert LAKES.behaviour(boards[:1], missed[:1])["2"]["waits"] == 2.0
+    assert (found["episode_length"], found["idle_steps"]) == (1.0, 0.667)
+    assert LAKES.behaviour(boards[:1], missed[:1])["2"]["idle_steps"] == 2.0
 
 
 def test_success_is_split_by_waits_by_the_way_of_each_agent_and_by_agents_where_these_differ():
@@ -203,13 +203,18 @@ def test_success_is_split_by_waits_by_the_way_of_each_agent_and_by_agents_where_
     ]
     cases = InstanceSet.from_instances(boards)
     episodes = [Episode(case, "4", None if case in (0, 1, 3) else "hole", {}) for case in range(6)]
-    assert success_by_kind(cases, episodes) == {  # the middle of the ways is 2: those of just that are neither
-        "valid_where_a_wait_is_needed": 0.667, "valid_where_no_wait_is_needed": 0.5, "valid_where_goals_are_near": 0.5,
-        "valid_where_goals_are_far": 0.5, "valid_with_1_agents": 0.5, "valid_with_2_agents": 0.5,
+    assert counted(success_by_kind(cases, episodes)) == {  # the middle of the ways is 2: those of just that are neither
+        "a_wait_is_needed": (2, 3), "no_wait_is_needed": (1, 2), "goals_are_near": (1, 2), "goals_are_far": (1, 2),
+        "1_agents": (1, 2), "2_agents": (2, 4),
     }  # fmt: skip
-    assert success_by_kind(cases, episodes[1:3]) == {
-        "valid_where_a_wait_is_needed": 1.0, "valid_where_goals_are_near": 1.0, "valid_where_goals_are_far": 0.0
+    assert counted(success_by_kind(cases, episodes[1:3])) == {
+        "a_wait_is_needed": (1, 1), "goals_are_near": (1, 1), "goals_are_far": (0, 1)
     }  # fmt: skip
+    assert success_by_kind(cases, episodes[1:2]) == {}  # each part would be the whole
+
+
+def counted(splits):
+    return {name: (split.succeeded, split.episodes) for name, split in splits.items()}
 
 
 @pytest.mark.parametrize(("length", "begins"), [(1_999, "x"), (2_000, "x"), (2_001, "…")])

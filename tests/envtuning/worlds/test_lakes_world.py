@@ -19,6 +19,7 @@ from mapf_frozenlake import LakeConfig, from_text, generate, plan_prompt, solve
 from mapf_frozenlake.text import turns_prompt
 from mapf_frozenlake.types import NUM_ACTIONS, Action
 from mapf_frozenlake.world.batch import LakeBatch
+from mapf_frozenlake.world.rewards import REWARDS
 
 TARGET = LakeConfig(num_agents=2, slices={3: {"hole_ratio": 0.2}, 4: {"hole_ratio": 0.2}})
 WORDS = {int(action): action.name for action in Action}
@@ -201,6 +202,14 @@ def test_a_crowd_without_letters_is_refused_where_a_model_reads_letters():
     for style in ("paper", "short"):
         with pytest.raises(InfeasibleConfig, match=f"30 agents: style '{style}' has letters for 24"):
             LakeWorld(style=style).check_form(crowd, "replies")
+
+
+def test_a_reward_that_pays_no_plan_is_refused_for_models_that_write_plans(monkeypatch):
+    monkeypatch.setitem(REWARDS, "sparse", REWARDS["sparse"]._replace(of_plan=None))
+    config = LakeConfig.single(4, 2, reward="sparse")
+    LakeWorld().check_form(config, "acts")
+    with pytest.raises(InfeasibleConfig, match="sparse"):
+        LakeWorld().check_form(config, "replies")
 
 
 def test_what_is_said_of_the_boards_of_a_size_is_counted_on_them(boards):

@@ -1,4 +1,4 @@
-"""The network that RLlib learns with: masked actions, layers as told, gains at the start, and what a window leaves."""
+"""The agents' network: masked actions, layers as told, gains at the start, and what a window leaves."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import pytest
 from mapf_frozenlake.world.layout import EgoLayout
 from tests.lazily import Lazy, needed
 
-needed("ray", "torch", extra="rllib")
-torch, options = Lazy("torch"), Lazy("envtuning.trainees.rllib.options")
-
-pytestmark = pytest.mark.ray  # beside the tests that import the same
+needed("torch", extra="rllib")
+torch, networks = Lazy("torch"), Lazy("envtuning.trainees.lakes.network")
 
 
-def network(**model):
-    told = {"encoder": "mlp", "channels": (4, 6), "hidden": (8, 7), "separate_value": False, "window": 5}
-    told |= model
-    env = {"window": told.pop("window"), "hints": False}
+def network(window=5, **layers):
     torch.manual_seed(0)
-    return options.network_spec(options.RLlibOptions(**told), env).build(), EgoLayout(env["window"], False)
+    layout = EgoLayout(window, False)
+    return networks.AgentNetwork(layout, **{"channels": (4, 6), "hidden": (8, 7)} | layers), layout
 
 
 def rows_of(layout, legal):
@@ -38,10 +34,6 @@ def test_masked_actions_have_no_chance_and_each_agent_gets_one_value(model):
     chances = torch.softmax(logits, dim=1)
     assert (chances[0] > 0.15).all()  # close to uniform before it has learnt
     assert chances[1, 1] == chances[1, 2] == 0
-    forward = net._forward({"obs": rows})
-    assert torch.equal(forward["action_dist_inputs"], logits)
-    for known in (forward["embeddings"], None):
-        assert torch.equal(net.compute_values({"obs": rows}, known), values)
 
 
 @pytest.mark.parametrize("separate", [True, False])

@@ -1,0 +1,99 @@
+"""What a second thread costs, by CPU time: ``python -m benchmarks.threads``; a machine that is busy with other things may be asked.
+
+Of a step of ``gym.make_vec`` (4 agents on 8×8): what both threads spend together over what one spends alone, the part of a step that
+only the caller's thread can do, and what follows: how many times as fast two threads can be at best. How fast they are by the
+clock needs two idle cores: ``python -m benchmarks.throughput --threads 2``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._record import raise_unless_committed, record
+from benchmarks.throughput import lake, make_vector, tape_of
+from mapf_frozenlake.world import batch as batches
+from mapf_frozenlake.world import turns
+
+ENVS, ROUNDS = 1024, 12
+KINDS: dict[str, dict[str, Any]] = {
+    "11×11": {"window": 11},
+    "5×5": {"window": 5},
+    "compact": {"observation": "compact"},
+    "11×11, random moves and resets": {"window": 11, "random": True},
+}
+
+
+class Shared:
+    """Work that threads share: what the caller's thread spends in it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*given: Any) -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                return work(*given)
+            begin = time.thread_time()
+            try:
+                return work(*given)
+            finally:
+                self.seconds += time.thread_time() - begin
+
+        return wrapped
+
+
+def measured(vector: Any, tape: NDArray[np.int64], shared: Shared) -> tuple[float, float, float]:
+    """Microseconds of CPU a step: of all threads, of the caller's, and of the caller's outside of shared work."""
+    vector.reset(seed=0)
+    shared.seconds, every, own = 0.0, time.process_time(), time.thread_time()
+    for actions in tape:
+        vector.step(actions)
+    every, own = time.process_time() - every, time.thread_time() - own
+    return tuple(1e6 * seconds / len(tape) for seconds in (every, own, own - shared.seconds))  # type: ignore[return-value]
+
+
+def row(config: Any, shared: Shared, random: bool = False, **kwargs: Any) -> dict[str, float]:
+    """One kind of batch; medians over rounds in which one thread and two take turns."""
+    tape = tape_of(config, ENVS, random)
+    vectors = [make_vector(config, ENVS, num_threads=count, **kwargs) for count in (1, 2)]
+    for vector in vectors:
+        batch = vector.unwrapped.batch
+        batch._step_kernel = shared.timed(batch._step_kernel)
+        measured(vector, tape, shared)  # everything is compiled
+    rounds = [[measured(vector, tape, shared) for vector in vectors] for _ in range(ROUNDS)]
+    (alone, _, serial), (together, _, serial_of_two) = np.median(rounds, axis=0).tolist()
+    return {
+        "microseconds_a_step": round(alone),
+        "cpu_of_two_over_one": round(together / alone, 2),
+        "serial_part": round(serial / alone, 2),
+        "serial_microseconds": round(serial),
+        "serial_microseconds_of_two": round(serial_of_two),
+        "at_best": round(alone / (serial_of_two + (alone - serial) / 2), 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.record:
+        raise_unless_committed()
+    shared = Shared()
+    for owner, name in ((batches.kernels, "begin_envs"), (batches.kernels, "keep_seen"), (turns, "_all_done")):
+        setattr(owner, name, shared.timed(getattr(owner, name)))
+    table = {kind: row(lake(8, 4), shared, **kwargs) for kind, kwargs in KINDS.items()}
+    for kind, figures in table.items():
+        print(kind, figures)
+    if arguments.record:
+        print(f"written to {record('threads', {'envs': ENVS, 'rounds': ROUNDS, 'kinds': table})}")
+
+
+if __name__ == "__main__":
+    main()

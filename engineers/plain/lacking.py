@@ -1,0 +1,173 @@
+"""What a policy lacks, told by where its failures are, and which option of a menu gives most of that.
+
+A *lack* is a part of the episodes that fails while the rest succeeds: some slices, or the episodes that have something in common
+(``StageReport.splits``). Where no part stands out, it is the kind of failure that does. A slice's success is the median of what its
+rate, its failures and its parts say, so that one false number moves nothing.
+
+An option whose meaning is written out ("5×5 50%, hole ratio 0.3") gives as much of a lack as its numbers beside the lack's own words
+say: names and letters of the choice count for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from engineers.plain.causes import words
+from engineers.report import SliceResult, Split, StageReport, wilson
+
+CLEAR = 0.3  # by so much success differs between what fails and the rest, before a lack is believed
+STANDS_OUT = 1.5  # so many times its even part has a kind of failure that does
+SAYS_NOTHING = words("a is are where with the of no valid needed")
+PHRASE = re.compile(r"([A-Za-z][A-Za-z ]*?) (\d+(?:\.\d+)?)(?![\d%×])")
+PART_OF_DATA = re.compile(r"(\S+) (\d+(?:\.\d+)?)%")
+
+
+@dataclass(frozen=True)
+class Lack:
+    """``failing`` and ``others`` are success where it is and elsewhere; slices or words say what to give more of."""
+
+    name: str
+    failing: float
+    others: float
+    slices: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    number: float | None = None  # in the part's own name: the 3 of 3_agents
+
+    @property
+    def size(self) -> float:
+        return self.others - self.failing
+
+    @property
+    def reason(self) -> str:
+        return f"{self.name}: success {self.failing:.2f} there, {self.others:.2f} elsewhere"
+
+    def given_by(self, meaning: str) -> float | None:
+        """How much of it an option has, by what the option means; None where the meaning does not speak of it."""
+        if self.slices:
+            shares = [(label, float(part)) for label, part in PART_OF_DATA.findall(meaning)]
+            return sum(part for label, part in shares if _number_or_name(label) in self.slices) if shares else None
+        values = [float(value) for phrase, value in PHRASE.findall(meaning) if words(phrase) & self.words]
+        if not values:
+            return None
+        return fmean(values) if self.number is None else fmean(value == self.number for value in values)
+
+
+def lack_of(report: StageReport) -> Lack | None:
+    """The clearest lack; None where nothing stands out."""
+    lacks = [*_in_parts(report.splits), *_in_slices(report)]
+    clear = [lack for lack in lacks if lack.size >= CLEAR]
+    if clear:
+        return max(clear, key=lambda lack: round(lack.size, 9))
+    return _in_kinds(report.results)
+
+
+def option_against(lack: Lack, meanings: Mapping[str, str]) -> str | None:
+    """The option that gives most of what is lacking; None where none speaks of it, or all give as much."""
+    given = {option: amount for option, said in meanings.items() if (amount := lack.given_by(said)) is not None}
+    if not given or (len(given) > 1 and len(set(given.values())) == 1):
+        return None
+    best = max(given.values())
+    return min((option for option in given if given[option] == best), key=lambda option: meanings[option])
+
+
+def _in_parts(splits: Mapping[str, Mapping[str, Split]]) -> list[Lack]:
+    """Of each part, over all slices that have it: its success, and that of all other parts of its kind."""
+    names = dict.fromkeys(name for parts in splits.values() for name in parts)
+    found = []
+    for name in names:
+        inside = [parts[name] for parts in splits.values() if name in parts]
+        rest = [
+            split
+            for parts in splits.values()
+            if name in parts
+            for other, split in parts.items()
+            if other != name and _kind(other) == _kind(name)
+        ]
+        if rest and _words_of(name):
+            found.append(
+                Lack(
+                    name.replace("_", " "),
+                    _sure_high(inside),
+                    _sure_low(rest),
+                    words=_words_of(name),
+                    number=_number_in(name),
+                )
+            )
+    return found
+
+
+def _in_slices(report: StageReport) -> list[Lack]:
+    """The slices below the middle of the best and the worst, against the others."""
+    success = {row.name: _success(row, report) for row in report.results if row.episodes}
+    if len(success) < 2:
+        return []
+    middle = (max(success.values()) + min(success.values())) / 2
+    low = tuple(name for name, rate in success.items() if rate < middle)
+    high = [rate for rate in success.values() if rate >= middle]
+    if not low:
+        return []
+    return [Lack(f"slices {', '.join(low)}", fmean(success[name] for name in low), fmean(high), slices=low)]
+
+
+def _in_kinds(results: Sequence[SliceResult]) -> Lack | None:
+    counts: dict[str, int] = {}
+    for row in results:
+        for kind, count in row.failures.items():
+            counts[kind] = counts.get(kind, 0) + count
+    total, episodes = sum(counts.values()), sum(row.episodes for row in results)
+    if not total:
+        return None
+    kind = max(sorted(counts), key=lambda one: counts[one])
+    if len(counts) > 1 and counts[kind] * len(counts) < STANDS_OUT * total:
+        return None
+    return Lack(f"failures by {kind.replace('_', ' ')}", 1 - counts[kind] / episodes, 1.0, words=_words_of(kind))
+
+
+def _success(row: SliceResult, report: StageReport) -> float:
+    """The median of what is said of a slice, each in its own way."""
+    parts = report.splits.get(row.name, {}).values()
+    told = [1 - sum(row.failures.values()) / row.episodes]
+    told += [rate] if (rate := row.metrics.get(report.objective)) is not None else []
+    told += [sum(part.succeeded for part in parts) / sum(part.episodes for part in parts)] if parts else []
+    return median(told) if len(told) > 2 else told[0]
+
+
+def _sure_high(splits: Iterable[Split]) -> float:
+    return _interval(splits)[1]
+
+
+def _sure_low(splits: Iterable[Split]) -> float:
+    return _interval(splits)[0]
+
+
+def _interval(splits: Iterable[Split]) -> tuple[float, float]:
+    counted = list(splits)
+    episodes = sum(split.episodes for split in counted)
+    return wilson(sum(split.succeeded for split in counted) / episodes, episodes)
+
+
+def _kind(name: str) -> frozenset[str]:
+    """What parts that exclude each other have in common: 2_agents and 3_agents, a wait is needed and no wait is needed."""
+    return frozenset(re.sub(r"e?s?$", "", word) for word in re.findall(r"[a-z]+", name.lower())) - _OPPOSITES
+
+
+def _words_of(name: str) -> frozenset[str]:
+    """Its telling words; none of a part that lacks what its opposite has, which no knob gives more of."""
+    return frozenset() if "no" in name.lower().split("_") else words(re.sub(r"\d+", "", name)) - SAYS_NOTHING
+
+
+_OPPOSITES = words("a no near far")
+
+
+def _number_in(name: str) -> float | None:
+    found = re.search(r"\d+", name)
+    return float(found[0]) if found else None
+
+
+def _number_or_name(label: str) -> str:
+    """The slice that a label is of: 5×5 is 5."""
+    found = re.match(r"(\d+)×\d+$", label)
+    return found[1] if found else label

@@ -1,0 +1,74 @@
+"""docs/papers.md: every row has a status, its commands exist, and the published rates on it agree with each other."""
+
+import importlib.util
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from envtuning.runs.spec import load_spec
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+STATUS = re.compile(r"\*\*(ran|stand-in|not run)\b|nothing to run$")
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Of the tables of results: what is in the paper, what is here, and the command."""
+    found = re.findall(
+        r"^\| [^|\n]* \| here \| command[^\n]*\n\| ---[^\n]*\n((?:\|[^\n]*\n)+)", PAGE, flags=re.MULTILINE
+    )
+    cells = [re.split(r" \| ", line.strip("| ")) for table in found for line in table.splitlines()]
+    assert all(len(row) == 3 for row in cells)
+    return [(row[0], row[1], row[2]) for row in cells]
+
+
+def test_every_row_has_a_status_and_says_what_it_takes():
+    assert len(rows()) > 50
+    for paper, here, command in rows():
+        assert STATUS.match(here), paper
+        assert command != "–" or here == "nothing to run", paper
+
+
+@pytest.mark.parametrize("module", sorted(set(re.findall(r"python -m (benchmarks(?:\.\w+)?)", PAGE))))
+def test_its_benchmarks_exist(module):
+    assert importlib.util.find_spec(module) is not None
+
+
+@pytest.mark.parametrize("spec", sorted(set(re.findall(r"envtuning run ([\w./-]+)", PAGE))))
+def test_its_runs_exist(spec):
+    assert load_spec(ROOT / spec if spec.startswith("examples/") else spec).stages
+
+
+def published() -> dict[str, dict[int, tuple[float, int]]]:
+    """Of each model the valid rate by number of agents, and how many boards it is of."""
+    stored = json.loads((resources.files("mapf_frozenlake.suite") / "paper_results.json").read_text(encoding="utf-8"))
+    rates: dict[str, dict[int, tuple[float, int]]] = {}
+    for table in stored["tables"]:
+        for model, row in table["models"].items():
+            rates.setdefault(model, {})[table["agents"]] = row["all"]["valid"], 150 * len(table["sizes"])
+    return rates
+
+
+def pooled(rates: dict[int, tuple[float, int]]) -> float:
+    return sum(rate * boards for rate, boards in rates.values()) / sum(boards for _, boards in rates.values())
+
+
+def test_each_context_s_rate_over_all_boards_is_the_mean_of_its_three_subsets():
+    overall = dict(re.findall(r"(V\d) (\d\d\.\d)(?:,| %)", PAGE))
+    subsets = dict(re.findall(r"(V\d) (\d\d\.\d / \d\d\.\d / \d\d\.\d)", PAGE))
+    assert set(overall) == set(subsets) == {f"V{number}" for number in range(1, 7)}
+    for name, three in subsets.items():
+        assert f"{fmean(map(float, three.split(' / '))):.1f}" == overall[name]
+
+
+def test_the_published_rates_are_those_that_the_suite_has():
+    rates = published()
+    fixed, engineered = rates["Qwen3-4B + GRPO (random)"], rates["Qwen3-4B + GRPO + Ours"]
+    assert f"{pooled(fixed):.1f} % with a fixed config" in PAGE
+    assert f"V6 {pooled(engineered):.1f} %" in PAGE
+    for row in (fixed, engineered):
+        assert " / ".join(f"{row[agents][0]:.2f}" for agents in (3, 4, 5)) + " %" in PAGE
