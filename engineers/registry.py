@@ -1,6 +1,6 @@
 """``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``.
 
-An engineer of one's own needs no name: ``package.module:factory`` or ``package.module:Class`` is where it is.
+An engineer of your own needs no name: ``package.module:factory`` or ``package.module:Class`` says where it is.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ BACKENDS: dict[str, str] = {
     "progress-share": "engineers.plain.progress_share:make",
     "failure-share": "engineers.plain.failure_share:make",
     "reader": "engineers.plain.reader:make",
+    "learnt": "engineers.plain.learnt:make",
     "schedule": "engineers.plain.schedule:make",
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
@@ -62,6 +63,7 @@ TAKES_NOTHING = (
     "progress-share",
     "failure-share",
     "reader",
+    "learnt",
     "schedule",
 )
 
