@@ -30,6 +30,7 @@ BACKENDS: dict[str, str] = {
     "progress-share": "engineers.plain.progress_share:make",
     "failure-share": "engineers.plain.failure_share:make",
     "reader": "engineers.plain.reader:make",
+    "learnt": "engineers.plain.learnt:make",
     "schedule": "engineers.plain.schedule:make",
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
@@ -62,6 +63,7 @@ TAKES_NOTHING = (
     "progress-share",
     "failure-share",
     "reader",
+    "learnt",
     "schedule",
 )
 

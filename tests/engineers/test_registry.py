@@ -28,7 +28,18 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
 
 @pytest.mark.parametrize(
     "name",
-    ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader", "human"],
+    [
+        "fixed",
+        "random",
+        "uniform",
+        "rules",
+        "half-success",
+        "progress-share",
+        "failure-share",
+        "reader",
+        "learnt",
+        "human",
+    ],
 )
 def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     options = {"seed": 1, "context": "V4", "transcript": tmp_path / "t.jsonl", "max_cost": 1.0, "max_attempts": 2}
@@ -39,7 +50,8 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader"]
+    "name",
+    ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader", "learnt"],
 )
 def test_nothing_that_is_named_is_silently_ignored(name):
     with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
