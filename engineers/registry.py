@@ -65,7 +65,7 @@ TAKES_NOTHING = (
     "schedule",
 )
 
-CONTEXT_UNLESS_GIVEN = {"human": "full", "replay": "full"}  # a replay has what was recorded, which may be all
+CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
@@ -170,7 +170,7 @@ def tier_named(name: str, **options: Any) -> Tier:
         return Tier.FAMILY
     if backend == "permuted":
         return tier_named(rest, **{name: value for name, value in options.items() if name != "permutation"})
-    if backend in TAKES_NOTHING or ":" in backend:
+    if backend in TAKES_NOTHING or backend == "replay" or ":" in backend:
         return make(name, **options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
     return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier

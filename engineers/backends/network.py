@@ -278,7 +278,7 @@ def limit_body(max_bytes: int) -> Any:
 
 
 def _unpacked(unpack: Any, chunk: bytes, most: int) -> bytes:
-    """At most so many bytes of what a chunk unpacks to."""
+    """At most this many bytes of an unpacked chunk."""
     try:
         return unpack.decompress(chunk, most)
     except zlib.error as error:

@@ -38,7 +38,7 @@ def run(
         str | None, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7. One run folder each.")
     ] = None,
     stages: Annotated[
-        int | None, typer.Option(min=1, help="Only so many stages, or more: the last one repeated.")
+        int | None, typer.Option(min=1, help="Number of stages; beyond those of the file, the last one is repeated.")
     ] = None,
     context: Annotated[
         str | None, typer.Option(help="What a language model is told: V1 to V6, informed or full.")
@@ -70,7 +70,7 @@ def run(
 
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
-    """Continue a run that was interrupted; it ends as if it had not been."""
+    """Continue an interrupted run; it ends as an uninterrupted one does."""
     with trusting(trust, observers=observer):
         run_and_report(RunLog.open(folder), observer)
 

@@ -37,7 +37,7 @@ def compare(
         str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
     ] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
-    stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
+    stages: Annotated[int | None, typer.Option(min=1, help="Number of stages, as for `envtuning run`.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -49,7 +49,7 @@ def compare(
     settings: Settings = None,
     trust: Trusted = None,
 ) -> None:
-    """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
+    """Compare engineers: equal budgets, paired seeds, a shared first stage, one table."""
     with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         folder = out or Path("runs/compare") / spec.name
@@ -96,7 +96,7 @@ def study(
     ] = False,
     trust: Trusted = None,
 ) -> None:
-    """A comparison that was written down before it was run: do what is not finished, then its table."""
+    """Do the unfinished runs of a study, a comparison written down before it was run, and print its table."""
     with trusting(trust):
         written = load_study(file)
         folder = out / written.name

@@ -57,7 +57,7 @@ class Observer:
         pass
 
     def run_left(self) -> None:
-        """Nobody works on the run any more: it is finished, stopped or interrupted."""
+        """This process no longer works on the run: it is finished, stopped or interrupted."""
 
 
 class Observers(Observer):

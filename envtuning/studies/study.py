@@ -118,7 +118,7 @@ def _processes(count: int) -> Executor:
 def _cluster(waiting: Sequence[Job]) -> Executor:
     from envtuning.studies.on_ray import Cluster
 
-    return Cluster(waiting)
+    return Cluster(waiting, lambda job: job.spec.trainee)
 
 
 def comparable(spec: RunSpec) -> RunSpec:
