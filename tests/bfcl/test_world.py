@@ -150,7 +150,7 @@ def walked(package, task):
 def user_prompt(cases):
     config = BFCLConfig()
     report = StageReport(stage=0, config=config.model_dump(mode="json"), failure_cases=cases)
-    context = Context(failures=False, cases=True, token_budget=10**6)
+    context = Context(failures=False, cases=True, case_tokens=10**6, token_budget=10**6)
     return build_prompt(report, WireForm(config), context).messages[1]["content"]
 
 
