@@ -33,6 +33,7 @@ BACKENDS: dict[str, str] = {
     "learning-progress": "engineers.plain.share_engineers:make_learning_progress",
     "learnability": "engineers.plain.share_engineers:make_learnability",
     "reader": "engineers.plain.reader:make",
+    "learnt": "engineers.plain.learnt:make",
     "schedule": "engineers.plain.schedule:make",
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
@@ -68,6 +69,7 @@ TAKES_NOTHING = (
     "learning-progress",
     "learnability",
     "reader",
+    "learnt",
     "schedule",
 )
 

@@ -82,8 +82,8 @@ class ReaderEngineer(RulesEngineer):
         way = Way(slices, dump(current), report.target, self.range_of)
         weights = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
         aims = [piece for piece in slices if weights[piece.name] > 0]
-        belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + _left(report))
-        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), _left(report), self.floor)
+        belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
+        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
         for piece in slices:
             if piece.share is not None and piece not in aims:
                 design.turn(piece.share, share_of(piece.share, 0.0), "the target does not have it")
@@ -182,7 +182,7 @@ def _meanings(knob: Knob) -> Mapping[str, str]:
     return {option: said for option, said in knob.extra.get("meanings", {}).items() if option in knob.options}
 
 
-def _left(report: StageReport) -> int:
+def stages_left(report: StageReport) -> int:
     """Stages left; where nobody says, as many as there were."""
     return max(len(report.records()) if report.rounds_left is None else report.rounds_left, 1)
 

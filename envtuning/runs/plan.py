@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from envtuning.runs.sections import as_data
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.trainees import LIVE, TraineeKind
+from envtuning.trainees import LIVE, TraineeKind, form_of
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
@@ -53,6 +53,10 @@ class Plan:
             return cls(RunSpec.model_validate(dump(full)), world, target, configs)
         except ValidationError as error:
             raise SpecError(in_sentences(error)) from error
+
+    def seeded(self, seed: int) -> Plan:
+        """The same with another seed, on which nothing else in it depends."""
+        return replace(self, spec=self.spec.model_copy(update={"seed": seed}))
 
     def config(self, number: int) -> Any:
         """What the file gives a stage to train on; None where the engineer writes it. Beyond the list, the last stage again."""
@@ -91,7 +95,7 @@ class Plan:
     def _check(self, config: Any) -> None:
         """Raises where nothing could be drawn from the config, or the trainee could not be asked about it."""
         self.world.check(config)
-        self.world.check_form(config, self.trainee.form)
+        self.world.check_form(config, form_of(self.spec.trainee.kind))
 
     def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
         """The run's trainee, untrained, with room for these further configs. Raises ``SpecError``."""

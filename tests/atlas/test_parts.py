@@ -14,10 +14,11 @@ from engineers import StageReport, Usage
 from engineers.guard import Guard
 from engineers.report import SliceResult
 from envtuning.atlas import build as building
+from envtuning.atlas import legend
 from envtuning.atlas import menu as menus
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.evidence import Altered, altered, diagnosis_of, gain, planted
-from envtuning.atlas.score import agreement, greedy, references, row_of
+from envtuning.atlas.rows import agreement, greedy, references, row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import Tree, as_key, as_path, is_stored, read_tree, stored_seeds, write_tree
 from envtuning.atlas.walk import Step, Walk, by_name, transcript_of, walk, writes_by_rule
@@ -110,7 +111,9 @@ def test_altered_reports_are_asked_under_labels_of_their_own():
         asked.append((tree.seed, tree.label, tree.reports[()].run))
         return {"waits": "waits", "holes": "keep", "waits-lie": "waits", "holes-lie": "holes"}.get(tree.label, "waits")
 
-    reports = {cause: StageReport(stage=0, config={}, run=cause) for cause in ("waits", "holes")}
+    reports = {
+        cause: StageReport(objective="valid_rate", stage=0, config={}, run=cause) for cause in ("waits", "holes")
+    }
 
     def lie(report):
         return report.model_copy(update={"run": "lie"})
@@ -142,16 +145,19 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
         menu.config("keep").variant = "A"
     with pytest.raises(ValueError, match=r"variant='Z' is not on the menu: A, B"):
         menu.entry(SimpleNamespace(variant="Z"))
-    assert (menus.said({2: 0.5, 3: 0.5}), menus.said(3)) == ("2 or 3", "3")
-    assert menus.said({2: 0.9, 3: 0.1, 4: 0.0}) == "2 (90%) or 3 (10%)"
-    assert (menus.said({"a": 1, "b": 0}), menus.said({"a": "x"})) == ("a", "{'a': 'x'}")
+    assert (legend.said({2: 0.5, 3: 0.5}), legend.said(3)) == ("2 or 3", "3")
+    assert legend.said({2: 0.9, 3: 0.1, 4: 0.0}) == "2 (90%) or 3 (10%)"
+    assert (legend.said({"a": 1, "b": 0}), legend.said({"a": "x"})) == ("a", "{'a': 'x'}")
 
 
 def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_path):
     spec = AtlasSpec.model_validate(SMALL | {"name": "t", "seeds": [5, 4, 3], "depth": 1})
     paths = [path for length in (0, 1) for path in spec.paths(length)]
     configs = {path: spec.written.get(path[0], spec.first) if path else spec.first for path in paths}
-    reports = {path: StageReport(stage=len(path), config=configs[path].model_dump(mode="json")) for path in paths}
+    reports = {
+        path: StageReport(objective="valid_rate", stage=len(path), config=configs[path].model_dump(mode="json"))
+        for path in paths
+    }
     tested = {path: 0.25 + 0.5 * len(path) for path in paths}
     write_tree(
         tmp_path / "new" / "t", spec, 4, {path: one.model_dump(mode="json") for path, one in reports.items()}, tested
@@ -164,10 +170,10 @@ def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_pat
     assert not is_stored(folder, 4)
     assert not is_stored(folder, 3)
     assert (as_path(""), as_path("a-b"), as_key(()), as_key(("a", "b"))) == ((), ("a", "b"), "", "a-b")
-    head = {"format": 1, "atlas": "t", "seed": 4, "digest": spec.digest, "reports": {}}
-    for wrong in ({"format": 2}, {"atlas": "u"}, {"seed": 3}):
+    head = {"format": 2, "atlas": "t", "seed": 4, "digest": spec.digest, "reports": {}}
+    for wrong in ({"format": 1}, {"atlas": "u"}, {"seed": 3}):
         (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | wrong).encode()))
-        with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(1, 't', 4\)"):
+        with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(2, 't', 4\)"):
             read_tree(folder, spec, 4)
     (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | {"digest": "e"}).encode()))
     said = (
@@ -189,7 +195,9 @@ def test_a_tree_belongs_to_a_files_menu_and_budgets_and_not_to_its_seeds():
 def test_an_engineers_report_has_the_stages_before_it_and_their_authors():
     def one(stage, rate):
         results = [SliceResult(name="4", episodes=10, metrics={"valid_rate": rate})]
-        return StageReport(stage=stage, config={"n": stage}, results=results, training={"steps": stage})
+        return StageReport(
+            objective="valid_rate", stage=stage, config={"n": stage}, results=results, training={"steps": stage}
+        )
 
     tree = Tree(SimpleNamespace(), 1, {(): one(0, 0.1), ("a",): one(1, 0.2), ("a", "b"): one(2, 0.3)})
     report = tree.report(("a", "b"), "mine")

@@ -103,7 +103,14 @@ def test_who_says_so_really_does_nothing_and_who_does_not_does_something(name, c
     target = {key: far.get(key, value) for key, value in current.model_dump(mode="json").items()}
     seen = {"training_results": results(a=0.9, b=0.8), "results": results(a=0.6, b=0.1)}
     reports = [
-        StageReport(stage=n, config=current.model_dump(mode="json"), target=target, rounds_left=2, **seen)
+        StageReport(
+            objective="valid_rate",
+            stage=n,
+            config=current.model_dump(mode="json"),
+            target=target,
+            rounds_left=2,
+            **seen,
+        )
         for n in range(8)
     ]
     turned = any(

@@ -40,6 +40,7 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
         "learning-progress",
         "learnability",
         "reader",
+        "learnt",
         "human",
     ],
 )
@@ -65,6 +66,7 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
         "learning-progress",
         "learnability",
         "reader",
+        "learnt",
     ],
 )
 def test_nothing_that_is_named_is_silently_ignored(name):

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks._record import RESULTS
-from benchmarks.atlas import HERE, spec_named
-from envtuning.atlas.score import headroom
-from envtuning.atlas.store import read_trees
+from envtuning.atlas.published import load
+from envtuning.atlas.rows import headroom
 from envtuning.studies.closed_loop import Gain, in_words
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +94,26 @@ THROUGHPUT = [
     *(Claim(ENVIRONMENTS, "throughput_ratios", lambda f, row=row, name=name: f"{row} | {f'{goal(f, name):.1f}' if 'FrozenLake' in row else f'{goal(f, name):.0f}'}× |") for row, name in FASTER.items()),
     *(Claim(ENVIRONMENTS, "throughput_ratios", lambda f, row=row, name=name: f"{row} | {sb3(f, name):.0f}× |") for row, name in FASTER_THAN_SB3.items()),
 ]  # fmt: skip
+
+# threads
+
+
+def threaded(figures: Figures, kind: str) -> str:
+    row = figures["kinds"][kind]
+    cells = (f"{row['microseconds_a_step']:,}", f"{row['serial_part']:.0%}".replace("%", " %"))
+    return " | ".join((*cells, f"{row['cpu_of_two_over_one']:.2f}", f"{row['at_best']:.2f} |"))
+
+
+SEEN = {
+    "11×11": "`window=11`",
+    "5×5": "`window=5`",
+    "compact": "`compact`",
+    "11×11, random moves and resets": "`window=11`, random moves and resets",
+}
+THREADS = [
+    Claim(ENVIRONMENTS, "threads", lambda f, kind=kind, row=row: f"| {row} | {threaded(f, kind)}")
+    for kind, row in SEEN.items()
+]
 
 # solvers and generator
 
@@ -548,7 +567,7 @@ TOOL_USE = [
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
-CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *READERS, *TOOL_USE]
+CLAIMS = [*THROUGHPUT, *THREADS, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *READERS, *TOOL_USE]
 
 
 @cache
@@ -572,7 +591,7 @@ TREES = ["small-corridors", "corridors", "long-corridors"]
 
 @pytest.mark.parametrize("tree", TREES)
 def test_the_headroom_of_a_tree_is_what_its_stored_stages_give(tree):
-    found = headroom(read_trees(HERE / tree, spec_named(tree)))
+    found = headroom(load(tree).seeds)
     assert asdict(found) == pytest.approx(figures_of(f"atlas_{tree}")["headroom"])
     assert found.found == "none found", "the page says that these trees say nothing about reading"
 
