@@ -13,13 +13,14 @@ from rich.table import Table
 
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import record
-from benchmarks.atlas import HERE, as_json, exchanges, named_or_built, spec_named
+from benchmarks.atlas_tables import as_json
 from engineers.model.context import CONTEXTS, NAMES, context_named
 from engineers.model.meter import Meter
-from envtuning.atlas.distance import Distances
-from envtuning.atlas.score import Row, references, row_of
-from envtuning.atlas.store import Tree, read_trees
-from envtuning.atlas.walk import Player, player_of
+from envtuning.atlas.published import load, names
+from envtuning.atlas.rows import Row, references, row_of
+from envtuning.atlas.standing import exchanges
+from envtuning.atlas.store import Tree
+from envtuning.atlas.walk import Chooser, Player, by_name
 from envtuning.show.console import plain_table
 from envtuning.show.terminal import make_console
 
@@ -29,14 +30,14 @@ ASKED = ("V1", "V2", "V3", "V4", "V5", "V6", "informed")
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--engineer", required=True, help="a language model, as engineers.make takes it")
-    parser.add_argument("--atlas", action="append", help="a tree; default: all that are built")
+    parser.add_argument("--atlas", action="append", help="a tree; default: all that are published")
     parser.add_argument(
         "--contexts", type=known, default=",".join(ASKED), metavar="NAME,NAME", help=f"of {', '.join(CONTEXTS)}"
     )
     parser.add_argument("--max-cost", type=float, help="US dollars that all questions together may cost")
     parser.add_argument("--max-total-tokens", type=int, help="tokens that they may take")
     parser.add_argument("--transcripts", type=Path, default=Path("runs/context"), help="folder for the exchanges")
-    parser.add_argument("--trees", type=Path, default=HERE, help="folder of all trees")
+    parser.add_argument("--trees", type=Path, help="trees in a folder of your own")
     parser.add_argument("--record", action="store_true", help="store the table in benchmarks/results")
     with errors_in_one_sentence():
         ablate(parser.parse_args())
@@ -53,25 +54,21 @@ def known(contexts: str) -> list[str]:
 def ablate(arguments: argparse.Namespace) -> None:
     meter = Meter(max_total_tokens=arguments.max_total_tokens, max_cost=arguments.max_cost)
     figures = {}
-    for name in named_or_built(arguments):
-        spec = spec_named(name)
-        trees = read_trees(arguments.trees / spec.name, spec)
-        rows = ablation(trees, players(arguments.engineer, arguments.contexts, meter, arguments.transcripts, trees))
+    for name in arguments.atlas or names():
+        trees = load(name, arguments.trees).seeds
+        rows = ablation(trees, players(arguments.engineer, arguments.contexts, meter, arguments.transcripts))
         make_console().print(table(trees, rows))
         figures[name] = [as_json(row, rows) for row in rows]
     if arguments.record:
         record(f"context_{arguments.engineer.replace('/', '_')}", figures)
 
 
-def players(
-    engineer: str, contexts: list[str], meter: Meter, transcripts: Path, trees: list[Tree]
-) -> dict[str, Player]:
-    """The engineer once for each context; its exchanges are kept apart."""
-    distances = Distances(trees[0].spec.plan.world)
+def players(engineer: str, contexts: list[str], meter: Meter, transcripts: Path) -> dict[str, Player]:
+    """The engineer once for each context, choosing from the menu; its exchanges are kept apart."""
     found: dict[str, Player] = {}
     for context in contexts:
         kept = exchanges(transcripts, engineer, context)
-        found[context] = player_of(engineer, "menu", distances, transcripts=kept, meter=meter, context=context)
+        found[context] = Chooser(by_name(engineer, mode="menu", transcripts=kept, meter=meter, context=context))
     return found
 
 

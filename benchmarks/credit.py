@@ -13,7 +13,9 @@ from typing import Any
 
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import raise_unless_committed, record
-from benchmarks.atlas import ROSTER, real_arms, spec_named
+from envtuning.atlas.published import spec_named
+from envtuning.atlas.real import real_arms
+from envtuning.atlas.roster import ROSTER
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.runs.log import RunLog
 from envtuning.show.terminal import make_console

@@ -29,7 +29,11 @@ BACKENDS: dict[str, str] = {
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
     "failure-share": "engineers.plain.failure_share:make",
+    "give-up": "engineers.plain.share_engineers:make_give_up",
+    "learning-progress": "engineers.plain.share_engineers:make_learning_progress",
+    "learnability": "engineers.plain.share_engineers:make_learnability",
     "reader": "engineers.plain.reader:make",
+    "learnt": "engineers.plain.learnt:make",
     "schedule": "engineers.plain.schedule:make",
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
@@ -61,7 +65,11 @@ TAKES_NOTHING = (
     "half-success",
     "progress-share",
     "failure-share",
+    "give-up",
+    "learning-progress",
+    "learnability",
     "reader",
+    "learnt",
     "schedule",
 )
 

@@ -7,7 +7,7 @@ Whatever is sent has passed ``scrub``: no keys, no file paths, no environment va
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -195,7 +195,9 @@ def _render(
         "summary": summary,
         "failed": _failed,
         "succeeded": lambda result: _succeeded(result, objective),
-        "row": lambda result: _row(result, objective, report.aside, with_failures=context.failures),
+        "row": lambda result: _row(
+            result, objective, {*report.aside, *material.behaviour.get(result.name, {})}, with_failures=context.failures
+        ),
         "pairs": _pairs,
         "drawn": drawn,
         "compact": compact,
@@ -253,8 +255,8 @@ def _succeeded(result: SliceResult, objective: str) -> str:
     return _failed(result) if rate is None else f"{round(rate * result.episodes)} of {result.episodes}"
 
 
-def _row(result: SliceResult, objective: str, aside: Sequence[str], *, with_failures: bool) -> str:
-    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside."""
+def _row(result: SliceResult, objective: str, aside: Collection[str], *, with_failures: bool) -> str:
+    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside or told as behaviour."""
     told = [_succeeded(result, objective)]
     rate = figures.rate_in(result, objective)
     if rate is not None:

@@ -27,6 +27,7 @@ from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
 from engineers.plain.lacking import lack_of, option_against
 from engineers.plain.rules import RulesEngineer
+from engineers.plain.share_engineers import checked_floor
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport
@@ -48,9 +49,7 @@ class ReaderEngineer(RulesEngineer):
 
     def __init__(self, *, floor: float = 0.0, **options: Any) -> None:
         super().__init__(**options)
-        if not 0 <= floor <= 1:
-            raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
-        self.floor = floor
+        self.floor = checked_floor(floor)
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         return super().can_turn(knobs) or any(_meanings(knob) for knob in knobs)
@@ -83,8 +82,8 @@ class ReaderEngineer(RulesEngineer):
         way = Way(slices, dump(current), report.target, self.range_of)
         weights = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
         aims = [piece for piece in slices if weights[piece.name] > 0]
-        belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + _left(report))
-        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), _left(report), self.floor)
+        belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
+        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
         for piece in slices:
             if piece.share is not None and piece not in aims:
                 design.turn(piece.share, share_of(piece.share, 0.0), "the target does not have it")
@@ -183,7 +182,7 @@ def _meanings(knob: Knob) -> Mapping[str, str]:
     return {option: said for option, said in knob.extra.get("meanings", {}).items() if option in knob.options}
 
 
-def _left(report: StageReport) -> int:
+def stages_left(report: StageReport) -> int:
     """Stages left; where nobody says, as many as there were."""
     return max(len(report.records()) if report.rounds_left is None else report.rounds_left, 1)
 

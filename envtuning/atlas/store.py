@@ -1,11 +1,15 @@
-"""How a tree is stored: for every seed a file of reports and a separate, sealed file of test results."""
+"""How a tree is stored: for every seed a file of reports and a separate, sealed file of test results.
+
+The reports' file has the menu's texts, too, so that whoever chooses from a menu needs neither the configs nor their world.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,16 +20,20 @@ from engineers.knobs import KnobError, validated
 from engineers.report import StageRecord, StageReport
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable, parsed, read_bytes
+from envtuning.atlas.legend import Words, words_of
 from envtuning.atlas.spec import AtlasSpec, Path_
 from envtuning.errors import RunError
+from envtuning.loop.report import trainee_in_words
 from envtuning.runs import atomic
 from envtuning.worlds.episodes import Rate, pooled
 
-FORMAT = 1
-REPORTS, TEST = "reports", "test"
+FORMAT = 2
+REPORTS, WORDS, TEST = "reports", "words", "test"
 LARGEST = 1 << 28  # bytes of a file, unpacked
+Sums = Mapping[str, str]  # by a file's name its SHA-256
 _NODES: dict[str, TypeAdapter[Any]] = {
     REPORTS: TypeAdapter(dict[str, StageReport]),
+    WORDS: TypeAdapter(dict[str, Words]),
     TEST: TypeAdapter(dict[str, Rate]),
 }
 
@@ -39,6 +47,13 @@ class _Head(BaseModel):
     digest: str
 
 
+class _Told(BaseModel):
+    """What the file of reports says of the whole tree."""
+
+    aside: list[str]
+    trainee: str
+
+
 @dataclass(frozen=True)
 class Tree:
     """One seed's tree: a report at every node, kept without its history, which is the reports before it."""
@@ -46,8 +61,12 @@ class Tree:
     spec: AtlasSpec
     seed: int
     reports: Mapping[Path_, StageReport]
+    words: Mapping[Path_, Words] = field(default_factory=dict)  # of every node that has children
+    aside: list[str] = field(default_factory=list)  # as a report of a run has it
+    trainee: str = ""  # likewise
     folder: Path | None = None
     label: str = ""  # of a tree whose reports were altered
+    sums: Sums | None = None  # of a tree that is published
 
     def report(self, path: Path_, engineer: str = "") -> StageReport:
         """The report that an engineer on this path gets after its last stage."""
@@ -74,7 +93,8 @@ class Tree:
     def tested(self) -> dict[Path_, float]:
         """Success on the test at every node: only for scoring, never shown to an engineer."""
         assert self.folder is not None, "a tree is scored from its folder"
-        return _read(_file(self.folder, self.seed, TEST), TEST, self.spec, self.seed)
+        stored = _Stored.read(_file(self.folder, self.seed, TEST), self.spec, self.seed, self.sums)
+        return stored.nodes(TEST, _all_paths(self.spec))
 
 
 def as_key(path: Path_) -> str:
@@ -90,14 +110,24 @@ def write_tree(
 ) -> None:
     """Both files of a seed; that of the reports last, so that a seed counts when it is whole."""
     head = {"format": FORMAT, "atlas": spec.name, "seed": seed, "digest": spec.digest}
-    _write(_file(folder, seed, TEST), head | {TEST: {as_key(path): tested[path] for path in sorted(tested)}})
-    _write(_file(folder, seed, REPORTS), head | {REPORTS: {as_key(path): reports[path] for path in sorted(reports)}})
+    config_type = spec.plan.world.config_type
+    trained_on = {path: validated(config_type, report["config"]) for path, report in reports.items()}
+    words = {
+        path: words_of(spec, trained_on[path], {name: trained_on[(*path, name)] for name in spec.menu}).model_dump()
+        for path in _inner_paths(spec)
+    }
+    told = {"aside": sorted(spec.plan.world.about.aside), "trainee": trainee_in_words(spec.plan)}
+    _write(_file(folder, seed, TEST), head | {TEST: _by_key(tested)})
+    _write(_file(folder, seed, REPORTS), head | told | {WORDS: _by_key(words), REPORTS: _by_key(reports)})
+
+
+def _by_key(nodes: Mapping[Path_, Any]) -> dict[str, Any]:
+    return {as_key(path): nodes[path] for path in sorted(nodes)}
 
 
 def raise_unless_stored_of(folder: Path, spec: AtlasSpec, seed: int) -> None:
     """Raise ``RunError`` where a seed's files are damaged, or were built from another file or preset."""
-    for part in (REPORTS, TEST):
-        _read(_file(folder, seed, part), part, spec, seed)
+    _ = read_tree(folder, spec, seed).tested
 
 
 def is_stored(folder: Path, seed: int) -> bool:
@@ -109,18 +139,34 @@ def stored_seeds(folder: Path, spec: AtlasSpec) -> list[int]:
     return [seed for seed in spec.seeds if is_stored(folder, seed)]
 
 
-def read_tree(folder: Path, spec: AtlasSpec, seed: int) -> Tree:
-    return Tree(spec, seed, _read(_file(folder, seed, REPORTS), REPORTS, spec, seed), folder)
+def read_tree(folder: Path, spec: AtlasSpec, seed: int, sums: Sums | None = None) -> Tree:
+    """One seed. With ``sums`` its files are believed where they are those; without, all in them is checked, which makes the tree's world.
+
+    Raises ``RunError`` for a file that is not this tree's.
+    """
+    stored = _Stored.read(_file(folder, seed, REPORTS), spec, seed, sums)
+    reports = stored.nodes(REPORTS, _all_paths(spec))
+    if sums is None:
+        stored.raise_unless_of_its_menu(reports)
+    words, told = stored.nodes(WORDS, _inner_paths(spec)), stored.told
+    return Tree(spec, seed, reports, words, told.aside, told.trainee, folder, sums=sums)
 
 
-def read_trees(folder: Path, spec: AtlasSpec) -> list[Tree]:
+def read_trees(folder: Path, spec: AtlasSpec, sums: Sums | None = None) -> list[Tree]:
     """Every seed that is stored. Raises ``RunError`` where there is none."""
     seeds = stored_seeds(folder, spec)
     if not seeds:
-        raise RunError(
-            f"{folder} has no tree of {spec.name}: build one with python -m benchmarks.atlas build {spec.name}"
-        )
-    return [read_tree(folder, spec, seed) for seed in seeds]
+        raise RunError(f"{folder} has no tree of {spec.name}: build one with envtuning atlas build {spec.name}")
+    return [read_tree(folder, spec, seed, sums) for seed in seeds]
+
+
+def _all_paths(spec: AtlasSpec) -> set[Path_]:
+    return {path for length in range(spec.depth + 1) for path in spec.paths(length)}
+
+
+def _inner_paths(spec: AtlasSpec) -> set[Path_]:
+    """Of the nodes that have children."""
+    return {path for length in range(spec.depth) for path in spec.paths(length)}
 
 
 def _file(folder: Path, seed: int, part: str) -> Path:
@@ -133,30 +179,83 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
         draft.write_bytes(lzma.compress(json.dumps(content, allow_nan=False).encode(), preset=9))
 
 
-def _read(path: Path, part: str, spec: AtlasSpec, seed: int) -> dict[Path_, Any]:
-    """What is stored of every node. Raises ``RunError`` for a file that no build of this tree could have written."""
-    try:
-        stored = parsed(_unpacked(read_bytes(path) or b""))
-        head = _Head.model_validate(stored)
+@dataclass(frozen=True)
+class _Stored:
+    """What one file holds, its head checked."""
+
+    path: Path
+    spec: AtlasSpec
+    content: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path, spec: AtlasSpec, seed: int, sums: Sums | None) -> _Stored:
+        """Raises ``RunError`` for a file that no build of this tree could have written, or that is not the published one."""
+        try:
+            data = read_bytes(path) or b""
+            if sums is not None and hashlib.sha256(data).hexdigest() != sums.get(path.name):
+                raise RunError(f"{path} is not the published file: install mapf-frozenlake again")
+            unpacked = _unpacked(data)
+            content = json.loads(unpacked) if sums is not None else parsed(unpacked)
+            head = _Head.model_validate(content)
+        except (NotReadable, lzma.LZMAError, EOFError) as error:
+            raise _no_part(path, error) from error
+        except ValidationError as error:
+            raise _no_part(path, in_sentences(error).partition("; ")[0]) from error
         if (head.format, head.atlas, head.seed) != (FORMAT, spec.name, seed):
             raise RunError(
                 f"{path} is format {head.format} of {head.atlas!r}, seed {head.seed}: wanted {(FORMAT, spec.name, seed)}"
             )
-        if head.digest != spec.digest:
+        if sums is None and head.digest != spec.digest:
             raise RunError(
                 f"{path} was built from another file of {spec.name}, or from another preset {spec.preset}: undo the changes to these, "
                 "or remove what is stored and build again"
             )
-        nodes: dict[Path_, Any] = {
-            as_path(key): value for key, value in _NODES[part].validate_python(stored.get(part)).items()
-        }
-        _raise_unless_whole(nodes, part, spec)
-    except (NotReadable, lzma.LZMAError, EOFError, KnobError) as error:
-        raise RunError(f"{path} is not part of an atlas ({error}): build this seed again") from error
-    except ValidationError as error:
-        said = in_sentences(error).partition("; ")[0]
-        raise RunError(f"{path} is not part of an atlas ({said}): build this seed again") from error
-    return nodes
+        return cls(path, spec, content)
+
+    def nodes(self, part: str, wanted: set[Path_]) -> dict[Path_, Any]:
+        """By path; these nodes and no others. Raises ``RunError``."""
+        try:
+            read = _NODES[part].validate_python(self.content.get(part))
+        except ValidationError as error:
+            raise _no_part(self.path, in_sentences(error).partition("; ")[0]) from error
+        found = {as_path(key): value for key, value in read.items()}
+        if odd := sorted(wanted ^ found.keys()):
+            what = "lacks" if odd[0] in wanted else "has"
+            raise _no_part(self.path, f"its {part}: it {what} the node {as_key(odd[0]) or 'root'!r}")
+        if part == WORDS and any(words.entries.keys() != self.spec.menu.keys() for words in found.values()):
+            raise _no_part(self.path, "its words are not of the menu's entries")
+        return found
+
+    @property
+    def told(self) -> _Told:
+        try:
+            return _Told.model_validate(self.content)
+        except ValidationError as error:
+            raise _no_part(self.path, in_sentences(error).partition("; ")[0]) from error
+
+    def raise_unless_of_its_menu(self, reports: Mapping[Path_, StageReport]) -> None:
+        """Reports are on the menu's configs, and rates are rates. Raises ``RunError``."""
+        world = self.spec.plan.world
+        for path, report in reports.items():
+            try:
+                trained_on = validated(world.config_type, report.config)
+            except KnobError as error:
+                raise _no_part(self.path, error) from error
+            if path and trained_on != self.spec.written.get(
+                path[-1], trained_on
+            ):  # what is drawn anew at every node is believed
+                raise _no_part(self.path, f"{as_key(path)} was trained on another config than the menu's {path[-1]}")
+            for row in (*report.results, *report.training_results):
+                for name in world.about.rates:
+                    if not 0 <= row.metrics.get(name, 0.0) <= 1:
+                        raise _no_part(
+                            self.path,
+                            f"{as_key(path) or 'root'}: {name}={row.metrics[name]:g}, a rate is from 0 to 1",
+                        )
+
+
+def _no_part(path: Path, why: object) -> RunError:
+    return RunError(f"{path} is not part of an atlas ({why}): build this seed again")
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -166,22 +265,3 @@ def _unpacked(data: bytes) -> bytes:
     if not unpacking.eof or unpacking.unused_data:
         raise NotReadable(f"does not end where it should, or unpacks to more than {LARGEST:,} bytes")
     return found
-
-
-def _raise_unless_whole(nodes: Mapping[Path_, Any], part: str, spec: AtlasSpec) -> None:
-    """Every node that the file asks for, and no other; reports on configs and rates of its world."""
-    wanted = {path for length in range(spec.depth + 1) for path in spec.paths(length)}
-    if odd := sorted(wanted ^ nodes.keys()):
-        what = "lacks" if odd[0] in wanted else "has"
-        raise NotReadable(f"it {what} the node {as_key(odd[0]) or 'root'!r}")
-    world = spec.plan.world
-    for path, report in nodes.items() if part == REPORTS else ():
-        trained_on = validated(world.config_type, report.config)
-        if path and trained_on != spec.written.get(
-            path[-1], trained_on
-        ):  # what is drawn anew at every node is believed
-            raise NotReadable(f"{as_key(path)} was trained on another config than the menu's {path[-1]}")
-        for row in (*report.results, *report.training_results):
-            for name in world.about.rates:
-                if not 0 <= row.metrics.get(name, 0.0) <= 1:
-                    raise NotReadable(f"{as_key(path) or 'root'}: {name}={row.metrics[name]:g}, a rate is from 0 to 1")

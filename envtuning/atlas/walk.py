@@ -164,8 +164,7 @@ def by_name(
     replayed = backend == "replay"
 
     def make(tree: Tree, stage: int) -> Engineer:
-        run = tree.spec.run
-        common = run.engineer.common_options if mode == "free" else {}
+        common = tree.spec.run.engineer.common_options if mode == "free" else {}  # a chooser needs no run, and no world
         guard = {"guard": tree.spec.plan.guard} if mode == "free" else {}
         kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None and not replayed else {}
         given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | kept | options
@@ -203,9 +202,10 @@ def recorded_in(folder: Path, tree: Tree) -> Path:
     return below[0] if below else folder
 
 
-def player_of(name: str, mode: str, distances: Distances, **options: Any) -> Player:
-    """The engineer of this name, in menu or free mode; writers by rule are writers in both."""
+def player_of(name: str, mode: str, distances: Distances | None, **options: Any) -> Player:
+    """The engineer of this name, in menu or free mode; writers by rule are writers in both, and writers need ``distances``."""
     if mode == "free" or writes_by_rule(name, **options):
+        assert distances is not None, "a config that is written is compared with the entries"
         return Writer(by_name(name, mode="free", **options), distances)
     return Chooser(by_name(name, mode="menu", **options))
 
@@ -215,12 +215,14 @@ def reads_menus(name: str) -> bool:
     return name in TAKES_NOTHING and getattr(engineers.make(name), "reads_menus", False)
 
 
-def writes_by_rule(name: str, **options: Any) -> bool:
+def writes_by_rule(engineer: str | Engineer, **options: Any) -> bool:
     """Whether it cannot choose from a menu, whose entries it does not read: ours without a model, and one's own derived from theirs."""
-    if ":" not in name.partition("/")[0]:
-        return name in TAKES_NOTHING
+    if not isinstance(engineer, str):
+        return isinstance(engineer, PlainEngineer)
+    if ":" not in engineer.partition("/")[0]:
+        return engineer in TAKES_NOTHING
     own = {key: value for key, value in options.items() if key not in ("transcripts", "meter", "context")}
     try:
-        return isinstance(engineers.make(name, **own), PlainEngineer)
+        return isinstance(engineers.make(engineer, **own), PlainEngineer)
     except (TypeError, ValueError) as error:  # an option that it has not, or nothing that proposes
         raise UnknownEngineer(str(error)) from error

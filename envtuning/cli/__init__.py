@@ -1,5 +1,5 @@
 """The commands: run, resume (``runs``); presets; compare, study (``studies``); show, report, tensorboard, replay (``views``); pretrain,
-evaluate (``language``); credit; openenv.
+evaluate (``language``); credit; atlas, a group; openenv.
 
 ``arguments`` is what they read, ``base`` the command line itself. ``app`` has all of them; a command that was typed imports its own
 module alone (``envtuning.__main__``).
@@ -9,7 +9,16 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-MODULES = ("runs", "presets", "studies", "views", "language", "credit", "openenv")  # in the order of `envtuning --help`
+MODULES = (
+    "runs",
+    "presets",
+    "studies",
+    "views",
+    "language",
+    "credit",
+    "atlas",
+    "openenv",
+)  # in the order of `envtuning --help`
 
 __all__ = ["MODULES", "app", "app_with"]
 

@@ -43,47 +43,33 @@ class SkillsConfig(BaseModel):
     slices: dict[str, Skill] = Field(description="The skills.")
 
 
-@dataclass
-class Run:
-    """One learner between two stages."""
+class Telling:
+    """How one learner's stages are told."""
 
-    learner: Learners  # a single one, without slices that it lacks
-    rng: np.random.Generator
-    config: SkillsConfig = field(init=False)
-    practice: Array = field(init=False)
-    reports: list[StageReport] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.names = [f"skill-{number}" for number in range(self.learner.weight.shape[1])]
-        self.practice, self.stages = self.learner.start, int(self.learner.stages[0])
-        weights = self.learner.weight[0]
+    def __init__(self, learner: Learners) -> None:
+        """``learner``: a single one, without slices that it lacks."""
+        self.learner, self.stages = learner, int(learner.stages[0])
+        self.names = [f"skill-{number}" for number in range(learner.weight.shape[1])]
+        weights = learner.weight[0]
         shares = np.round(weights / weights.max(), 4)
         target = {name: Skill(share=share) for name, share in zip(self.names, shares.tolist(), strict=True)}
         self.target = dump(SkillsConfig(slices=target))
-        self.train(SkillsConfig(slices={name: Skill() for name in self.names}))
 
-    @property
-    def success(self) -> float:
-        """On the target, without the noise of cases."""
-        return float(value(self.learner, self.practice)[0])
+    def even(self) -> SkillsConfig:
+        """What the first stage trains on."""
+        return SkillsConfig(slices={name: Skill() for name in self.names})
 
-    def train(self, config: SkillsConfig) -> None:
-        """One stage, and its report."""
-        shares, focus = as_arrays(config, self.names, self.learner)
-        self.config, self.practice = config, step(self.learner, self.practice, shares, focus)
-        self.reports.append(self._report(shares[0] / max(shares[0].sum(), 1e-12)))
-
-    def _report(self, parts: Array) -> StageReport:
-        stage, last = len(self.reports), self.reports[-1] if self.reports else None
-        validated, probed = (validate(self.learner, self.practice, self.rng) for _ in range(2))
-        in_use = np.flatnonzero(parts)
+    def report(self, config: SkillsConfig, validated: Counts, probed: Counts, last: StageReport | None) -> StageReport:
+        """Of a stage on this config, after the one that ``last`` reports; slices without data have no probe."""
+        stage = 0 if last is None else last.stage + 1
+        in_use = np.flatnonzero(as_arrays(config, self.names, self.learner)[0][0])
         spent = float(DOSE * len(self.names))
         return StageReport(
             stage=stage,
             environment=ENVIRONMENT,
             objective=OBJECTIVE,
             failure_meanings=MEANINGS,
-            config=dump(self.config),
+            config=dump(config),
             target=self.target,
             rounds_left=self.stages - 1 - stage,
             budget_left=spent * (self.stages - 1 - stage),
@@ -106,6 +92,35 @@ class Run:
             )
             for i in slices
         ]
+
+
+@dataclass
+class Run:
+    """One learner between two stages."""
+
+    learner: Learners  # a single one, without slices that it lacks
+    rng: np.random.Generator
+    config: SkillsConfig = field(init=False)
+    practice: Array = field(init=False)
+    reports: list[StageReport] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.telling = Telling(self.learner)
+        self.practice, self.stages = self.learner.start, self.telling.stages
+        self.train(self.telling.even())
+
+    @property
+    def success(self) -> float:
+        """On the target, without the noise of cases."""
+        return float(value(self.learner, self.practice)[0])
+
+    def train(self, config: SkillsConfig) -> None:
+        """One stage, and its report."""
+        shares, focus = as_arrays(config, self.telling.names, self.learner)
+        self.config, self.practice = config, step(self.learner, self.practice, shares, focus)
+        validated, probed = (validate(self.learner, self.practice, self.rng) for _ in range(2))
+        last = self.reports[-1] if self.reports else None
+        self.reports.append(self.telling.report(config, validated, probed, last))
 
 
 def as_arrays(config: SkillsConfig, names: list[str], learner: Learners) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from envtuning.runs.sections import as_data
 from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.unknown_fields import unknown_fields
-from envtuning.trainees import LIVE, TraineeKind
+from envtuning.trainees import LIVE, TraineeKind, form_of
 from envtuning.trainees.base import Trainee
 from envtuning.worlds.registry import make_world
 from envtuning.worlds.world import Cases, World
@@ -95,7 +95,7 @@ class Plan:
     def _check(self, config: Any) -> None:
         """Raises where nothing could be drawn from the config, or the trainee could not be asked about it."""
         self.world.check(config)
-        self.world.check_form(config, self.trainee.form)
+        self.world.check_form(config, form_of(self.spec.trainee.kind))
 
     def make_trainee(self, exclude: Sequence[Cases] = (), *, configs: Sequence[Any] = (), **options: Any) -> Trainee:
         """The run's trainee, untrained, with room for these further configs. Raises ``SpecError``."""

@@ -28,6 +28,17 @@ KINDS: dict[str, str] = {
     "sb3": "envtuning.trainees.sb3:SB3Trainee",
     "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
 }
+FORM_OF: dict[
+    str, Form
+] = {  # what the classes declare, for who checks a config and makes no trainee: some take seconds to import
+    "menu": "replies",
+    "ppo": "acts",
+    "grpo": "replies",
+    "lm": "replies",
+    "rllib": "acts",
+    "sb3": "acts",
+    "scripted": "plans",
+}
 LIVE = {  # engineers on the trainee's own model
     name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base", "introspection")
 }
@@ -37,6 +48,11 @@ EXTRAS = {
     "grpo": "grpo",
     "lm": "grpo",
 }  # what to install for a kind; the others share one extra with the loop
+
+
+def form_of(name: str) -> Form:
+    """The form of a kind's policy, without importing its class where that is ours. Raises ``SpecError``."""
+    return FORM_OF[name] if name in FORM_OF else TraineeKind.named(name).form
 
 
 @dataclass(frozen=True)

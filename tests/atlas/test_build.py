@@ -108,7 +108,7 @@ def test_what_an_engineer_may_read_says_nothing_of_the_test(trees, stored, tmp_p
 
 
 def test_what_is_no_atlas_is_said_so(spec, tmp_path):
-    with pytest.raises(RunError, match=r"benchmarks\.atlas build small"):
+    with pytest.raises(RunError, match="envtuning atlas build small"):
         read_trees(tmp_path, spec)
     (tmp_path / "seed1.reports.json.xz").write_bytes(b"no")
     with pytest.raises(RunError, match="build this seed again"):

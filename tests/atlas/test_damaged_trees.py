@@ -58,7 +58,8 @@ def rows(value):
         lambda tree: tree["reports"].update({"easy-": tree["reports"][""]}), node(stage=-1), node(stage="x"), node(config={}),
         node(config=None), node(results=None), node(results=[{}]), node(version=2), node(more=1), rows(-7), rows(1.01), rows(None),
         rows(float("nan")), lambda tree: tree.pop("format"), lambda tree: tree.update(seed=None), lambda tree: tree.update(digest=7),
-        lambda tree: tree.clear(),
+        lambda tree: tree.clear(), lambda tree: tree.pop("words"), lambda tree: tree["words"].pop("easy"),
+        lambda tree: tree["words"][""]["entries"].pop("easy"), lambda tree: tree["words"].update({"easy-easy": {}}),
     ],
 )  # fmt: skip
 def test_reports_that_no_build_wrote(copied, spec, damage):

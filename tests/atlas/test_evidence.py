@@ -10,18 +10,20 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
-from benchmarks import atlas, context
-from benchmarks.causes import DEVELOPMENT, EPISODES, HELD_OUT, KIND, falsified, report_of
+from benchmarks import context
 from engineers.model.chat import Completion
 from engineers.model.context import context_named
 from engineers.model.engineer import ModelEngineer
 from engineers.model.meter import Meter
 from envtuning.atlas.build import build
+from envtuning.atlas.causes import DEVELOPMENT, EPISODES, HELD_OUT, KIND, falsified, report_of
 from envtuning.atlas.evidence import altered, by_weakness, gains, planted
 from envtuning.atlas.spec import load_atlas
 from envtuning.atlas.store import read_trees
 from envtuning.atlas.walk import Chooser, Step, by_name
+from envtuning.cli import app
 from tests.atlas.conftest import SMALL
 
 MENU = {
@@ -168,30 +170,51 @@ def test_causes_have_equal_totals_and_a_lie_is_one_number(weak):
         )
 
 
-def test_the_commands_end_to_end(weak, stored, spec, tmp_path, monkeypatch, capsys):
-    """Score, evidence and the ablation of contexts, with a model whose replies are recorded and replayed."""
+def asked(*arguments):
+    """What ``envtuning atlas`` answers."""
+    return CliRunner().invoke(app, ["atlas", *map(str, arguments)])
+
+
+def test_the_commands_end_to_end(weak, stored, spec, tmp_path):
+    """Score with its file, verify, evidence and the ablation of contexts."""
     trees = tmp_path / "trees"
     trees.mkdir()
     (trees / "small").symlink_to(stored)
-    (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    shown = []
-    monkeypatch.setattr(
-        atlas, "make_console", lambda: type("C", (), {"print": lambda self, *a, **k: shown.append(a[0])})()
+    file, figures = tmp_path / "small.yaml", tmp_path / "figures.json"
+    file.write_text(yaml.safe_dump(SMALL))
+    own = ("--tree", file, "--folder", trees)
+    told = asked("score", "--engineer", "rules", "--engineer", "ladder", *own, "--json", figures)
+    assert told.exit_code == 0, told.output
+    assert all(name in told.stdout for name in ("rules", "ladder", "best path", "mean path", "Reliability of paths"))
+    result = json.loads(figures.read_text())
+    assert [one["engineer"] for one in result["standings"]] == ["rules", "ladder"]
+    for one in result["standings"]:
+        one["tree"] = str(file)
+    figures.write_text(json.dumps(result))
+    assert asked("verify", figures, "--folder", trees).exit_code == 0
+    result["standings"][1]["walks"][0]["success"] = 0.99
+    figures.write_text(json.dumps(result))
+    refused = asked("verify", figures, "--folder", trees)
+    assert refused.exit_code == 1
+    assert "ladder on" in refused.output
+    assert "seed 1" in refused.output
+    rows = context.ablation(
+        read_trees(stored, spec), {name: player(lambda prompt, said: "B") for name in ("V1", "informed")}
     )
-    monkeypatch.setattr(context, "make_console", atlas.make_console)
-
-    def run(module, *arguments):
-        monkeypatch.setattr(sys, "argv", ["atlas", *map(str, arguments)])
-        module.main()
-
-    run(atlas, "--engineer", "rules", "--engineer", "ladder", "--atlas", tmp_path / "small.yaml", "--trees", trees)
-    assert {"rules", "ladder", "best path", "mean path"} <= set(shown[0].columns[0]._cells)
-    assert "Reliability of paths across seeds" in shown[1]
-    asked = {name: player(lambda prompt, said: "B") for name in ("V1", "informed")}
-    rows = context.ablation(read_trees(stored, spec), asked)
     assert [row.name for row in rows[:2]] == ["V1", "informed"]
     assert rows[0].paths == rows[1].paths
-    assert context.players("rules", ["V1"], Meter(), tmp_path, read_trees(stored, spec)).keys() == {"V1"}
+    assert context.players("server/x", ["V1"], Meter(), tmp_path).keys() == {"V1"}
+
+
+def test_evidence_is_asked_for_by_a_command(weak, tmp_path):
+    folder = weak[0].folder.parent
+    figures = tmp_path / "evidence.json"
+    trees = [part for name in ("boards", "waits") for part in ("--tree", folder / f"{name}.yaml")]
+    told = asked("evidence", *trees, "--folder", folder, "--engineer", f"{__name__}:mute", "--json", figures)
+    assert told.exit_code == 0, told.output
+    found = json.loads(figures.read_text())
+    assert found["gains"].keys() == {"boards", "waits"}
+    assert found["engineers"][f"{__name__}:mute"]["altered"]["fallbacks"] > 0
 
 
 class Nameless:
@@ -206,36 +229,45 @@ def nameless(rest: str) -> Nameless:
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "said"),
+    ("arguments", "said"),
     [
-        (atlas, ("--engineer", "server/x", "--context", "V9"), "argument --context: invalid choice: 'V9'"),
-        (atlas, ("evidence", "--context", "V9"), "argument --context: invalid choice: 'V9'"),
-        (atlas, ("--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
-        (atlas, ("--engineer", "nobody"), "engineer 'nobody' is unknown"),
-        (atlas, ("--engineer", "replay/nope"), "no transcript there"),
-        (context, ("--engineer", "server/x", "--contexts", "V1,V9"), "--contexts: 'V9' is no context: there are"),
-        (context, ("--engineer", "server/x", "--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
-        (context, ("--engineer", "nobody"), "engineer 'nobody' is unknown"),
-        (
-            context,
-            ("--engineer", "server/x", "--trees", "nowhere"),
-            "nowhere has no tree: python -m benchmarks.atlas build",
-        ),
-        (atlas, ("--engineer", f"{__name__}:nameless"), "made a Nameless, which is not an engineer: it needs a name"),
+        (("score", "--engineer", "server/x", "--context", "V9"), "'V9' is no context"),
+        (("evidence", "--context", "V9"), "'V9' is no context"),
+        (("score", "--tree", "nope"), "'nope' is neither a file nor a tree: there are"),
+        (("evidence", "--tree", "corridors"), "corridors has no diagnosis"),
+        (("score", "--engineer", "nobody"), "engineer 'nobody' is unknown"),
+        (("score", "--engineer", "replay/nope"), "no transcript there"),
+        (("score", "--folder", "nowhere"), "nowhere has no tree: envtuning atlas build"),
+        (("score", "--engineer", f"{__name__}:nameless"), "made a Nameless, which is not an engineer: it needs a name"),
+        (("verify", "nope.json"), "no such file"),
+        (("build", "nope"), "'nope' is neither a file nor a tree"),
     ],
 )
-def test_what_the_caller_can_mend_ends_a_command_with_a_sentence(
-    module, arguments, said, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(sys, "argv", ["command", *arguments, "--transcripts", str(tmp_path)])
+def test_what_the_caller_can_mend_ends_a_command_with_a_sentence(arguments, said, tmp_path):
+    told = asked(*arguments, *(("--transcripts", tmp_path) if arguments[0] in ("score", "evidence") else ()))
+    assert told.exit_code == 1
+    assert said in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--engineer", "server/x", "--contexts", "V1,V9"), "--contexts: 'V9' is no context: there are"),
+        (("--engineer", "server/x", "--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
+        (("--engineer", "nobody"), "engineer 'nobody' is unknown"),
+        (("--engineer", "server/x", "--trees", "nowhere"), "has no tree of"),
+    ],
+)
+def test_the_ablation_ends_in_a_sentence_too(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["context", *arguments, "--transcripts", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
-        module.main()
+        context.main()
     assert said in f"{ended.value} {capsys.readouterr().err}"
 
 
 def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):
     from envtuning.atlas.distance import Distances
-    from envtuning.atlas.score import row_of
+    from envtuning.atlas.rows import row_of
     from envtuning.atlas.walk import player_of, transcript_of
 
     trees = read_trees(stored, spec)
@@ -256,14 +288,14 @@ def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):
 @pytest.mark.parametrize("mode", ["menu", "free"])
 def test_a_replay_refuses_a_question_that_differs_and_no_other(mode, tmp_path):
     """Deep enough for reports whose history names who wrote a config: three stages."""
-    from benchmarks.atlas import HERE, spec_named
+
     from engineers.model.transcript import read_transcript
     from envtuning.atlas.distance import Distances
-    from envtuning.atlas.store import read_tree
+    from envtuning.atlas.published import load
     from envtuning.atlas.walk import player_of, transcript_of, walk
 
-    spec = spec_named("small-corridors")
-    tree, distances = read_tree(HERE / spec.name, spec, spec.seeds[0]), Distances(spec.plan.world)
+    stored = load("small-corridors")
+    tree, distances = stored.seeds[0], Distances(stored.spec.plan.world)
 
     def refused(player):
         steps = walk(tree, player).steps

@@ -14,10 +14,11 @@ from engineers import StageReport, Usage
 from engineers.guard import Guard
 from engineers.report import SliceResult
 from envtuning.atlas import build as building
+from envtuning.atlas import legend
 from envtuning.atlas import menu as menus
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.evidence import Altered, altered, diagnosis_of, gain, planted
-from envtuning.atlas.score import agreement, greedy, references, row_of
+from envtuning.atlas.rows import agreement, greedy, references, row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import Tree, as_key, as_path, is_stored, read_tree, stored_seeds, write_tree
 from envtuning.atlas.walk import Step, Walk, by_name, transcript_of, walk, writes_by_rule
@@ -144,9 +145,9 @@ def test_letters_are_of_the_seed_and_a_menu_takes_nothing_else():
         menu.config("keep").variant = "A"
     with pytest.raises(ValueError, match=r"variant='Z' is not on the menu: A, B"):
         menu.entry(SimpleNamespace(variant="Z"))
-    assert (menus.said({2: 0.5, 3: 0.5}), menus.said(3)) == ("2 or 3", "3")
-    assert menus.said({2: 0.9, 3: 0.1, 4: 0.0}) == "2 (90%) or 3 (10%)"
-    assert (menus.said({"a": 1, "b": 0}), menus.said({"a": "x"})) == ("a", "{'a': 'x'}")
+    assert (legend.said({2: 0.5, 3: 0.5}), legend.said(3)) == ("2 or 3", "3")
+    assert legend.said({2: 0.9, 3: 0.1, 4: 0.0}) == "2 (90%) or 3 (10%)"
+    assert (legend.said({"a": 1, "b": 0}), legend.said({"a": "x"})) == ("a", "{'a': 'x'}")
 
 
 def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_path):
@@ -169,10 +170,10 @@ def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_pat
     assert not is_stored(folder, 4)
     assert not is_stored(folder, 3)
     assert (as_path(""), as_path("a-b"), as_key(()), as_key(("a", "b"))) == ((), ("a", "b"), "", "a-b")
-    head = {"format": 1, "atlas": "t", "seed": 4, "digest": spec.digest, "reports": {}}
-    for wrong in ({"format": 2}, {"atlas": "u"}, {"seed": 3}):
+    head = {"format": 2, "atlas": "t", "seed": 4, "digest": spec.digest, "reports": {}}
+    for wrong in ({"format": 1}, {"atlas": "u"}, {"seed": 3}):
         (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | wrong).encode()))
-        with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(1, 't', 4\)"):
+        with pytest.raises(RunError, match=r"is format .* of '.', seed .: wanted \(2, 't', 4\)"):
             read_tree(folder, spec, 4)
     (folder / "seed4.reports.json.xz").write_bytes(lzma.compress(json.dumps(head | {"digest": "e"}).encode()))
     said = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from dataclasses import replace
 from itertools import product
 from statistics import fmean, stdev
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from engineers.model.wire import WireForm
 from engineers.tiers import Tier
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import as_menu, menu_at
-from envtuning.atlas.score import (
+from envtuning.atlas.rows import (
     Nearness,
     Reliability,
     Row,
@@ -158,7 +159,7 @@ def test_answers_far_from_what_stands_for_them_get_no_score(trees, distances):
             config = type(current).model_validate(current.model_dump() | {"slices": {3: far}})
             return engineers.Proposal(config=config, engineer=self.name)
 
-    trees = [tree.__class__(_opened(tree.spec), tree.seed, tree.reports, tree.folder) for tree in trees]
+    trees = [replace(tree, spec=_opened(tree.spec)) for tree in trees]
     row = row_of("elsewhere", trees, Writer(lambda tree, stage: Elsewhere(), distances))
     assert row.fallbacks == 0
     assert not row.counts

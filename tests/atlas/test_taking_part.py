@@ -25,7 +25,7 @@ from envtuning.atlas.evidence import (
     with_root_report,
 )
 from envtuning.atlas.menu import REPEAT, menu_at
-from envtuning.atlas.score import row_of
+from envtuning.atlas.rows import row_of
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.walk import Chooser, Step, Writer, bound, recorded_in
 from envtuning.errors import RunError

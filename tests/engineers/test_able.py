@@ -14,7 +14,7 @@ from engineers.roles import find_slices, shares_of
 from envtuning.trainees.language.live_engineers import IntrospectionEngineer
 
 WALKERS = ("rules", "half-success", "progress-share", "reader", "schedule")
-ALL = ("fixed", "random", "uniform", "failure-share", *WALKERS)
+ALL = ("fixed", "random", "uniform", "failure-share", "give-up", "learning-progress", "learnability", *WALKERS)
 
 
 class Text(BaseModel):
@@ -57,7 +57,10 @@ class Pair(BaseModel):
     parts: dict[str, Part] = Field({"a": Part(), "b": Part(share=0.1)}, description="The slices.")
 
 
-NUMBERS, SHARES = {"random", "uniform", *WALKERS}, {"random", "uniform", *WALKERS, "failure-share", "introspection"}
+NUMBERS, SHARES = (
+    {"random", "uniform", *WALKERS},
+    {"random", "uniform", *WALKERS, "failure-share", "give-up", "learning-progress", "learnability", "introspection"},
+)
 ABLE = {  # whom a config has something for; fixed is asked for nothing
     Text: set(),
     Choice: {"random"},

@@ -18,7 +18,20 @@ from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
-PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader"]
+PLAIN = [
+    "fixed",
+    "random",
+    "uniform",
+    "rules",
+    "half-success",
+    "progress-share",
+    "failure-share",
+    "give-up",
+    "learning-progress",
+    "learnability",
+    "reader",
+    "learnt",
+]
 
 
 @pytest.fixture(params=["kitchen", "lake"])

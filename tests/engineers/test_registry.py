@@ -28,7 +28,21 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
 
 @pytest.mark.parametrize(
     "name",
-    ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader", "human"],
+    [
+        "fixed",
+        "random",
+        "uniform",
+        "rules",
+        "half-success",
+        "progress-share",
+        "failure-share",
+        "give-up",
+        "learning-progress",
+        "learnability",
+        "reader",
+        "learnt",
+        "human",
+    ],
 )
 def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     options = {"seed": 1, "context": "V4", "transcript": tmp_path / "t.jsonl", "max_cost": 1.0, "max_attempts": 2}
@@ -39,7 +53,21 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader"]
+    "name",
+    [
+        "fixed",
+        "random",
+        "uniform",
+        "rules",
+        "half-success",
+        "progress-share",
+        "failure-share",
+        "give-up",
+        "learning-progress",
+        "learnability",
+        "reader",
+        "learnt",
+    ],
 )
 def test_nothing_that_is_named_is_silently_ignored(name):
     with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
@@ -242,7 +270,7 @@ def test_one_missing_module_is_missing():
     [
         ("fixed", {}, Tier.NOTHING), ("uniform", {}, Tier.NOTHING), ("random", {}, Tier.NOTHING),
         ("schedule", {"parts": [0.5]}, Tier.FAMILY), ("average/rules", {}, Tier.FAMILY),
-        ("rules", {}, Tier.SLICE_SUCCESS), ("half-success", {}, Tier.SLICE_SUCCESS), ("progress-share", {}, Tier.SLICE_SUCCESS), ("failure-share", {}, Tier.SLICE_SUCCESS), ("reader", {}, Tier.REPORT),
+        ("rules", {}, Tier.SLICE_SUCCESS), ("half-success", {}, Tier.SLICE_SUCCESS), ("progress-share", {}, Tier.SLICE_SUCCESS), ("failure-share", {}, Tier.SLICE_SUCCESS), ("give-up", {}, Tier.SLICE_SUCCESS), ("reader", {}, Tier.REPORT),
         ("permuted/rules", {}, Tier.SLICE_SUCCESS), ("permuted/rules", {"permutation": 3}, Tier.SLICE_SUCCESS), ("openai/gpt", {}, Tier.REPORT), ("openai/gpt", {"context": "full"}, Tier.CASES),
         ("gemini/pro", {"context": {"cases": True}}, Tier.CASES), ("human", {}, Tier.CASES), ("human", {"context": "V1"}, Tier.REPORT),
     ],

@@ -30,9 +30,11 @@ PAGES = {
 }
 PYTHON_RUNS_IN = {
     "README.md": "tests/project/test_readme.py",
+    "docs/atlas.md": "tests/atlas/test_published.py",
     "docs/cluster.md": "tests/project/test_readme.py",
     "docs/doors.md": "tests/doors/test_docs.py",
     "docs/dynamics.md": "tests/envtuning/dynamics/test_page.py",
+    "docs/engineering_gym.md": "tests/envtuning/gym/test_page.py",
     "docs/environments.md": "tests/project/test_readme.py",
     "docs/instances.md": "tests/project/test_readme.py",
     "docs/solvers.md": "tests/project/test_readme.py",
@@ -113,6 +115,8 @@ def understood_by(program: str, words: list[str]) -> None:
     """The command exists, and takes these options and values; a command named without any is a mention. N is a number."""
     if words:
         command = PROGRAMS[program].commands[words[0]]  # type: ignore[attr-defined]
+        if hasattr(command, "commands") and words[1:]:
+            command, words = command.commands[words[1]], words[1:]
         if words[1:]:
             with suppress(typer.Exit):  # of an option that prints and does nothing else
                 command.make_context(words[0], ["1" if word == "N" else word for word in words[1:]])

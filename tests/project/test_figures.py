@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks._record import RESULTS
-from benchmarks.atlas import HERE, spec_named
-from envtuning.atlas.score import headroom
-from envtuning.atlas.store import read_trees
+from envtuning.atlas.published import load
+from envtuning.atlas.rows import headroom
 from envtuning.studies.closed_loop import Gain, in_words
 
 ROOT = Path(__file__).parents[2]
@@ -592,7 +591,7 @@ TREES = ["small-corridors", "corridors", "long-corridors"]
 
 @pytest.mark.parametrize("tree", TREES)
 def test_the_headroom_of_a_tree_is_what_its_stored_stages_give(tree):
-    found = headroom(read_trees(HERE / tree, spec_named(tree)))
+    found = headroom(load(tree).seeds)
     assert asdict(found) == pytest.approx(figures_of(f"atlas_{tree}")["headroom"])
     assert found.found == "none found", "the page says that these trees say nothing about reading"
 

@@ -134,7 +134,7 @@ def test_a_lost_worker_gives_a_new_trainee_and_the_same_results_as_if_none_was_l
     whole = loop.start(trainee(faulty()), tmp_path / "whole" / "run")
     assert run.state.stages[1].chosen == whole.state.stages[1].chosen
     for stage in (1, 2):
-        assert run.state.stages[stage].done.spent["env_steps"] == whole.state.stages[stage].done.env_steps
+        assert run.state.stages[stage].done.spent["env_steps"] == whole.state.stages[stage].done.spent["env_steps"]
         assert run.state.stages[stage].report.results == whole.state.stages[stage].report.results
         assert run.state.stages[stage].episodes() == whole.state.stages[stage].episodes()
 

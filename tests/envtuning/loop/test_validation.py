@@ -325,4 +325,4 @@ def test_success_is_split_by_what_the_knobs_control():
     nearer = [k for k in range(20) if far[k] < sum(middle) / 2]
     near = found["goals_are_near"]
     assert (near.succeeded, near.episodes) == (sum(bool(k % 3) for k in nearer), len(nearer))
-    assert success_by_kind(suite, episodes[:1]) == {}
+    assert not {"goals_are_near", "goals_are_far"} & set(success_by_kind(suite, episodes[:1]))

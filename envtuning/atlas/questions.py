@@ -1,0 +1,60 @@
+"""The questions of ``evidence``, put to one engineer: on confirmed weaknesses, and with reports that are altered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from engineers.report import StageReport
+from envtuning.atlas.causes import HELD_OUT, KIND, falsified, report_of
+from envtuning.atlas.evidence import (
+    Altered,
+    Planted,
+    altered,
+    by_weakness,
+    confirmed,
+    evenly,
+    gains,
+    lead,
+    planted,
+    probed_by_validation,
+)
+from envtuning.atlas.store import Tree
+from envtuning.atlas.walk import Chooser, Player
+
+Answers = tuple[dict[str, Planted], Altered]  # by confirmed weakness; and to altered reports
+
+
+def answers_of(player: Player, trees: Sequence[Tree]) -> Answers:
+    """On the trees of weak policies. Who chooses from a menu is not told what the policy was trained on."""
+    renamed: Player | None = None
+    if isinstance(player, Chooser):
+        trees = [probed_by_validation(tree) for tree in trees]
+        player = replace(player, hide_current=True)
+        renamed = replace(player, shift=1, knob="variant")
+    one_each = [weak[-1] for weak in by_weakness(trees).values()]
+    known = {name: planted(weak, player) for name, weak in by_weakness(confirmed(trees)).items()}
+    return known, altered(one_each, causes_of, falsified, player, renamed)
+
+
+def causes_of(tree: Tree) -> dict[str, StageReport]:
+    """Reports with equal totals, by the entry that answers each."""
+    return {cause: report_of(cause, tree.report(())) for cause in KIND if cause in tree.spec.menu}
+
+
+def as_data(trees: Sequence[Tree], found: Mapping[str, Answers]) -> dict[str, Any]:
+    """Everything that the tables of evidence say, as JSON."""
+    weak = by_weakness(trees)
+    leads = {name: lead(group) for name, group in weak.items()}
+    return {
+        "held_out_causes": HELD_OUT,
+        "gains": {name: {entry: asdict(one) for entry, one in row.items()} for name, row in gains(trees).items()},
+        "leads": {name: {"over": over, **asdict(ahead)} for name, (over, ahead) in leads.items()},
+        "evenly_but_keep": {name: asdict(evenly(group, but_keep=True)) for name, group in weak.items()},
+        "confirmed": sorted(by_weakness(confirmed(trees))),
+        "engineers": {
+            name: {"planted": {lacking: asdict(one) for lacking, one in known.items()}, "altered": asdict(two)}
+            for name, (known, two) in found.items()
+        },
+    }

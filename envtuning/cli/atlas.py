@@ -1,0 +1,242 @@
+"""The commands of the atlas: list, score, evidence, build, real, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engineers.model.context import CONTEXTS, NAMES
+from engineers.model.meter import Meter
+from envtuning.atlas import published
+from envtuning.atlas.published import StoredTree
+from envtuning.atlas.roster import ROSTER
+from envtuning.cli.arguments import Trusted, parse_seeds
+from envtuning.cli.base import app, console, trusting
+from envtuning.errors import RunError, SpecError
+from envtuning.runs import atomic
+
+group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(group, name="atlas", help="Score any engineer in seconds, on stages that were trained once.")
+
+
+class Mode(StrEnum):
+    menu = "menu"
+    free = "free"
+
+
+Named = Annotated[str, typer.Argument(help="A published tree's name, or a file that describes one.")]
+Trees = Annotated[list[str] | None, typer.Option("--tree", help="A tree; may be given several times. Default: all.")]
+Folder = Annotated[Path | None, typer.Option(help="Trees in a folder of your own, as `build` puts them there.")]
+Engineers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--engineer", help="rules, openai/MODEL, mine:make, …; may be given several times. Default: the roster."
+    ),
+]
+Context = Annotated[str | None, typer.Option(help=f"What a language model is told: {', '.join(CONTEXTS)}.")]
+MaxCost = Annotated[float | None, typer.Option(help="US dollars that all questions together may cost.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Tokens that they may take.")]
+Transcripts = Annotated[Path, typer.Option(help="Folder for models' exchanges; --engineer replay/FOLDER reads one.")]
+Written = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
+Jobs = Annotated[int, typer.Option(min=1, help="How many at a time.")]
+Seeds = Annotated[str | None, typer.Option(help="Only these seeds: a list such as 7000,7001.")]
+KEPT = Path("runs/atlas-transcripts")
+
+
+@group.command("list")
+def list_trees() -> None:
+    """The published trees."""
+    from envtuning.show.console import plain_table
+
+    found = published.index()
+    drawn = plain_table(f"version {found.version} of the trees, index {published.digest_of_index()}")
+    for heading in ("tree", "digest", "seeds", "stages", "menu", ""):
+        drawn.add_column(heading)
+    for name in [*published.names(), *published.names(weak=True)]:
+        spec = published.spec_named(name)
+        held = "held out: nobody may tune on it" if spec.held_out else "the root lacks one thing" if spec.diagnosis else ""  # fmt: skip
+        digest = found.trees[name].digest
+        drawn.add_row(name, digest, str(len(spec.seeds)), str(spec.depth), ", ".join(spec.menu), held)
+    console.print(drawn)
+
+
+@group.command()
+def score(
+    engineer: Engineers = None,
+    tree: Trees = None,
+    folder: Folder = None,
+    mode: Annotated[Mode, typer.Option(help="Choose an entry, or write any config.")] = Mode.menu,
+    context: Context = None,
+    max_cost: MaxCost = None,
+    max_total_tokens: MaxTokens = None,
+    transcripts: Transcripts = KEPT,
+    json: Written = None,
+    trust: Trusted = None,
+) -> None:
+    """How far engineers come, beside what could be reached."""
+    asked = list(engineer or ROSTER)
+    with trusting(trust, engineers=asked):
+        from envtuning.atlas import result, standing, tables
+
+        told = known(context)
+        meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
+        found = []
+        for one in loaded(tree, folder):
+            here = [
+                standing.score(
+                    name, [one], mode=mode.value, context=told, meter=meter, transcripts=transcripts, say=say
+                )[one.name]
+                for name in asked
+            ]
+            own = sorted((each.row for each in here), key=lambda row: -row.success.mean)
+            names = {row.name for row in own}
+            beside = [row for row in here[0].beside if row.name not in names]
+            every = [*(row for row in here[0].references if row.name not in names), *own]
+            console.print(tables.scores_table(one.seeds, [*beside, *own], every))
+            console.print("\n".join(tables.notes(one.seeds, own)))
+            found += here
+        if json is not None:
+            atomic.write_text(json, result.result_of(found).model_dump_json(indent=1) + "\n")
+            console.print(f"figures: {json}")
+
+
+@group.command()
+def evidence(
+    engineer: Engineers = None,
+    tree: Trees = None,
+    folder: Folder = None,
+    context: Context = None,
+    max_cost: MaxCost = None,
+    max_total_tokens: MaxTokens = None,
+    transcripts: Transcripts = KEPT,
+    json: Written = None,
+    trust: Trusted = None,
+) -> None:
+    """Whether engineers read what they are told, on policies that lack one thing."""
+    asked = list(engineer or ROSTER)
+    with trusting(trust, engineers=asked):
+        from envtuning.atlas import questions, standing, tables
+
+        told = known(context)
+        weak = loaded(tree, folder, weak=True)
+        if healthy := [one.name for one in weak if one.spec.diagnosis is None]:
+            raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
+        seeds = [seed for one in weak for seed in one.seeds]
+        meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
+        found = {
+            name: questions.answers_of(
+                standing.Asked.of(name, "menu", told, meter, transcripts / "evidence", {}).asked_by_menu(weak[0], say),
+                seeds,
+            )
+            for name in asked
+        }
+        console.print(tables.gains_table(seeds))
+        console.print(tables.evidence_table(found))
+        write(json, questions.as_data(seeds, found))
+
+
+@group.command()
+def build(
+    file: Named,
+    seeds: Seeds = None,
+    jobs: Jobs = 1,
+    out: Annotated[Path, typer.Option(help="Folder of all trees: OUT/NAME/seedN.reports.json.xz.")] = Path(
+        "runs/atlas"
+    ),
+    work: Annotated[Path, typer.Option(help="Folder for what is unfinished.")] = Path("runs/atlas-work"),
+    trust: Trusted = None,
+) -> None:
+    """Train and store the seeds that are not stored yet; goes on where it was killed."""
+    with trusting(trust):
+        from envtuning.atlas.build import build as train
+
+        spec = published.spec_named(file)
+        chosen = parse_seeds(f"{seeds},") if seeds else None
+        train(spec, out / spec.name, work, seeds=chosen, jobs=jobs, ended=console.print)
+        console.print(f"`envtuning atlas score --tree {file} --folder {out}` scores on it")
+
+
+@group.command()
+def real(
+    file: Named,
+    engineer: Engineers = None,
+    seeds: Seeds = None,
+    jobs: Jobs = 1,
+    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/atlas-real"),
+    json: Written = None,
+    trust: Trusted = None,
+) -> None:
+    """Engineers in real runs of a tree's root, depth and budgets."""
+    asked = list(engineer or ROSTER)
+    with trusting(trust, engineers=asked):
+        from envtuning.atlas.real import real_arms, real_success
+        from envtuning.show.console import plain_table
+        from envtuning.studies.intervals import t_mean
+        from envtuning.studies.study import execute
+
+        spec = published.spec_named(file)
+        arms, chosen = real_arms(spec, asked), parse_seeds(f"{seeds},") if seeds else list(spec.seeds)
+        execute(
+            arms,
+            chosen,
+            out / spec.name,
+            jobs=jobs,
+            ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
+        )
+        success = real_success(arms, chosen, out / spec.name)
+        drawn = plain_table(f"{spec.name}: real runs, % of the test after the last stage")
+        for heading in ("engineer", "seeds", "success"):
+            drawn.add_column(heading)
+        for name, values in success.items():
+            drawn.add_row(name, str(len(values)), t_mean(list(values.values())).percent())
+        console.print(drawn)
+        write(json, {"success": success})
+
+
+@group.command()
+def verify(
+    file: Annotated[Path, typer.Argument(help="What `score --json` wrote.")],
+    folder: Folder = None,
+) -> None:
+    """Play the walks of a result again, and refuse it where they do not give its figures."""
+    from envtuning.atlas import result
+
+    read = result.read_result(file)
+    trees = {name: published.load(name, folder) for name in dict.fromkeys(one.tree for one in read.standings)}
+    for told, row in zip(read.standings, result.verify(read, trees, say), strict=True):
+        console.print(f"{row.name} on {told.tree}: {len(told.walks)} walks give {row.success.percent()} %")
+    console.print(
+        "That is what these answers reach on these trees. The trees' test is in the package: a claim needs fresh real runs"
+    )
+
+
+def say(line: str) -> None:
+    """Beside the table, so that a wait is explained."""
+    typer.echo(line, err=True)
+
+
+def known(context: str | None) -> str | None:
+    """Raises ``SpecError`` for a context that there is not."""
+    if context is not None and context not in NAMES:
+        raise SpecError(f"{context!r} is no context: there are {', '.join(CONTEXTS)}")
+    return context
+
+
+def loaded(named: Sequence[str] | None, folder: Path | None, *, weak: bool = False) -> list[StoredTree]:
+    """The trees that the caller names, or all that there are. Raises ``RunError`` for none."""
+    if named:
+        return [published.load(name, folder) for name in named]
+    there = published.names(weak=weak) if folder is None else published.stored_in(folder, weak=weak)
+    if not there:
+        raise RunError(f"{folder} has no tree: envtuning atlas build small-corridors --out {folder}")
+    return [published.load(name, folder) for name in there]
+
+
+def write(path: Path | None, figures: dict[str, Any]) -> None:
+    if path is not None:
+        atomic.write_json(path, figures)
+        console.print(f"figures: {path}")
