@@ -37,7 +37,13 @@ from envtuning.studies.intervals import t_mean
 
 TRAININGS = 2
 FLOORS = (0.0, 0.1, 0.2, 0.4)  # as many settings as the gate's arms have
-NAMES = ("reader", "failure-share", "rules")
+NAMES = ("reader", "learnt", "rules")
+TUNED = (
+    "failure-share",
+    "give-up",
+    "learning-progress",
+    "learnability",
+)  # rules that share out data by success, above a floor
 CONTROLLED = "reader"
 
 Rows = dict[str, dict[str, Any]]  # an arm's figures by its name
@@ -112,19 +118,23 @@ def average_self() -> Engineer:
 
 def arms() -> dict[str, Callable[[], Engineer]]:
     made: dict[str, Callable[[], Engineer]] = {name: partial(engineers.make, name) for name in NAMES}
-    made["failure-share"] = lambda: engineers.make("failure-share", floor=best_floor())
+    made |= {name: partial(with_best_floor, name) for name in TUNED}
     made["permuted"] = lambda: permuted(engineers.make(CONTROLLED), 0)
     made["average"] = average_self
     return made
 
 
+def with_best_floor(name: str) -> Engineer:
+    return engineers.make(name, floor=best_floor(name))
+
+
 @cache
-def best_floor() -> float:
-    """The floor of ``failure-share`` that ends highest on the roots for tuning."""
+def best_floor(name: str) -> float:
+    """The floor with which a rule ends highest on the roots for tuning."""
     ends = {}
     for floor in FLOORS:
-        arm = f"failure-share {floor}"
-        gate.ARMS[arm] = (asking(engineers.make("failure-share", floor=floor)), (None,))
+        arm = f"{name} {floor}"
+        gate.ARMS[arm] = (asking(engineers.make(name, floor=floor)), (None,))
         ends[floor] = sum(row["end"] for row in gate.rows(SLOW, [Run(root, arm) for root in TUNE]))
     return max(ends, key=lambda floor: ends[floor])
 
@@ -193,8 +203,9 @@ def main() -> None:
     torch.set_num_threads(1)
     if arguments.record:
         raise_unless_committed()
-    fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS, "floor": best_floor()}
+    fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
     figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, arms())}
+    figures["floors"] = {name: best_floor(name) for name in TUNED}
     if arguments.everywhere:
         figures["everywhere"] = everywhere()
     if arguments.record:

@@ -9,10 +9,9 @@ Every family is kept in ``runs/reader``: after a kill, the same command goes on.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ import engineers
 from benchmarks import dynamics
 from benchmarks._record import raise_unless_committed, record
 from engineers.controls import average, permuted
-from engineers.plain import causes, growth, reader
+from engineers.plain import causes, growth, reader, share_rules
 from engineers.plain.causes import SMOOTHED
+from engineers.plain.share_rules import RULES, Rule, failure
 from engineers.proposal import Engineer, Proposal, as_engineer
 from engineers.report import StageReport
 from envtuning.dynamics import families, learners, reports
@@ -40,38 +40,9 @@ TUNING, FRESH, CASES = 1, 3, 7  # seeds of roots, and of cases
 DONORS = 2  # runs of other learners of the same sizes, of which an average is told
 SETTINGS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # of every rule: the part of the data that is shared out evenly
 
-Rates = Sequence[Array]  # success of each slice after every stage so far
-Rule = Callable[[Rates], Array]
-
-
-def failure(rates: Rates) -> Array:
-    """The thermometer."""
-    return 1 - rates[-1]
-
-
-def give_up(rates: Rates) -> Array:
-    """The same, but nothing for what has not moved for two stages and succeeds nowhere."""
-    stuck = (rates[-1] < 0.05) & (len(rates) > 2) & (np.abs(rates[-1] - rates[max(len(rates) - 3, 0)]) < 0.05)
-    return np.where(stuck, 0.0, 1 - rates[-1])
-
-
-def progress(rates: Rates) -> Array:
-    """Teacher-student curriculum: by the size of the last changes, older ones fading."""
-    found = np.zeros_like(rates[0])
-    for before, after in pairwise(rates):
-        found = 0.5 * found + 0.5 * np.abs(after - before)
-    return found
-
-
-def learnable(rates: Rates) -> Array:
-    """Sampling for learnability."""
-    return rates[-1] * (1 - rates[-1])
-
-
 OPEN_LOOP = "best open loop"
 FOCUSED = "failure, focused"  # the thermometer, with data against the kind of failure that stands out
 PARTS = ("shares alone", "focus alone")  # ``reader`` that turns these knobs and no others
-RULES: dict[str, Rule] = {"failure": failure, "give-up": give_up, "progress": progress, "learnable": learnable}
 
 
 def ruled(rule: Rule, floor: float, of: Learners, seed: int, *, focused: bool = False) -> Array:
@@ -190,7 +161,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.record:
         raise_unless_committed()
-    modules = (dynamics, families, learners, reports, causes, growth, reader)
+    modules = (dynamics, families, learners, reports, causes, growth, reader, share_rules)
     sources = [*(str(module.__file__) for module in modules), __file__]
     studies = []
     for family in arguments.families:

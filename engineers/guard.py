@@ -37,7 +37,7 @@ class Guard:
         history: Sequence[StageRecord] = (),
         *,
         editable: Sequence[str] | None = None,
-        objective: str = "valid_rate",
+        objective: str = "success_rate",
     ) -> list[str]:
         """Why this proposal must not be trained on, a sentence each; empty if it may.
 
@@ -69,7 +69,7 @@ def check(
     editable: Sequence[str] | None = None,
     feasible: Feasible | None = None,
     max_drop: float | None = None,
-    objective: str = "valid_rate",
+    objective: str = "success_rate",
 ) -> list[str]:
     """``Guard(feasible, max_drop).check(…)`` in one call."""
     return Guard(feasible, max_drop).check(proposal, current, history, editable=editable, objective=objective)

@@ -4,6 +4,7 @@ The stage's folder contains ``report.md`` (to read), ``report.json`` (the comple
 edit and save; saved without an edit, it changes nothing). Errors in a saved answer are written to ``refused.txt`` and to
 the screen, and the wait continues. An answer that was saved while no process waited is used when the question is asked again;
 one that was accepted becomes ``accepted.json``, so that another run which asks the same in this folder waits for an answer of its own.
+Every saved answer is an exchange in the transcript, as a model's is, so that ``replay/FILE`` gives the same proposals again.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
 from engineers.guard import NO_GUARD, Guard
+from engineers.model.chat import Message
 from engineers.model.context import Context, context_named
-from engineers.model.prompt import build_prompt, require_templates
+from engineers.model.prompt import PROMPT_VERSION, build_prompt, build_reask, quoted, require_templates
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
+from engineers.model.transcript import Exchange, Transcript, now
 from engineers.model.wire import WireForm, wire_form_of
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.report import StageReport
@@ -30,6 +33,7 @@ from engineers.space import Space, checked_space
 from engineers.untrusted import NotReadable, read_bytes
 
 ACCEPTED = "accepted.json"  # beside answer.json
+MOST_ANSWERS = 1_000  # to one question, as a transcript says it: a person may try again until the time is over
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -47,11 +51,15 @@ class HumanEngineer(Engineer):
         timeout: float = 24 * 3600.0,  # seconds
         poll: float = 0.5,  # seconds between two looks at the file
         context: str | Context = "full",
+        who: str = "",  # the person's name or initials, for the transcript
+        transcript: str | Path | None = None,  # JSONL file that every saved answer is added to
         guard: Guard = NO_GUARD,
         space: Space | None = None,
         say: Callable[[str], object] | None = None,
     ) -> None:
         require_templates()
+        self.name = f"{type(self).name} {who}" if who else type(self).name
+        self.transcript = Transcript(Path(transcript)) if transcript is not None else None
         self.desk, self.timeout, self.poll = Path(desk), timeout, poll
         self.context = context_named(context)
         self.tier = self.context.tier
@@ -67,7 +75,9 @@ class HumanEngineer(Engineer):
     ) -> Proposal[ConfigT]:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
         wire_form = wire_form_of(current, editable, self.space)
-        answer_file = self._lay_out(report, wire_form)
+        question = build_prompt(report, wire_form, self.context, space=self.space).messages
+        answer_file = self._lay_out(report, wire_form, question[-1]["content"])
+        messages = question
         given = answer_file.with_name(ACCEPTED)
         again = (
             f" An earlier answer is in {given}: copy it to {answer_file.name} to give it again."
@@ -90,10 +100,13 @@ class HumanEngineer(Engineer):
                 text = _read(answer_file)
                 if text is None:  # an editor that saves by renaming is between its two steps
                     continue
+                self._record(report.stage, messages, wire_form, text, waited)
                 config, reasons = read_config(text, wire_form, report, guard=self.guard)
             except (ReplyError, NotReadable) as error:
                 refusal = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
                 refusals.append(refusal)
+                if isinstance(error, ReplyError):
+                    messages = [*messages, quoted(text or ""), build_reask(refusal)]
                 _write(answer_file.parent / "refused.txt", f"{refusal}\n")
                 self.say(f"Not accepted: {refusal}. Edit and save again.")
                 continue
@@ -104,7 +117,29 @@ class HumanEngineer(Engineer):
         usage = Usage(seconds=round(time.monotonic() - begin, 3), attempts=len(refusals))
         return Proposal(config=current, usage=usage, engineer=self.name, fallback=True, refusals=refusals)
 
-    def _lay_out(self, report: StageReport, wire_form: WireForm[Any]) -> Path:
+    def _record(self, stage: int, messages: list[Message], wire_form: WireForm[Any], reply: str, waited: float) -> None:
+        """As an exchange with a model: after a refusal, the question is the same with the bad answer and what was wrong with it."""
+        if self.transcript is not None:
+            exchange = Exchange(
+                when=now(),
+                prompt_version=PROMPT_VERSION,
+                engineer=self.name,
+                model=type(self).name,
+                context=self.context,
+                max_attempts=MOST_ANSWERS,
+                stage=stage,
+                number=len(messages) // 2 - 1,  # a question has two messages, and so has each refusal
+                kind="proposal",
+                messages=[dict(message) for message in messages],
+                json_schema=wire_form.schema,
+                max_tokens=0,
+                reply=reply,
+                cost=0.0,
+                seconds=round(waited, 3),
+            )
+            self.transcript.append(exchange)
+
+    def _lay_out(self, report: StageReport, wire_form: WireForm[Any], read_me: str) -> Path:
         """Write the question. An answer that was edited for the very same question is left as it is."""
         folder = self.desk / f"stage-{report.stage}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +148,6 @@ class HumanEngineer(Engineer):
         report_file, answer_file = folder / "report.json", folder / "answer.json"
         asked_before = _holds(report_file, question)
         _write(report_file, question)
-        read_me = build_prompt(report, wire_form, self.context, space=self.space).messages[-1]["content"]
         _write(folder / "report.md", f"{read_me}\n")
         if not (asked_before and answer_file.exists()):
             _write(answer_file, _blank_answer(wire_form))
@@ -159,7 +193,7 @@ def _untouched(answer_file: Path, wire_form: WireForm[Any]) -> tuple[int, int] |
     return _stamp(answer_file) if _holds(answer_file, _blank_answer(wire_form)) else None
 
 
-@reads({"poll": PLAIN, "timeout": PLAIN})
+@reads({"poll": PLAIN, "timeout": PLAIN, "who": PLAIN})
 def make(
     model: str = "",
     *,
@@ -167,6 +201,8 @@ def make(
     timeout: float = 24 * 3600.0,
     poll: float = 0.5,
     context: str | Context = "full",
+    who: str = "",
+    transcript: str | Path | None = None,
     guard: Guard = NO_GUARD,
     space: Space | None = None,
     say: Callable[[str], object] | None = None,
@@ -177,6 +213,8 @@ def make(
         timeout=timeout,
         poll=poll,
         context=context,
+        who=who,
+        transcript=transcript,
         guard=guard,
         space=space,
         say=say,

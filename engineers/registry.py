@@ -29,6 +29,9 @@ BACKENDS: dict[str, str] = {
     "half-success": "engineers.plain.half_success:make",
     "progress-share": "engineers.plain.progress_share:make",
     "failure-share": "engineers.plain.failure_share:make",
+    "give-up": "engineers.plain.share_engineers:make_give_up",
+    "learning-progress": "engineers.plain.share_engineers:make_learning_progress",
+    "learnability": "engineers.plain.share_engineers:make_learnability",
     "reader": "engineers.plain.reader:make",
     "learnt": "engineers.plain.learnt:make",
     "schedule": "engineers.plain.schedule:make",
@@ -62,12 +65,15 @@ TAKES_NOTHING = (
     "half-success",
     "progress-share",
     "failure-share",
+    "give-up",
+    "learning-progress",
+    "learnability",
     "reader",
     "learnt",
     "schedule",
 )
 
-CONTEXT_UNLESS_GIVEN = {"human": "full", "replay": "full"}  # a replay has what was recorded, which may be all
+CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
 # Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
@@ -172,7 +178,7 @@ def tier_named(name: str, **options: Any) -> Tier:
         return Tier.FAMILY
     if backend == "permuted":
         return tier_named(rest, **{name: value for name, value in options.items() if name != "permutation"})
-    if backend in TAKES_NOTHING or ":" in backend:
+    if backend in TAKES_NOTHING or backend == "replay" or ":" in backend:
         return make(name, **options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
     return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier

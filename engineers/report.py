@@ -21,9 +21,7 @@ class SliceResult(_Section):
 
     name: str = Field(description="The slice, by the key it has in the config: '6' for 6×6 lakes.")
     episodes: int = Field(ge=0)
-    metrics: dict[str, float] = Field(
-        default_factory=dict, description="Rates and means, e.g. valid_rate, optimal_rate."
-    )
+    metrics: dict[str, float] = Field(default_factory=dict, description="Rates and means, e.g. success_rate.")
     failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
 
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
@@ -101,7 +99,7 @@ class StageReport(_Section):
     run: str = Field("", description="The run's name.")
     stage: int = Field(ge=0, description="The stage that was just finished, 0-based.")
     environment: str = Field("", description="What the environment is and what its agents must do, in a few sentences.")
-    objective: str = Field("valid_rate", description="The metric the run wants to raise on the validation suite.")
+    objective: str = Field("success_rate", description="The metric the run wants to raise on the validation suite.")
     aside: list[str] = Field(
         default_factory=list, description="Metrics that are kept for the record and say nothing about what to train on."
     )

@@ -14,13 +14,11 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, ClassVar
 
 from pydantic import SecretStr
 
-from engineers import own
+from engineers import own, patience
 from engineers.from_file import PLAIN, Allowed
 from engineers.model.chat import (
     AuthFailed,
@@ -192,22 +190,10 @@ def within(seconds: float, ask: Callable[[], Completion]) -> Completion:
 
     The SDKs' own timeouts count from byte to byte, so a reply that arrives slowly would never time out.
     """
-    answers: SimpleQueue[Completion | Exception] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            answers.put(ask())
-        except Exception as error:
-            answers.put(error)
-
-    Thread(target=run, daemon=True).start()
     try:
-        answer = answers.get(timeout=seconds)
-    except Empty:
+        return patience.within(seconds, "question", ask)
+    except patience.NotEnded:
         raise Timeout(f"no whole reply within {seconds:g} s: raise timeout, or think and write less") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
 def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
@@ -292,7 +278,7 @@ def limit_body(max_bytes: int) -> Any:
 
 
 def _unpacked(unpack: Any, chunk: bytes, most: int) -> bytes:
-    """At most so many bytes of what a chunk unpacks to."""
+    """At most this many bytes of an unpacked chunk."""
     try:
         return unpack.decompress(chunk, most)
     except zlib.error as error:

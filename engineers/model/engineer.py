@@ -16,13 +16,21 @@ from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.meter import Meter
-from engineers.model.prompt import build_prompt, build_reask, build_summary_prompt, require_templates
+from engineers.model.prompt import (
+    PROMPT_VERSION,
+    QUOTED,
+    build_prompt,
+    build_reask,
+    build_summary_prompt,
+    quoted,
+    require_templates,
+)
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
-from engineers.model.transcript import Exchange, Transcript
+from engineers.model.transcript import Exchange, Transcript, now
 from engineers.model.wire import WireForm, wire_form_of
 from engineers.proposal import Change, Engineer, Proposal, Usage
-from engineers.redaction import redact, scrub
+from engineers.redaction import redact
 from engineers.registry import require_common
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
@@ -30,7 +38,6 @@ from engineers.space import Space, checked_space
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # besides what any engineer may be told
-QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 
 
 class ModelEngineer(Engineer):
@@ -111,7 +118,7 @@ class ModelEngineer(Engineer):
                     if not error.ask_again:
                         raise
                     dialogue.refuse(error)
-                messages = [*messages, _quoted(text), build_reask(dialogue.refusals[-1])]
+                messages = [*messages, quoted(text), build_reask(dialogue.refusals[-1])]
         except ChatError as error:
             dialogue.refuse(error)
         return self._proposal(dialogue, current, [], fallback=True)
@@ -121,6 +128,8 @@ class ModelEngineer(Engineer):
     ) -> Exchange:
         """Ask once, within the budget, and say what came of it; a failure is an exchange with an ``error``."""
         asked = Exchange(
+            when=now(),
+            prompt_version=PROMPT_VERSION,
             engineer=self.name,
             model=self.chat.model,
             context=self.context,
@@ -227,8 +236,3 @@ class _Dialogue:
             seconds=round(self.usage.seconds + exchange.seconds, 3),
             attempts=self.asked.total(),
         )
-
-
-def _quoted(text: str) -> Message:
-    """A bad reply, as its writer's turn of the conversation."""
-    return {"role": "assistant", "content": scrub(without_thoughts(text)[:QUOTED]).strip() or "(nothing)"}

@@ -65,17 +65,18 @@ def quarters(training: dict[str, Any], objective: str) -> list[float]:
 
 
 def parts_of(splits: dict[str, dict[str, Split]], results: Sequence[SliceResult]) -> dict[str, dict[str, Split]]:
-    """The splits that say more than their slices do, and where several slices have one, all of these together."""
+    """The splits that say more than their slices do, and where there are several slices, all of them together."""
     whole = {result.name: result.episodes for result in results}
+    rows = dict(splits)
+    if len(splits) > 1:
+        names = dict.fromkeys(part for parts in splits.values() for part in parts)
+        rows[ALL] = {name: _together([parts[name] for parts in splits.values() if name in parts]) for name in names}
+        whole[ALL] = sum(whole.get(name, 0) for name in splits)
     told = {
         name: {part: split for part, split in parts.items() if split.episodes != whole.get(name)}
-        for name, parts in splits.items()
+        for name, parts in rows.items()
     }
-    told = {name: parts for name, parts in told.items() if parts}
-    if len(told) > 1:
-        names = dict.fromkeys(part for parts in told.values() for part in parts)
-        told[ALL] = {name: _together([parts[name] for parts in told.values() if name in parts]) for name in names}
-    return told
+    return {name: parts for name, parts in told.items() if parts}
 
 
 def _together(splits: Sequence[Split]) -> Split:

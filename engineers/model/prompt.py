@@ -7,7 +7,7 @@ Whatever is sent has passed ``scrub``: no keys, no file paths, no environment va
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from engineers.model import figures
 from engineers.model.chat import Message
 from engineers.model.context import Context
 from engineers.model.meter import estimate_tokens
+from engineers.model.replies import without_thoughts
 from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs, split_stats
 from engineers.model.wire import WireForm
 from engineers.redaction import scrub, scrub_picture
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import jinja2
 
 PROMPT_VERSION: Final = 2  # goes up where the same report is put into other words; transcripts say theirs
+QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 TEMPLATES = Path(__file__).parent / "templates"
 _MARK = "\ue000"  # a character of nobody's
 
@@ -84,6 +86,11 @@ def build_prompt(
 def build_summary_prompt(report: StageReport, wire_form: WireForm[Any], context: Context) -> Prompt:
     """The question for a summary of the failures, asked before the config (context V5)."""
     return _within_budget("summary.md.j2", report, wire_form, context, "", {})
+
+
+def quoted(text: str) -> Message:
+    """A bad reply, as its writer's turn of the conversation."""
+    return {"role": "assistant", "content": scrub(without_thoughts(text)[:QUOTED]).strip() or "(nothing)"}
 
 
 def build_reask(error: str) -> Message:
@@ -188,7 +195,9 @@ def _render(
         "summary": summary,
         "failed": _failed,
         "succeeded": lambda result: _succeeded(result, objective),
-        "row": lambda result: _row(result, objective, report.aside, with_failures=context.failures),
+        "row": lambda result: _row(
+            result, objective, {*report.aside, *material.behaviour.get(result.name, {})}, with_failures=context.failures
+        ),
         "pairs": _pairs,
         "drawn": drawn,
         "compact": compact,
@@ -246,8 +255,8 @@ def _succeeded(result: SliceResult, objective: str) -> str:
     return _failed(result) if rate is None else f"{round(rate * result.episodes)} of {result.episodes}"
 
 
-def _row(result: SliceResult, objective: str, aside: Sequence[str], *, with_failures: bool) -> str:
-    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside."""
+def _row(result: SliceResult, objective: str, aside: Collection[str], *, with_failures: bool) -> str:
+    """A slice's successes with their interval, how the others failed, and its other metrics but those that are put aside or told as behaviour."""
     told = [_succeeded(result, objective)]
     rate = figures.rate_in(result, objective)
     if rate is not None:

@@ -1,12 +1,14 @@
-"""``replay/FILE``: a recorded engineer, byte for byte, without keys or a network.
+"""``replay/FILE``: a recorded engineer, a model or a person, byte for byte, without keys or a network.
 
-The file is a transcript, or a folder with ``transcript*.jsonl`` below it. Replies are those recorded for the report's
-stage; they are parsed and checked by the guard again. A transcript of the replay equals the one that is replayed.
+The file is a transcript, or a folder with ``transcript*.jsonl`` below it, of one run or of many. A reply is given to the very question
+that it was recorded for, and to no other: a question that has changed is refused, so that the current config goes on. Replies are
+parsed and checked by the guard again. A transcript of the replay equals the one that is replayed.
 """
 
 from __future__ import annotations
 
-import warnings
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,19 +17,20 @@ from engineers.from_file import reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.model.chat import ChatError, Completion, Message
 from engineers.model.engineer import ModelEngineer
+from engineers.model.prompt import PROMPT_VERSION
 from engineers.model.transcript import Exchange, TranscriptError, read_transcript
 from engineers.space import Space
 
 
 class ReplayEngineer(ModelEngineer):
-    """Answers with what was recorded for (stage, question); where a stage was recorded twice, with the later one."""
+    """Answers with what was recorded for (stage, number, question); where that was recorded twice, with the later one."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         recorded = read_transcript(path)
         if not recorded:
             raise TranscriptError(f"{path}: no exchange in it")
         self.path = path
-        self.exchanges = {(exchange.stage, exchange.number): exchange for exchange in recorded}
+        self.exchanges = {_key(one.stage, one.number, one.messages): one for one in recorded}
         last = recorded[-1]
         options = {"context": last.context, "max_attempts": last.max_attempts, "name": last.engineer, **options}
         super().__init__(_Recorded(last.model), **options)
@@ -35,15 +38,28 @@ class ReplayEngineer(ModelEngineer):
     def exchange(
         self, stage: int, number: int, kind: str, messages: list[Message], schema: dict[str, Any] | None
     ) -> Exchange:
-        recorded = self.exchanges.get((stage, number))
+        recorded = self.exchanges.get(_key(stage, number, messages))
         if recorded is None:
-            stages = sorted({at for at, _ in self.exchanges})
-            raise ChatError(f"{self.path.name} has no question {number} of stage {stage}; it has stages {stages}")
-        if recorded.messages != messages:
-            warnings.warn(
-                f"question {number} of stage {stage} differs from the one recorded in {self.path.name}", stacklevel=2
-            )
+            raise ChatError(self._why_not(stage, number))
         return recorded
+
+    def _why_not(self, stage: int, number: int) -> str:
+        """What is there in place of this question."""
+        there = [one for one in self.exchanges.values() if (one.stage, one.number) == (stage, number)]
+        if not there:
+            stages = sorted({one.stage for one in self.exchanges.values()})
+            return f"{self.path.name} has no question {number} of stage {stage}; it has stages {stages}"
+        versions = sorted({one.prompt_version for one in there})
+        by = (
+            f": it was asked by version {', '.join(map(str, versions))} of the prompt"
+            if versions != [PROMPT_VERSION]
+            else ""
+        )
+        return f"question {number} of stage {stage} differs from what was recorded in {self.path.name}{by}; it is version {PROMPT_VERSION} now"
+
+
+def _key(stage: int, number: int, messages: Sequence[Any]) -> tuple[int, int, str]:
+    return stage, number, json.dumps([dict(message) for message in messages], sort_keys=True)
 
 
 @dataclass

@@ -1,6 +1,7 @@
-"""``Transcript``: every exchange with a model as a line of JSON.
+"""``Transcript``: every exchange with a model, or with a person at a desk, as a line of JSON.
 
-Bodies only, never headers; keys are blanked before anything is written.
+A line says who was asked, when, in which context and by which version of the prompt. Bodies only, never HTTP headers; keys are
+blanked before anything is written.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,7 +21,7 @@ from engineers.model.context import Context
 from engineers.redaction import redact
 from engineers.sentences import in_sentences
 
-TRANSCRIPT_VERSION: Final = 1
+TRANSCRIPT_VERSION: Final = 2
 
 
 class Exchange(BaseModel):
@@ -27,7 +29,9 @@ class Exchange(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    version: Literal[1] = TRANSCRIPT_VERSION
+    version: Literal[1, 2] = TRANSCRIPT_VERSION
+    when: str = ""  # of the question, UTC; none in version 1
+    prompt_version: int = Field(1, ge=1)
     engineer: str
     model: str
     context: Context
@@ -52,6 +56,11 @@ class Exchange(BaseModel):
             return None
         kinds = {kind.__name__: kind for kind in ChatError.__subclasses__()}
         return kinds.get(self.error_kind, ChatError)(self.error or "no reply")
+
+
+def now() -> str:
+    """The time of a question, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class TranscriptError(Mendable, ValueError):

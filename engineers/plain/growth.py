@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 
 CANDIDATES = 900
 LEAST, MOST = 1e-3, 1 - 2e-3  # success that a likelihood may be taken of: no single count refutes a candidate
-TRUSTED = 80.0  # so many cases count half: the curves are only like those of a trainee
-OWN_SLICES = 6.0  # the prior's parts weigh as much as so many of the run's slices
+TRUSTED = 80.0  # this many cases count half, because the curves are only like those of a trainee
+OWN_SLICES = 6.0  # the prior's parts weigh as much as this many of the run's slices
 ROUNDS = 3  # of estimating the parts from the slices, and the slices by the parts
 HOPELESS, MASTERED = 0.08, 0.33  # parts of the slices
 WAITS, ENDS_LOW, BEGUN = 0.5, 0.25, 0.15  # parts of those that are neither
@@ -119,7 +119,7 @@ class Belief:
         return self.weight[:, -1]
 
     def ends(self, doses: Array, left: int) -> Array:
-        """Expected success after so many stages that each give a slice this dose, [slices, doses]."""
+        """Expected success after this many stages that each give a slice this dose, [slices, doses]."""
         kept = self.prior.kept(doses[:, None])  # [doses, candidates]
         all_kept = kept**left
         fading = kept < 1 - 1e-9

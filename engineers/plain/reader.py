@@ -27,6 +27,7 @@ from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
 from engineers.plain.lacking import lack_of, option_against
 from engineers.plain.rules import RulesEngineer
+from engineers.plain.share_engineers import checked_floor
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport
@@ -48,9 +49,7 @@ class ReaderEngineer(RulesEngineer):
 
     def __init__(self, *, floor: float = 0.0, **options: Any) -> None:
         super().__init__(**options)
-        if not 0 <= floor <= 1:
-            raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
-        self.floor = floor
+        self.floor = checked_floor(floor)
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         return super().can_turn(knobs) or any(_meanings(knob) for knob in knobs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,10 @@ def build(
     *,
     seeds: Sequence[int] | None = None,
     jobs: int = 1,
+    ray: bool = False,
     ended: Ended = lambda line: None,
 ) -> None:
-    """Train and store every seed that is not stored yet, ``jobs`` at a time. ``work`` holds what is unfinished.
+    """Train and store every seed that is not stored yet, ``jobs`` at a time, or as many as a Ray cluster has room for. ``work`` holds what is unfinished.
 
     Raises ``RunError`` for a seed that the file does not have, and for one that is stored from another file or preset.
     """
@@ -51,16 +52,26 @@ def build(
     waiting = [seed for seed in wanted if not is_stored(folder, seed)]
     for seed in set(wanted) - set(waiting):
         raise_unless_stored_of(folder, spec, seed)
-    if jobs == 1:
+    if (jobs == 1 and not ray) or not waiting:
         for seed in waiting:
             build_seed(spec, folder, work, seed, ended)
         return
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=trust_only, initargs=(trusted(),)) as pool:
+    with _cluster(spec, waiting) if ray else _processes(jobs) as pool:
         running = {pool.submit(build_seed, spec, folder, work, seed): seed for seed in waiting}
         for done in as_completed(running):
             done.result()
             ended(f"seed {running[done]} is stored")
+
+
+def _processes(count: int) -> Executor:
+    spawned = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=spawned, initializer=trust_only, initargs=(trusted(),))
+
+
+def _cluster(spec: AtlasSpec, waiting: Sequence[int]) -> Executor:
+    from envtuning.studies.on_ray import Cluster
+
+    return Cluster(waiting, lambda seed: spec.run.trainee)
 
 
 def build_seed(spec: AtlasSpec, folder: Path, work: Path, seed: int, ended: Ended = lambda line: None) -> None:

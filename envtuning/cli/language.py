@@ -26,10 +26,10 @@ def pretrain(
     samples: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Boards or conversations that it is taught; 48,000 boards, 25 times each conversation."
+            min=1, help="Boards or conversations to teach. Default: 48,000 boards, or each conversation 25 times."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights and boards.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and boards.")] = 0,
     trust: Trusted = None,
 ) -> None:
     """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
@@ -66,7 +66,7 @@ def evaluate(
     ] = Path("answers.jsonl"),
     style: Annotated[str, typer.Option(help="How boards are written: paper, coordinates or short.")] = "paper",
     workers: Annotated[int, typer.Option(min=1, help="Questions at the same time.")] = 4,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of one reply, thoughts included.")] = 8_192,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one reply, thoughts included.")] = 8_192,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="US dollars for the whole file; needs a model whose price is known.")
     ] = None,
@@ -74,7 +74,8 @@ def evaluate(
         int | None, typer.Option(min=1, help="Tokens of all questions and replies that the file took.")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="0: greedy, as local models are by default; others: their provider's.")
+        float | None,
+        typer.Option(min=0, help="0 is greedy. Default: 0 for local models, the provider's own for others."),
     ] = None,
 ) -> None:
     """Score a language model on the papers' benchmark, their published rows beside it."""

@@ -14,7 +14,7 @@ from envtuning.cli.base import app, console, trusting
 @app.command()
 def openenv(
     do: Annotated[Literal["export"], typer.Argument(help="export: write the folder.")],
-    folder: Annotated[Path, typer.Argument(help="Must not exist yet; its name is the environment's.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder; the environment gets its name.")],
     world: Annotated[str, typer.Option(help="lakes, tools, or package.module:object of your own.")] = "lakes",
     settings: Annotated[
         list[str] | None,

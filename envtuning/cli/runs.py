@@ -38,7 +38,7 @@ def run(
         str | None, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7. One run folder each.")
     ] = None,
     stages: Annotated[
-        int | None, typer.Option(min=1, help="Only so many stages, or more: the last one repeated.")
+        int | None, typer.Option(min=1, help="Number of stages; beyond those of the file, the last one is repeated.")
     ] = None,
     context: Annotated[
         str | None, typer.Option(help="What a language model is told: V1 to V6, informed or full.")
@@ -59,19 +59,18 @@ def run(
         spec = adjusted(spec, engineer=engineer, stages=stages, context=context, max_cost=max_cost)
         if engineer is not None and not spec.asks_an_engineer:
             console.print(f"--engineer {engineer} has no effect: no stage of {spec.name} has config: engineer")
-        note_out_of_reach(resolve(spec))
+        plan = resolve(spec)
+        note_out_of_reach(plan)
         chosen = parse_seeds(seeds) if seeds else [spec.seed]
         for seed in chosen:
-            one = spec.model_copy(update={"seed": seed})
-            folder = (
-                out if out is not None and len(chosen) == 1 else (out or Path("runs")) / f"{run_name(one)}-seed{seed}"
-            )
-            run_and_report(loop.create(folder, one), observer)
+            named = (out or Path("runs")) / f"{run_name(spec)}-seed{seed}"
+            folder = out if out is not None and len(chosen) == 1 else named
+            run_and_report(RunLog.create(folder, plan.seeded(seed)), observer)
 
 
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
-    """Continue a run that was interrupted; it ends as if it had not been."""
+    """Continue an interrupted run; it ends as an uninterrupted one does."""
     with trusting(trust, observers=observer):
         run_and_report(RunLog.open(folder), observer)
 

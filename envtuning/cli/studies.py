@@ -10,14 +10,13 @@ import typer
 from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
-from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
 from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
-from envtuning.studies.study import execute, raise_unless_comparable
+from envtuning.studies.study import comparable, execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
 OnRay = Annotated[
@@ -38,7 +37,7 @@ def compare(
         str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
     ] = "fixed,random,uniform,rules",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
-    stages: Annotated[int | None, typer.Option(min=1, help="Only so many stages, or more.")] = None,
+    stages: Annotated[int | None, typer.Option(min=1, help="Number of stages, as for `envtuning run`.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -50,13 +49,13 @@ def compare(
     settings: Settings = None,
     trust: Trusted = None,
 ) -> None:
-    """Engineers against each other: equal budgets, paired seeds, a shared first stage, one table."""
+    """Compare engineers: equal budgets, paired seeds, a shared first stage, one table."""
     with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         folder = out or Path("runs/compare") / spec.name
         said, alone = console.print, jobs == 1 and not ray
         names = [name.strip() for name in engineers.split(",") if name.strip()]
-        note_out_of_reach(*map(Plan.of, comparing.arms_of(spec, names).values()))
+        note_out_of_reach(*raise_unless_comparable(comparing.arms_of(comparable(spec), names)).values())
         result = comparing.compare(
             spec,
             names,
@@ -97,14 +96,15 @@ def study(
     ] = False,
     trust: Trusted = None,
 ) -> None:
-    """A comparison that was written down before it was run: do what is not finished, then its table."""
+    """Do the unfinished runs of a study, a comparison written down before it was run, and print its table."""
     with trusting(trust):
         written = load_study(file)
         folder = out / written.name
         if not table:
-            raise_unless_comparable(chosen := part_of(written, arms))
-            beyond.raise_unless_playable(written)
-            note_out_of_reach(*map(Plan.of, chosen.values()))
+            chosen = part_of(written, arms)
+            plans = raise_unless_comparable(chosen)
+            beyond.raise_unless_playable(written, plans)
+            note_out_of_reach(*plans.values())
             alone = jobs == 1 and not ray
             execute(
                 chosen,

@@ -101,7 +101,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         _notes(env_runner).begun[episode.id_] = _notes(env_runner).swaps
 
     def on_episode_end(self, *, episode: Any, env_runner: Any, metrics_logger: Any, **_: Any) -> None:
-        """How it ended is logged, and noted for a Ladder unless it began before the last swap."""
+        """Logs the episode's result, and notes it for a Ladder unless the episode began before the last swap."""
         info, notes = _last_info(episode), _notes(env_runner)
         for name in OUTCOMES:
             if info.get(name) is not None:

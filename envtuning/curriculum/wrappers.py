@@ -64,7 +64,7 @@ class Ladder:
 
 
 def apply_config(env: Any, config: Config) -> None:
-    """Give ``config`` to whatever lies under wrappers and vectorisation and has ``set_config`` (or RLlib's ``set_task``).
+    """Give ``config`` to the environments with ``set_config`` (or RLlib's ``set_task``) under wrappers and vectorisation.
 
     Takes effect at each environment's next reset. Raises TypeError when nothing there takes a config.
     """
@@ -92,7 +92,7 @@ def apply_config(env: Any, config: Config) -> None:
 
 
 def config_below(env: Any) -> Config:
-    """The config in force in whatever lies under wrappers and vectorisation and has ``get_config``; of the first copy."""
+    """The current config of the first environment with ``get_config`` under wrappers and vectorisation."""
     for layer in _layers(env):
         if hasattr(type(layer), "get_config"):
             return layer.get_config()
@@ -139,7 +139,7 @@ class _Swap:
         return getattr(self.curriculum, "rung", None)
 
     def to(self, config: Config) -> None:
-        """Have it applied at the next reset; what cannot be applied then is refused now."""
+        """Apply it at the next reset; a config that cannot be applied then is refused now."""
         if self.apply is apply_config:
             raise_unless_fits(self.env, config)
         self.next = config
@@ -354,7 +354,7 @@ def _raise_unless_wraps(wrapper: type, env: Any, fits: bool) -> None:
 
 
 def first_config(curriculum: Curriculum | None) -> Config | None:
-    """Where the curriculum starts, if it says so (a Ladder does)."""
+    """The curriculum's first config, if it names one (a Ladder does)."""
     return getattr(curriculum, "config", None)
 
 
@@ -366,7 +366,7 @@ def raise_unless_all_fit(env: Any, curriculum: Curriculum | None, apply: Apply) 
 
 
 def succeeded(info: dict[str, Any], otherwise: bool, success_key: str | None = None, index: int | None = None) -> bool:
-    """What the info says of success, under ``success_key`` if there is one; in the vector form at ``index``, where the entry is set."""
+    """The success in the info, under ``success_key`` if there is one; in the vector form at ``index``, where the entry is set."""
     info = info.get("final_info", info)  # same-step autoreset keeps the finished episode's info apart
     for key in ("is_success", "success") if success_key is None else (success_key,):
         value = info.get(key)

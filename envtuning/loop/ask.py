@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from engineers.guard import Guard
 from engineers.knobs import dump, validated
 from engineers.model.ledger import Ledger, Taken
 from engineers.model.transcript import Exchange
-from engineers.proposal import Proposal
+from engineers.patience import within
 from engineers.redaction import redact
 from engineers.report import Incident, StageReport
 from envtuning.errors import RunError
@@ -27,10 +27,6 @@ REDRAWS = 100
 CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
 TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: where a third party's engineer stumbled
 LoadTrainee = Callable[[], Any]
-
-
-class NoAnswer(RuntimeError):
-    """The engineer did not answer in time."""
 
 
 def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
@@ -61,10 +57,9 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
     inline = log.plan.asks_the_trainee  # bounds its own time: a thread that keeps generating would disturb the training
     engineer = make_engineer(log, trainee if inline else None)
     try:
-        proposal = within(
-            None if inline else spec.engineer.timeout,
-            lambda: engineer.propose(report, current=current, editable=spec.editable),
-        )
+        question = partial(engineer.propose, report, current=current, editable=spec.editable)
+        timeout = None if inline else spec.engineer.timeout
+        proposal = question() if timeout is None else within(timeout, "engineer", question)
     except Exception as error:  # a third party's engineer may fail in any way; the run continues with what works
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
         said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
@@ -101,25 +96,13 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
 
 def spent_before(log: RunLog) -> dict[str, float]:
     """What questions of this run took, those about the last stage included, asked by whichever process: a cap holds for the run."""
-    total = Taken()
-    for stage in log.state.done:
-        ledger = ledger_of(stage)
-        total += ledger.total() if ledger.path.exists() else _by_transcript(stage)
+    total = sum((ledger_of(stage).total() for stage in log.state.done), Taken())
     return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
 
 
 def ledger_of(stage: StageState) -> Ledger:
     """Where the questions about a stage's report are noted before they are asked."""
     return Ledger(stage.path / "asked.jsonl")
-
-
-def _by_transcript(stage: StageState) -> Taken:
-    """The same of a run that kept no ledger yet."""
-    lines = stage.transcript()
-    return Taken(
-        sum(line["prompt_tokens"] + line["completion_tokens"] for line in lines),
-        sum(line.get("cost") or 0.0 for line in lines),
-    )
 
 
 def recorded_before(stage: StageState) -> Path:
@@ -134,29 +117,6 @@ def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
         atomic.write_lines(recorded_before(stage), kept)
     stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off
     return [line for line in kept if line.get("reply") is not None]
-
-
-def within(seconds: float | None, question: Callable[[], Proposal[Any]]) -> Proposal[Any]:
-    """The question's answer, or ``NoAnswer`` after so many seconds; a thread that never ends dies with the process."""
-    if seconds is None:
-        return question()
-    answers: list[Proposal[Any]] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            answers.append(question())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="engineer", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise NoAnswer(f"no answer within {seconds:g} s")
-    if errors:
-        raise errors[0]
-    return answers[0]
 
 
 def redraw(plan: Plan, config: Any) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
+from engineers.patience import NotEnded, within
 from envtuning.errors import RunError
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import Unit
@@ -43,21 +43,12 @@ def close(trainee: Trainee) -> None:
 
     A trainee whose worker has died may wait for its answer for ever (Gymnasium's ``AsyncVectorEnv`` does); it is then abandoned.
     """
-    raised: list[Exception] = []
-
-    def run() -> None:
-        try:
-            trainee.close()
-        except Exception as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="closing", daemon=True)
-    thread.start()
-    thread.join(CLOSING)
-    if thread.is_alive():
-        raise TraineeFailed(f"close had not ended after {CLOSING:g} s: the trainee is left as it is")
-    if raised:
-        raise TraineeFailed(f"close raised {type(raised[0]).__name__}: {raised[0]}") from raised[0]
+    try:
+        within(CLOSING, "closing", trainee.close)
+    except NotEnded as error:
+        raise TraineeFailed(f"close had not ended after {CLOSING:g} s: the trainee is left as it is") from error
+    except Exception as error:
+        raise TraineeFailed(f"close raised {type(error).__name__}: {error}") from error
 
 
 def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:

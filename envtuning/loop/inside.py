@@ -33,7 +33,7 @@ class Inside(BaseModel):
     config: dict[str, Any]
     stretch: int
     lines: int  # of metrics.jsonl
-    metrics_digest: str = ""  # of these lines; "" in older runs
+    metrics_digest: str  # of these lines
     spent: dict[str, int]
     trained: dict[str, int]
     validated: dict[str, int]
@@ -82,7 +82,7 @@ def latest(files: Files, stage: Path) -> Interrupted | None:
         raise _damaged(found[-1]) from error
     metrics = stage / "metrics.jsonl"
     kept = files.lines(metrics, Measured | Said, whole=False)[: state.lines]
-    if len(kept) < state.lines or state.metrics_digest not in ("", digest_of(kept)):
+    if len(kept) < state.lines or state.metrics_digest != digest_of(kept):
         raise _damaged(metrics)
     atomic.write_lines(metrics, kept)
     return Interrupted(state, found[-1] / "trainee", kept)

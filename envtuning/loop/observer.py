@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any
 
 from engineers.own import object_at
@@ -56,7 +57,7 @@ class Observer:
         pass
 
     def run_left(self) -> None:
-        """Nobody works on the run any more: it is finished, stopped or interrupted."""
+        """This process no longer works on the run: it is finished, stopped or interrupted."""
 
 
 class Observers(Observer):
@@ -66,18 +67,12 @@ class Observers(Observer):
         self.observers = list(observers)
         self.raised: list[Observer] = []
 
-    def __getattribute__(self, name: str) -> Any:
-        if name not in _HEARD:
-            return super().__getattribute__(name)
-
-        def tell(*arguments: Any) -> None:
-            for observer in self.observers:
-                try:
-                    getattr(observer, name)(*arguments)
-                except Exception as error:
-                    self._warn(observer, f"{name} raised {type(error).__name__}: {error}")
-
-        return tell
+    def _tell(self, event: str, *arguments: Any) -> None:
+        for observer in self.observers:
+            try:
+                getattr(observer, event)(*arguments)
+            except Exception as error:
+                self._warn(observer, f"{event} raised {type(error).__name__}: {error}")
 
     def _warn(self, observer: Observer, said: str) -> None:
         if not any(observer is one for one in self.raised):
@@ -85,11 +80,12 @@ class Observers(Observer):
             warnings.warn(
                 f"observer {type(observer).__name__}: {said}; the run goes on, and nothing more is said of this observer",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
-_HEARD = frozenset(name for name in vars(Observer) if not name.startswith("_"))
+for _event in [name for name in vars(Observer) if not name.startswith("_")]:
+    setattr(Observers, _event, partialmethod(Observers._tell, _event))
 
 
 def observer_at(place: str) -> Observer:
@@ -97,11 +93,7 @@ def observer_at(place: str) -> Observer:
     if ":" not in place:
         raise SpecError(f"observer {place!r}: name it as 'package.module:factory'")
     try:
-        factory = object_at(place)
-    except ImportError as error:
-        raise SpecError(f"observer {place!r} cannot be made: {error}") from error
-    try:
-        made = factory()
+        made = object_at(place)()
     except Exception as error:
         raise SpecError(f"observer {place!r} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Observer):

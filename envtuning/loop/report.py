@@ -14,7 +14,6 @@ from engineers.report import Incident, StageReport
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import RunState
 from envtuning.runs.transitions import History
-from envtuning.trainees import TraineeKind
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
@@ -80,7 +79,7 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
 def trainee_in_words(plan: Plan) -> str:
     """What learns, and the algorithm where the run's file names it."""
     asked = plan.spec.trainee
-    said = TraineeKind.named(asked.kind).declared.in_words
+    said = plan.trainee.declared.in_words
     algorithm = asked.options.get("algorithm")
     return f"{said} Algorithm: {algorithm}." if said and isinstance(algorithm, str) else said
 

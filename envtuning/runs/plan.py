@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,10 @@ class Plan:
             return cls(RunSpec.model_validate(dump(full)), world, target, configs)
         except ValidationError as error:
             raise SpecError(in_sentences(error)) from error
+
+    def seeded(self, seed: int) -> Plan:
+        """The same with another seed, on which nothing else in it depends."""
+        return replace(self, spec=self.spec.model_copy(update={"seed": seed}))
 
     def config(self, number: int) -> Any:
         """What the file gives a stage to train on; None where the engineer writes it. Beyond the list, the last stage again."""

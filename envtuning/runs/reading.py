@@ -6,9 +6,10 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from engineers.untrusted import NotReadable
 from envtuning.extras import needs
 
 try:
@@ -22,34 +23,30 @@ MOST = 100_000  # values, those counted that YAML's anchors repeat
 SECRET_WORDS = ("KEY", "SECRET", "PASSWORD", "AUTHORIZATION", "CREDENTIALS")  # of an option's name, at its end
 
 
-class NotReadable(ValueError):
-    """The text is no data that a run could be made of; the message is one sentence."""
-
-
 def read_mapping(text: str) -> dict[str, Any]:
     """The mapping in a YAML or JSON text. Raises ``NotReadable``."""
+    data = _read(text, _json if text.lstrip().startswith("{") else _yaml)
+    if not isinstance(data, dict):
+        raise NotReadable(f"holds {type(data).__name__}, not a mapping: such a file has names with values, name: value")
+    return data
+
+
+def read_value(text: str) -> Any:
+    """One YAML value, as after ``--set key=``. Raises ``NotReadable``."""
+    return _read(text, _yaml)
+
+
+def _read(text: str, load: Callable[[str], Any]) -> Any:
     if len(text) > LONGEST:
         raise NotReadable(f"has {len(text):,} characters, at most {LONGEST:,} are read")
     try:
-        data = _json(text) if text.lstrip().startswith("{") else _yaml(text)
+        value = load(text)
     except RecursionError:
         raise NotReadable(f"is nested too deep: at most {DEEPEST} levels are read") from None
     except NotReadable:
         raise
     except (ValueError, yaml.YAMLError) as error:  # also a number of thousands of digits, a date that there is not
         raise NotReadable(f"is neither YAML nor JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise NotReadable(f"holds {type(data).__name__}, not a mapping: such a file has names with values, name: value")
-    raise_unless_bounded(data)
-    return data
-
-
-def read_value(text: str) -> Any:
-    """One YAML value, as after ``--set key=``. Raises ``NotReadable``."""
-    try:
-        value = _yaml(text)
-    except (RecursionError, ValueError, yaml.YAMLError) as error:
-        raise NotReadable(f"is not a value ({error})") from error
     raise_unless_bounded(value)
     return value
 
@@ -68,17 +65,18 @@ def raise_unless_bounded(data: Any) -> None:
         waiting += [(one, depth + 1) for one in inner]
 
 
-def raise_unless_storable(options: Mapping[str, Any]) -> None:
-    """Raises ``ValueError`` for options that a run could not read again as they were, and for keys, which it would store in clear."""
+def storable(options: dict[str, Any]) -> dict[str, Any]:
+    """The options. Raises ``ValueError`` for those that a run could not read again as they were."""
     for place, value in _places(options):
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{place}={value}: give a finite number, no file can hold this one")
         if isinstance(value, bytes | set | datetime.date | datetime.time):
             raise ValueError(f"{place} is of type {type(value).__name__}: give numbers, texts, lists or mappings")
+    return options
 
 
-def raise_on_secrets(options: Mapping[str, Any]) -> None:
-    """Raises ``ValueError`` where a key would stand in a run's files in clear."""
+def without_secrets(options: dict[str, Any]) -> dict[str, Any]:
+    """The options. Raises ``ValueError`` where a key would stand in a run's files in clear."""
     for place, value in _places(options):
         last = place.rpartition(".")[2].upper().replace("-", "_")
         if isinstance(value, str) and value and last.split("_")[-1].endswith(SECRET_WORDS):
@@ -86,6 +84,7 @@ def raise_on_secrets(options: Mapping[str, Any]) -> None:
                 f"{place}: a run's files keep its options in clear, so no key goes there; put it into the provider's environment "
                 "variable"
             )
+    return options
 
 
 def _places(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

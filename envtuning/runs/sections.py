@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,7 +16,7 @@ from pydantic import (
 
 from engineers.knobs import KnobError, dump, validated
 from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
-from envtuning.runs.reading import raise_on_secrets, raise_unless_storable
+from envtuning.runs.reading import storable, without_secrets
 from envtuning.runs.transitions import Rule
 from envtuning.trainees.base import DEFAULT_KIND
 from envtuning.worlds.registry import DEFAULT_WORLD
@@ -51,17 +50,7 @@ MOST_STAGES = 10_000
 HIGHEST_SEED = 2**63 - 1
 
 
-def _storable(options: dict[str, Any]) -> dict[str, Any]:
-    raise_unless_storable(options)
-    return options
-
-
-def _without_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    raise_on_secrets(options)
-    return options
-
-
-Options = Annotated[dict[str, Any], AfterValidator(_storable)]
+Options = Annotated[dict[str, Any], AfterValidator(storable)]
 Unit = Literal["env_steps", "episodes", "samples", "tokens"]
 SUITE_SEED = 20_260_617
 
@@ -72,13 +61,7 @@ class Named(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            return {next(iter(cls.model_fields)): given}
-        if not isinstance(given, dict | cls):
-            raise ValueError(
-                f"{given!r:.60} is no name: write a name, or {{{next(iter(cls.model_fields))}: …, options: {{…}}}}"
-            )
-        return given
+        return {next(iter(cls.model_fields)): given} if isinstance(given, str) else given
 
 
 class WorldSpec(Named):
@@ -113,7 +96,7 @@ def _without_the_loops_own(options: dict[str, Any]) -> dict[str, Any]:
 
 class EngineerSpec(Named):
     name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
-    options: Annotated[Options, AfterValidator(_without_secrets), AfterValidator(_without_the_loops_own)] = Field(
+    options: Annotated[Options, AfterValidator(without_secrets), AfterValidator(_without_the_loops_own)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
     )
     timeout: float | None = Field(
@@ -143,21 +126,18 @@ class SuiteSpec(Frozen):
         50,
         ge=1,
         le=MOST_CASES,
-        validation_alias=AliasChoices("validation_per_slice", "validation_per_size"),
         description="Number of validation cases for each slice of the target.",
     )
     test_per_slice: int = Field(
         0,
         ge=0,
         le=MOST_CASES,
-        validation_alias=AliasChoices("test_per_slice", "test_per_size"),
         description="Number of test cases for each slice of the target, played once after the last stage; 0: no test.",
     )
     probe_per_slice: int = Field(
         20,
         ge=0,
         le=MOST_CASES,
-        validation_alias=AliasChoices("probe_per_slice", "probe_per_size"),
         description="Number of cases for each slice that are drawn from the stage's own config and played after the stage.",
     )
     validate_every: int | None = Field(
@@ -230,13 +210,3 @@ class Stage(Frozen):
     def asks(self) -> bool:
         """Whether the engineer writes the config."""
         return self.config == "engineer"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _hints_by_their_old_name(cls, given: Any) -> Any:
-        """``fade_hints: 0.5`` is short for fading ``hint_strength`` from 1 over half of the stage."""
-        if isinstance(given, dict) and "fade_hints" in given:
-            given = dict(given)
-            if over := given.pop("fade_hints"):
-                given.setdefault("fade", {"knob": "hint_strength", "start": 1.0, "over": over})
-        return given

@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from engineers import untrusted
 from engineers.sentences import in_sentences
+from engineers.untrusted import NotReadable
 from envtuning.errors import SpecError
-from envtuning.runs.reading import LONGEST, NotReadable, read_mapping
+from envtuning.runs.reading import LONGEST, read_mapping
 from envtuning.runs.sections import (
     FOLDER,
     HIGHEST_SEED,
@@ -148,7 +149,7 @@ def read_file(path: str | Path, kind: type[Described]) -> Described:
 def _text_of(path: Path) -> str:
     try:
         found = untrusted.read_bytes(path, 4 * LONGEST)  # UTF-8 takes up to four bytes for a character
-    except untrusted.NotReadable as error:
+    except NotReadable as error:
         raise SpecError(f"{path} {error}") from error
     if found is None:
         raise SpecError(f"{path} cannot be read: No such file")

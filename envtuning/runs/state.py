@@ -72,10 +72,6 @@ class Done(_Record):
     seconds: float = Field(0.0, ge=0)
     metrics: dict[str, float] = Field(default_factory=dict, description="The closing validation, all slices together.")
 
-    @property
-    def env_steps(self) -> int:
-        return self.spent.get("env_steps", 0)
-
 
 class TestRecord(_Record):
     """test.json: the first stage's and the last stage's trainee on the test suite."""

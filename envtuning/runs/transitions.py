@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, pstdev
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 
 @dataclass
@@ -18,10 +18,10 @@ class History:
     """What a stage has shown so far."""
 
     iterations: list[dict[str, float]] = field(default_factory=list)  # the trainee's metrics, one entry per iteration
-    validations: list[dict[str, float]] = field(default_factory=list)  # e.g. valid_rate, optimal_rate
+    validations: list[dict[str, float]] = field(default_factory=list)  # their rates
     spent: int = 0  # in this stage, in the budget's unit, validation included
     unit: str = "env_steps"  # of the budget
-    objective: str = "valid_rate"  # the metric that rules without one of their own look at
+    objective: str = "success_rate"  # the metric that rules without one of their own look at
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Decision:
 class _Rule(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    rule: str
+
     def needs(self) -> frozenset[str]:
         """The training metrics without which the rule can never say yes."""
         return frozenset()
@@ -42,16 +44,21 @@ class _Rule(BaseModel):
         return frozenset()
 
 
-class Converged(_Rule):
-    """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
+class _MetricRule(_Rule):
+    """Looks at one validation metric."""
 
-    rule: Literal["converged"] = "converged"
     metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
-    window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
-    min_gain: float = Field(0.02, ge=0.0, description="A rise of at most this much counts as no rise.")
 
     def looks_at(self) -> frozenset[str]:
         return frozenset({self.metric} if self.metric else ())
+
+
+class Converged(_MetricRule):
+    """The validation metric has stopped rising: the mean of the last window is at most ``min_gain`` above the one before."""
+
+    rule: Literal["converged"] = "converged"
+    window: int = Field(2, ge=1, description="Validations per window; two windows are compared.")
+    min_gain: float = Field(0.02, ge=0.0, description="A rise of at most this much counts as no rise.")
 
     def decide(self, history: History) -> Decision:
         metric = self.metric or history.objective
@@ -102,15 +109,11 @@ class GradNormStable(_Rule):
         )
 
 
-class Reached(_Rule):
+class Reached(_MetricRule):
     """The latest validation metric is at least ``value``."""
 
     rule: Literal["reached"] = "reached"
-    metric: str | None = Field(None, description="Validation metric to look at; null: the world's objective.")
     value: float
-
-    def looks_at(self) -> frozenset[str]:
-        return frozenset({self.metric} if self.metric else ())
 
     def decide(self, history: History) -> Decision:
         metric = self.metric or history.objective
@@ -124,8 +127,8 @@ class Reached(_Rule):
 class Spent(_Rule):
     """The stage has spent at least ``amount`` of its budget's unit, validation included."""
 
-    rule: Literal["spent", "steps_spent"] = "spent"
-    amount: int = Field(ge=1, validation_alias=AliasChoices("amount", "env_steps"))
+    rule: Literal["spent"] = "spent"
+    amount: int = Field(ge=1)
 
     def decide(self, history: History) -> Decision:
         return Decision(
@@ -133,17 +136,20 @@ class Spent(_Rule):
         )
 
 
-class All(_Rule):
-    """Every one of the rules says so."""
-
-    rule: Literal["all"] = "all"
+class _Rules(_Rule):
     rules: tuple[Rule, ...] = Field(min_length=1)
-
-    def needs(self) -> frozenset[str]:
-        return frozenset().union(*(rule.needs() for rule in self.rules))
 
     def looks_at(self) -> frozenset[str]:
         return frozenset().union(*(rule.looks_at() for rule in self.rules))
+
+
+class All(_Rules):
+    """Every one of the rules says so."""
+
+    rule: Literal["all"] = "all"
+
+    def needs(self) -> frozenset[str]:
+        return frozenset().union(*(rule.needs() for rule in self.rules))
 
     def decide(self, history: History) -> Decision:
         decisions = [rule.decide(history) for rule in self.rules]
@@ -151,17 +157,13 @@ class All(_Rule):
         return Decision(not holding_back, _join(holding_back or decisions, "; and "))
 
 
-class AnyOf(_Rule):
+class AnyOf(_Rules):
     """At least one of the rules says so."""
 
     rule: Literal["any"] = "any"
-    rules: tuple[Rule, ...] = Field(min_length=1)
 
     def needs(self) -> frozenset[str]:
         return frozenset.intersection(*(rule.needs() for rule in self.rules))
-
-    def looks_at(self) -> frozenset[str]:
-        return frozenset().union(*(rule.looks_at() for rule in self.rules))
 
     def decide(self, history: History) -> Decision:
         decisions = [rule.decide(history) for rule in self.rules]
@@ -170,9 +172,6 @@ class AnyOf(_Rule):
 
 
 Rule = Annotated[Converged | GradNormStable | Reached | Spent | All | AnyOf, Field(discriminator="rule")]
-
-# Environment Tuning's rule: validation has converged and the gradient norm is stable.
-CONVERGED_AND_STABLE = All(rules=(Converged(), GradNormStable()))
 
 
 def _join(decisions: Sequence[Decision], separator: str) -> str:

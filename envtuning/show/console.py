@@ -40,17 +40,6 @@ def plain_table(title: str, caption: str | None = None) -> Table:
     )
 
 
-def cells_of(table: Table) -> dict[str, Any]:
-    """A table of texts as JSON: title, caption, headings, and the rows."""
-    columns = [list(column.cells) for column in table.columns]
-    return {
-        "title": table.title,
-        "caption": table.caption,
-        "headings": [column.header for column in table.columns],
-        "rows": [list(row) for row in zip(*columns, strict=True)],
-    }
-
-
 def run_table(run: RunLog) -> Table:
     """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
     spec, world, stages = run.plan.spec, run.plan.world, run.state.stages

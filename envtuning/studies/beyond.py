@@ -48,14 +48,13 @@ def keys(study: StudySpec) -> dict[str, str]:
     return found
 
 
-def raise_unless_playable(study: StudySpec) -> None:
+def raise_unless_playable(study: StudySpec, arms: Mapping[str, Plan]) -> None:
     """Find out before the first run whether what an arm learns can play the further sets, where its trainee can tell."""
     further = targets(study)
-    for arm, spec in study.specs().items():
-        plan = Plan.of(spec)
+    for arm, plan in arms.items():
         for name, target in further.items():
             rooms = (plan.world.room([*plan.written, *more]) for more in ((), (target,)))
-            trained, played = (plan.trainee.declared.window_in(room, **spec.trainee.options) for room in rooms)
+            trained, played = (plan.trainee.declared.window_in(room, **plan.spec.trainee.options) for room in rooms)
             if trained != played:
                 raise SpecError(
                     f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "

@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from envtuning.studies.student_t import t_quantile
 
 CONFIDENCE = 0.95  # of the one-sided bound
-WORTH_SHARING = 0.03  # a share of a headroom whose bound is smaller is a ratio of noise
 FEWEST_TRAINING_SEEDS = 2  # with one, an oracle is chosen and scored on the same outcomes
 
 Success = Mapping[str, ArrayLike]
@@ -101,13 +100,6 @@ def lower_bound(values: ArrayLike, confidence: float = CONFIDENCE) -> float | No
     return float(column.mean() - t_quantile(confidence, len(column) - 1) * column.std(ddof=1) / len(column) ** 0.5)
 
 
-def share_of_headroom(worth: Gain, headroom: Gain) -> float | None:
-    """The part of the headroom that an engineer takes; None where the headroom is not clearly there."""
-    if headroom.found != "some" or headroom.low is None or headroom.low < WORTH_SHARING:
-        return None
-    return worth.mean / headroom.mean
-
-
 def cross_scored(validated: ArrayLike, tested: ArrayLike) -> NDArray[np.float64]:
     """An oracle by its own validation: chosen by the other training seeds of its root, scored on this one.
 
@@ -119,30 +111,6 @@ def cross_scored(validated: ArrayLike, tested: ArrayLike) -> NDArray[np.float64]
         seen = seen.sum(axis=1, keepdims=True) - seen
     chosen = seen.argmax(axis=2)
     return np.take_along_axis(scored, chosen[:, :, None], axis=2)[:, :, 0]
-
-
-@dataclass(frozen=True)
-class Saved:
-    """How much more budget an open-loop schedule needs to end where another arm ended."""
-
-    more: float  # as a part of the arm's budget: .5 is half as much again; negative where it needs less
-    at_least: bool = False  # the schedule's curve ends below: it needs more than this
-
-
-def budget_saved(spent: Sequence[float], curves: ArrayLike, reached: float, budget: float) -> Saved:
-    """Where the mean of a schedule's validation curves, [roots, points], first comes to ``reached``.
-
-    ``spent`` is the budget at each point; run the schedule on past the arm's budget, or the answer is a lower limit.
-    """
-    mean = np.asarray(curves, float).mean(axis=0)
-    above = np.flatnonzero(mean >= reached)
-    if not len(above):
-        return Saved(spent[-1] / budget - 1, at_least=True)
-    point = int(above[0])
-    if point == 0:
-        return Saved(spent[0] / budget - 1)
-    part = (reached - mean[point - 1]) / (mean[point] - mean[point - 1])
-    return Saved(float(spent[point - 1] + part * (spent[point] - spent[point - 1])) / budget - 1)
 
 
 def in_words(found: Gain | None) -> str:

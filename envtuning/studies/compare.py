@@ -18,7 +18,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
-from envtuning.show.console import cells_of, counted, in_words
+from envtuning.show.console import counted, in_words
 from envtuning.studies import closed_loop
 from envtuning.studies.closed_loop import Gain
 from envtuning.studies.open_loop import ARMS, arm_of, known
@@ -57,6 +57,7 @@ def compare(
     """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
     spec = comparable(spec)
     arms = arms_of(spec, engineers)
+    raise_unless_comparable(arms)
     execute(arms, seeds, out, jobs=jobs, ray=ray, observer=observer, began=began, ended=ended)
     knowing = {name: known(spec.engineer.replaced_by(name)) for name in engineers}
     runs = [outcome_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
@@ -75,20 +76,24 @@ def compare(
 
 
 def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
-    """One arm per engineer. What would stop one of them is found out before the first run."""
+    """One arm per engineer."""
     if not engineers or len(set(engineers)) < len(engineers):
         raise SpecError(f"engineers {', '.join(engineers) or 'none'}: give at least one, none twice")
     if not spec.asks_an_engineer and (idle := [name for name in engineers if name not in ("fixed", *ARMS)]):
         raise SpecError(
             f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with target-only"
         )
-    arms = {name: arm_of(spec, spec.engineer.replaced_by(name)) for name in engineers}
-    raise_unless_comparable(arms)
-    return arms
+    return {name: arm_of(spec, spec.engineer.replaced_by(name)) for name in engineers}
 
 
 def table(comparison: Comparison) -> Table:
-    """The paper's table, and what reading is worth."""
+    """The paper's table, and what reading is worth, for a terminal."""
+    title, caption, lines = _sheet(comparison)
+    return drawn(lines, title, caption)
+
+
+def _sheet(comparison: Comparison) -> tuple[str, str, list[list[str]]]:
+    """Title, caption, and lines, the headings first."""
     seeds = max((row.seeds for row in comparison.rows), default=0)
     title = (
         f"{comparison.preset}: {counted(seeds, 'paired seed')}, {comparison.budget:,} {in_words(comparison.unit)} each, "
@@ -96,7 +101,7 @@ def table(comparison: Comparison) -> Table:
     )
     lines = cells(comparison.rows, comparison.headings, wide=False)
     said = [legend(lines, comparison.rows), _fallen_back(comparison), _floor(comparison)]
-    return drawn(lines, title, " ".join(filter(None, [*said, closed_loop.in_words(comparison.headroom)])))
+    return title, " ".join(filter(None, [*said, closed_loop.in_words(comparison.headroom)])), lines
 
 
 def _fallen_back(comparison: Comparison) -> str:
@@ -117,6 +122,8 @@ def _floor(comparison: Comparison) -> str:
 def write(comparison: Comparison, out: Path) -> Path:
     """The figures beside the runs, and the table as it is printed, for their page."""
     path = out / COMPARISON
+    title, caption, (headings, *lines) = _sheet(comparison)
+    shown = {"title": title, "caption": caption, "headings": headings, "rows": lines}
     with atomic.in_turn(out):
-        atomic.write_json(path, asdict(comparison) | {"table": cells_of(table(comparison))})
+        atomic.write_json(path, asdict(comparison) | {"table": shown})
     return path

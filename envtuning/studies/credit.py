@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NotRequired
+from typing import Any
 
 from rich.table import Table
 from typing_extensions import TypedDict
@@ -44,7 +44,7 @@ class Trained(TypedDict):
     seed: int
     config: dict[str, Any]
     per_slice: int
-    outcomes: NotRequired[Outcomes]
+    outcomes: Outcomes
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,7 @@ class _Bench:
         self.trainee = run.plan.make_trainee((*held_out, self.cases), configs=configs)
         self.file = run.path / "credit" / f"stage{number:02d}.jsonl"
         atomic.make_folder(self.file.parent)
-        self.known = {
-            _key(line): line["outcomes"]
-            for line in checked.figures(self.file, list[Trained]) or ()
-            if "outcomes" in line  # lines of before have the mean alone
-        }
+        self.known = {_key(line): line["outcomes"] for line in checked.figures(self.file, list[Trained]) or ()}
 
     def unknown(self, arms: Mapping[str, Any], seeds: int) -> list[tuple[str, int]]:
         """What has not been trained yet, by arm and seed; arms that train on the same config share it."""

@@ -1,6 +1,6 @@
-"""A study's runs as tasks of a Ray cluster: Ray decides where and when, and a run that is lost with its node goes on from its folder.
+"""Runs as tasks of a Ray cluster: Ray decides where and when, and a run that is lost with its node goes on from its folder.
 
-Every node must see the study's folder, and the folder that the command is started in, under the same names.
+Every node must see the runs' folder, and the folder that the command is started in, under the same names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import platform
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engineers import own
 from engineers.current_folder import leave_it_alone
@@ -27,9 +27,6 @@ try:
 except ImportError as error:
     raise needs("--ray", error, "rllib") from error
 
-if TYPE_CHECKING:
-    from envtuning.studies.study import Job
-
 LOSSES = 3  # of its node that a run may have while the command is there
 
 Bundle = dict[str, float]  # amounts of Ray's resources on one node
@@ -38,15 +35,15 @@ Bundle = dict[str, float]  # amounts of Ray's resources on one node
 class Cluster(Executor):
     """Ray in a process pool's place: the cluster that RAY_ADDRESS names, or one of its own on this machine."""
 
-    def __init__(self, jobs: Iterable[Job]) -> None:
-        """Raises ``SpecError`` where one of these can never begin."""
+    def __init__(self, waiting: Iterable[Any], trainee_of: Callable[[Any], TraineeSpec]) -> None:
+        """``waiting``: the last argument of each work to come. Raises ``SpecError`` where one of these can never begin."""
         start_ray()
-        for job in jobs:
-            raise_unless_room(job)
-        self.runs: list[ray.ObjectRef] = []
+        for one in waiting:
+            raise_unless_room(trainee_of(one))
+        self.trainee_of, self.runs = trainee_of, list[ray.ObjectRef]()
 
-    def submit(self, do: Callable[[Job], None], job: Job) -> Future[None]:  # type: ignore[override]
-        own_process, *actors = bundles = bundles_of(job.spec.trainee)
+    def submit(self, work: Callable[..., Any], /, *given: Any) -> Future[Any]:  # type: ignore[override]
+        own_process, *actors = bundles = bundles_of(self.trainee_of(given[-1]))
         others = {what: amount for what, amount in own_process.items() if what not in ("CPU", "GPU")}
         task = ray.remote(
             num_cpus=own_process.get("CPU", 0), num_gpus=own_process.get("GPU", 0), resources=others, max_retries=LOSSES
@@ -55,16 +52,16 @@ class Cluster(Executor):
         if held is not None:
             within = PlacementGroupSchedulingStrategy(held, 0, placement_group_capture_child_tasks=True)
             task = task.options(scheduling_strategy=within)
-        self.runs.append(task.remote(do, job, own.trusted(), os.getcwd()))
-        return _told(self.runs[-1], job, held)
+        self.runs.append(task.remote(work, given, own.trusted(), os.getcwd()))
+        return _told(self.runs[-1], held)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends what still runs or waits; it goes on when the study is run again."""
+        """Ends what still runs or waits; it goes on when the command is repeated."""
         for run in self.runs:
             ray.cancel(run, force=True)
 
 
-def _in_a_worker(do: Callable[[Job], None], job: Job, trusted: frozenset[str] | None, here: str) -> None:
+def _in_a_worker(work: Callable[..., Any], given: tuple[Any, ...], trusted: frozenset[str] | None, here: str) -> Any:
     """One run. What the command's process trusts is trusted here, and paths begin where its own do."""
     try:
         os.chdir(here)
@@ -74,23 +71,25 @@ def _in_a_worker(do: Callable[[Job], None], job: Job, trusted: frozenset[str] | 
         ) from error
     leave_it_alone()
     own.trust_only(trusted)
-    do(job)
+    return work(*given)
 
 
-def _told(run: ray.ObjectRef, job: Job, held: Any) -> Future[None]:
+def _told(run: ray.ObjectRef, held: Any) -> Future[Any]:
     """The run's end as a process pool tells it, with the run's own error where it raised one."""
-    told: Future[None] = Future()
+    told: Future[Any] = Future()
 
-    def tell(done: Future[None]) -> None:
+    def tell(done: Future[Any]) -> None:
         if held is not None:  # by another thread: this one is Ray's, which would wait for itself
             threading.Thread(target=remove_placement_group, args=(held,)).start()
         error = done.exception()
         if error is None:
-            told.set_result(None)
+            told.set_result(done.result())
         elif isinstance(error, ray.exceptions.RayTaskError):
             told.set_exception(error.cause)
         else:
-            told.set_exception(RunError(f"{job.folder} was lost ({type(error).__name__}): repeat the command to go on"))
+            told.set_exception(
+                RunError(f"Ray lost a run too often ({type(error).__name__}): repeat the command to go on")
+            )
 
     run.future().add_done_callback(tell)
     return told
@@ -105,16 +104,16 @@ def bundles_of(trainee: TraineeSpec) -> list[Bundle]:
     ] or [{}]
 
 
-def raise_unless_room(job: Job) -> None:
+def raise_unless_room(trainee: TraineeSpec) -> None:
     """Raises ``SpecError`` where a bundle is larger than every node, or all are larger than the cluster."""
-    bundles = bundles_of(job.spec.trainee)
+    bundles = bundles_of(trainee)
     together = {what: sum(one.get(what, 0) for one in bundles) for bundle in bundles for what in bundle}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     each_fits = all(any(_holds(node, bundle) for node in nodes) for bundle in bundles)
     if not (each_fits and _holds(ray.cluster_resources(), together)):
         has = [{what: node.get(what, 0) for what in together} for node in nodes]
         raise SpecError(
-            f"{job.folder} takes {bundles}, and the nodes of the cluster have {has}: add one, or ask for less in trainee.options"
+            f"a run of the trainee {trainee.kind!r} takes {bundles}, and the nodes of the cluster have {has}: add one, or ask for less in trainee.options"
         )
 
 

@@ -28,6 +28,7 @@ class OpenLoop:
     says: str
     tier: Tier
     arm: Callable[[RunSpec], RunSpec]
+    warms_up: bool = False  # whether it comes to the target by an easier stage
 
 
 def arm_of(spec: RunSpec, engineer: EngineerSpec) -> RunSpec:
@@ -41,7 +42,7 @@ def known(engineer: EngineerSpec, tuning_runs: int = 0) -> Known:
     """What goes into an arm with this engineer, or into the open-loop schedule of that name."""
     name = engineer.name
     if name in ARMS:
-        return Known(ARMS[name].tier, tuning_runs, warms_up=name in WARM)
+        return Known(ARMS[name].tier, tuning_runs, warms_up=ARMS[name].warms_up)
     tier = Tier.WEIGHTS if name in KNOW_THE_WEIGHTS else tier_named(name, **engineer.options)
     return Known(tier, tuning_runs, warms_up=tier == Tier.FAMILY)
 
@@ -83,15 +84,15 @@ def near_uniform(spec: RunSpec) -> RunSpec:
 
 ARMS: dict[str, OpenLoop] = {
     "target-only": OpenLoop("every stage trains on the target", Tier.TARGET, target_only),
-    "warm-target": OpenLoop("the first stage as it is, then the target", Tier.TARGET, warm_target),
+    "warm-target": OpenLoop("the first stage as it is, then the target", Tier.TARGET, warm_target, warms_up=True),
     "mixture": OpenLoop(
-        "half of the data as in the first stage on slices that the target lacks, half the target", Tier.TARGET, mixture
+        "half of the data as in the first stage on slices that the target lacks, half the target",
+        Tier.TARGET,
+        mixture,
+        warms_up=True,
     ),
     "near-uniform": OpenLoop("uniform draws over the slices up to the target's hardest", Tier.TARGET, near_uniform),
 }
-
-
-WARM = ("warm-target", "mixture")
 
 
 def half_easy(spec: RunSpec) -> dict[str, Any]:

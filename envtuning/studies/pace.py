@@ -1,4 +1,4 @@
-"""How far a piece of work is, for whoever waits for it: ``7 of 15 runs, about 12 min left``."""
+"""How far a piece of work is: ``7 of 15 runs, about 12 min left``."""
 
 from __future__ import annotations
 

@@ -113,7 +113,8 @@ class StudySpec(BaseModel):
 
     def specs(self) -> Arms:
         """The run of every arm, without its seed."""
-        return {name: arm_of(self.base, arm) for name, arm in self.arms.items()}
+        base = self.base
+        return {name: arm_of(base, arm) for name, arm in self.arms.items()}
 
     def known(self) -> dict[str, Known]:
         """What went into every arm before its runs."""

@@ -11,11 +11,7 @@ HALVINGS = 200
 
 @cache
 def t_quantile(probability: float, freedom: int) -> float:
-    """The t below which this much of the distribution lies. Raises ``ValueError`` for no freedom or no probability."""
-    if freedom < 1 or not 0 < probability < 1:
-        raise ValueError(
-            f"t_quantile({probability}, {freedom}): give a probability inside (0, 1) and freedom of at least 1"
-        )
+    """The t below which this much of the distribution lies: a part inside (0, 1), for freedom of at least 1."""
     if probability < 0.5:
         return -t_quantile(1 - probability, freedom)
     low, high = 0.0, LARGEST

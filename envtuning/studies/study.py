@@ -118,7 +118,7 @@ def _processes(count: int) -> Executor:
 def _cluster(waiting: Sequence[Job]) -> Executor:
     from envtuning.studies.on_ray import Cluster
 
-    return Cluster(waiting)
+    return Cluster(waiting, lambda job: job.spec.trainee)
 
 
 def comparable(spec: RunSpec) -> RunSpec:
@@ -126,12 +126,12 @@ def comparable(spec: RunSpec) -> RunSpec:
     return spec.model_copy(update={"guard": spec.guard.model_copy(update={"max_drop": None})})
 
 
-def raise_unless_comparable(arms: Arms) -> None:
-    """Find out before the first run what would stop the last one, or leave it without a test."""
+def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
+    """The arms' plans. Finds out before the first run what would stop the last one, or leave it without a test."""
     for spec in arms.values():
         if not spec.suites.test_per_slice:
             raise SpecError("suites.test_per_slice is 0: arms are compared on the test suite, so give it at least 1")
-        resolve(spec)
+    return {name: resolve(spec) for name, spec in arms.items()}
 
 
 def _begin_process(names: frozenset[str] | None) -> None:
@@ -156,7 +156,7 @@ def _ready(waiting: Sequence[Job], running: Sequence[Job], jobs: int) -> list[Jo
 
 def plan(arms: Arms, seeds: Sequence[int], out: Path) -> Iterator[Job]:
     """Every job of the study, a first stage before the runs that begin with it."""
-    beginnings = {name: beginning(spec) for name, spec in arms.items()}
+    beginnings = {name: beginning(Plan.of(spec)) for name, spec in arms.items()}
     often = Counter(beginnings.values())
     for seed in seeds:
         given: set[str] = set()
@@ -170,15 +170,14 @@ def plan(arms: Arms, seeds: Sequence[int], out: Path) -> Iterator[Job]:
             yield Job(name, seeded, out, shared)
 
 
-def beginning(spec: RunSpec) -> str:
-    """Equal for specs whose first stages are the same work: all but the engineer, the later stages and the names counts.
+def beginning(plan: Plan) -> str:
+    """Equal for plans whose first stages are the same work: all but the engineer, the later stages and the names counts.
 
     Of the engineer counts the ``space`` that a redrawn first config is drawn from.
     """
-    plan = Plan.of(spec)
-    alike = plan.spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
-    first, count = plan.spec.stages[0].model_dump(mode="json"), len(spec.stages)
-    room = plan.world.room(plan.written)
+    spec, room = plan.spec, plan.world.room(plan.written)
+    alike = spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
+    first, count = spec.stages[0].model_dump(mode="json"), len(spec.stages)
     options = spec.engineer.model_dump(mode="json")["options"]
     drawn_from = [options["space"]] if spec.stages[0].redraw and "space" in options else []
     return hashlib.sha256(repr((alike, first, count, room, *drawn_from)).encode()).hexdigest()[:8]
@@ -199,9 +198,10 @@ def begun(job: Job) -> RunLog | None:
     if not (job.folder / "run.json").exists():
         return None
     run = RunLog.open(job.folder)
+    wanted = Plan.of(job.spec)
     if not job.is_first_stage:
-        run.raise_unless_of(Plan.of(job.spec))
-    elif (beginning(run.plan.spec), run.plan.spec.seed) != (beginning(job.spec), job.spec.seed):
+        run.raise_unless_of(wanted)
+    elif (beginning(run.plan), run.plan.spec.seed) != (beginning(wanted), job.spec.seed):
         raise run.holds_another()
     return run
 

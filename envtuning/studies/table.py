@@ -41,7 +41,7 @@ class Row:
     """One arm over its seeds."""
 
     arm: str
-    tier: int
+    tier: Tier
     tuning_runs: int
     seeds: int
     success: Interval
@@ -96,7 +96,7 @@ def _row(
     costs = [one.cost for one in own]
     return Row(
         arm=name,
-        tier=int(known.tier),
+        tier=known.tier,
         tuning_runs=known.tuning_runs,
         seeds=len(own),
         success=t_mean([one.success for one in own]),
@@ -148,7 +148,7 @@ def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> l
         },
         "gain": [row.gain.percent(signed=True) for row in found],
         "− best open loop": [bounded(row.above_open_loop) for row in found],
-        "− lower tiers": [bounded(row.above_lower_tiers) if wide or Tier(row.tier).reads else "" for row in found],
+        "− lower tiers": [bounded(row.above_lower_tiers) if wide or row.tier.reads else "" for row in found],
         **{
             f"− {base}": [row.against[base].percent(signed=True) if base in row.against else "" for row in found]
             for base in dict.fromkeys(base for row in found if wide for base in row.against)
@@ -166,7 +166,7 @@ def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> l
 def legend(lines: Sequence[Sequence[str]], found: Sequence[Row]) -> str:
     """What the columns and the tiers of these cells are."""
     said = [f"{heading}: {MEANINGS[heading]}" for heading in lines[0] if heading in MEANINGS]
-    tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({Tier(row.tier) for row in found}))
+    tiers = "; ".join(f"{int(tier)} {tier.meaning}" for tier in sorted({row.tier for row in found}))
     spread = "means over seeds, 95 % intervals by Student's t from three seeds on, differences paired by seed"
     return f"{'; '.join([spread, *said])}. Tiers, each with what the lower ones know: {tiers}."
 

@@ -1,4 +1,4 @@
-"""``check_world`` and ``check_trainee``: do your own keep what the loop counts on? As Gymnasium's ``check_env`` for environments.
+"""``check_world`` and ``check_trainee`` test your own world and trainee, as Gymnasium's ``check_env`` tests environments.
 
 Both raise ``BrokenPromise`` with one sentence about the first promise that is broken, and return None where all are kept.
 """

@@ -66,7 +66,7 @@ class GymWorld(World[C]):
         return bool(said) if said is not None else terminated and reward > 0
 
     def failure(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> str:
-        """The kind of an episode that was no success; ``about.failures`` says what each means."""
+        """The kind of a failed episode; ``about.failures`` says what each means."""
         return "failed" if terminated else "out_of_time"
 
     def fingerprint(self, env: gym.Env, seed: int) -> str | bytes:

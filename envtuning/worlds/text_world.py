@@ -1,4 +1,4 @@
-"""``TextWorld``: questions of one's own as a world. A task draws a question with its answer, and scores what is replied. ::
+"""``TextWorld``: your own questions as a world. A task draws a question with its answer, and scores the reply. ::
 
     class Digits(TaskKnobs):
         digits: int = Field(2, ge=1, le=6, description="Digits of each number.")
@@ -41,7 +41,7 @@ OPENING, CLOSING = "([{", ")]}"
 
 
 class TaskKnobs(BaseModel):
-    """What every task has: its part of the data. Derive from it, and add numbers with bounds and a description."""
+    """The knobs of every task: its part of the data. Derive from it, and add numbers with bounds and a description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -175,7 +175,7 @@ class TextWorld(TalkWorld[Any]):
         return env.asked.question.encode()
 
     def picture(self, env: gym.Env) -> str:
-        """The question, the right answer and what was replied."""
+        """The question, the right answer and the reply."""
         assert isinstance(env, QuestionEnv)
         return f"{env.asked.question}\n\nright: {env.asked.answer}\nreplied: {env.reply[:LONGER]}"
 

@@ -138,7 +138,7 @@ class World(ABC, Generic[C]):
         return config
 
     def splits(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, Split]]:
-        """Per slice, success on parts of its episodes, by what these have in common; no part is the whole. None by default."""
+        """Per slice, success on parts of its episodes, by what these have in common. None by default."""
         return {}
 
     def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:

@@ -21,6 +21,7 @@ def main() -> int:
     all_equal = True
     for name, published in SUITES.items():
         began = time.perf_counter()
+        print(f"{name}: drawing and certifying its boards, a few seconds of CPU", flush=True)
         suite = make_suite(name)
         equal = suite.checksum == published
         all_equal &= equal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, Future
+
 import pytest
 
 from envtuning.atlas.build import build, build_seed
@@ -11,6 +13,7 @@ from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.studies.outcomes import played_on
 from tests.atlas.conftest import SMALL
+from tests.lazily import needed
 
 
 def files(folder):
@@ -23,6 +26,27 @@ def test_two_builds_are_identical_in_one_process_and_in_two(spec, stored, tmp_pa
     assert len(files(tmp_path / "again")) == 2 * len(spec.seeds)
     assert files(tmp_path / "again") == files(stored)
     assert not any((tmp_path / "work" / f"{spec.name}-{spec.digest}").iterdir())
+
+
+def test_a_build_on_a_cluster_gives_it_every_seed_and_stores_the_same(spec, stored, tmp_path, monkeypatch):
+    needed("ray", extra="rllib")
+    asked: list[str] = []
+
+    class Here(Executor):
+        """In the cluster's place: does each work at once."""
+
+        def __init__(self, waiting, trainee_of):
+            asked.extend(trainee_of(seed).kind for seed in waiting)
+
+        def submit(self, work, *given):
+            done: Future[None] = Future()
+            done.set_result(work(*given))
+            return done
+
+    monkeypatch.setattr("envtuning.studies.on_ray.Cluster", Here)
+    build(spec, tmp_path / "out", tmp_path / "work", ray=True)
+    assert asked == [spec.run.trainee.kind] * len(spec.seeds)
+    assert files(tmp_path / "out") == files(stored)
 
 
 def test_a_build_that_is_killed_goes_on_and_ends_alike(spec, stored, tmp_path, monkeypatch):

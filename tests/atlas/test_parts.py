@@ -111,7 +111,9 @@ def test_altered_reports_are_asked_under_labels_of_their_own():
         asked.append((tree.seed, tree.label, tree.reports[()].run))
         return {"waits": "waits", "holes": "keep", "waits-lie": "waits", "holes-lie": "holes"}.get(tree.label, "waits")
 
-    reports = {cause: StageReport(stage=0, config={}, run=cause) for cause in ("waits", "holes")}
+    reports = {
+        cause: StageReport(objective="valid_rate", stage=0, config={}, run=cause) for cause in ("waits", "holes")
+    }
 
     def lie(report):
         return report.model_copy(update={"run": "lie"})
@@ -152,7 +154,10 @@ def test_a_tree_goes_to_the_disk_and_back_and_only_whole_ones_are_stored(tmp_pat
     spec = AtlasSpec.model_validate(SMALL | {"name": "t", "seeds": [5, 4, 3], "depth": 1})
     paths = [path for length in (0, 1) for path in spec.paths(length)]
     configs = {path: spec.written.get(path[0], spec.first) if path else spec.first for path in paths}
-    reports = {path: StageReport(stage=len(path), config=configs[path].model_dump(mode="json")) for path in paths}
+    reports = {
+        path: StageReport(objective="valid_rate", stage=len(path), config=configs[path].model_dump(mode="json"))
+        for path in paths
+    }
     tested = {path: 0.25 + 0.5 * len(path) for path in paths}
     write_tree(
         tmp_path / "new" / "t", spec, 4, {path: one.model_dump(mode="json") for path, one in reports.items()}, tested
@@ -190,7 +195,9 @@ def test_a_tree_belongs_to_a_files_menu_and_budgets_and_not_to_its_seeds():
 def test_an_engineers_report_has_the_stages_before_it_and_their_authors():
     def one(stage, rate):
         results = [SliceResult(name="4", episodes=10, metrics={"valid_rate": rate})]
-        return StageReport(stage=stage, config={"n": stage}, results=results, training={"steps": stage})
+        return StageReport(
+            objective="valid_rate", stage=stage, config={"n": stage}, results=results, training={"steps": stage}
+        )
 
     tree = Tree(SimpleNamespace(), 1, {(): one(0, 0.1), ("a",): one(1, 0.2), ("a", "b"): one(2, 0.3)})
     report = tree.report(("a", "b"), "mine")

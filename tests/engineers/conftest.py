@@ -94,6 +94,7 @@ def report(kitchen: Kitchen, results: Callable[..., list[SliceResult]]) -> Stage
     config = kitchen.model_dump(mode="json")
     earlier = StageRecord(stage=0, config=config, results=results(soup=0.5, stew=0.0), engineer="default")
     return StageReport(
+        objective="valid_rate",
         stage=1,
         environment="A kitchen.",
         config=config,

@@ -14,7 +14,7 @@ from engineers.roles import find_slices, shares_of
 from envtuning.trainees.language.live_engineers import IntrospectionEngineer
 
 WALKERS = ("rules", "half-success", "progress-share", "reader", "schedule")
-ALL = ("fixed", "random", "uniform", "failure-share", *WALKERS)
+ALL = ("fixed", "random", "uniform", "failure-share", "give-up", "learning-progress", "learnability", *WALKERS)
 
 
 class Text(BaseModel):
@@ -57,7 +57,10 @@ class Pair(BaseModel):
     parts: dict[str, Part] = Field({"a": Part(), "b": Part(share=0.1)}, description="The slices.")
 
 
-NUMBERS, SHARES = {"random", "uniform", *WALKERS}, {"random", "uniform", *WALKERS, "failure-share", "introspection"}
+NUMBERS, SHARES = (
+    {"random", "uniform", *WALKERS},
+    {"random", "uniform", *WALKERS, "failure-share", "give-up", "learning-progress", "learnability", "introspection"},
+)
 ABLE = {  # whom a config has something for; fixed is asked for nothing
     Text: set(),
     Choice: {"random"},
@@ -100,7 +103,14 @@ def test_who_says_so_really_does_nothing_and_who_does_not_does_something(name, c
     target = {key: far.get(key, value) for key, value in current.model_dump(mode="json").items()}
     seen = {"training_results": results(a=0.9, b=0.8), "results": results(a=0.6, b=0.1)}
     reports = [
-        StageReport(stage=n, config=current.model_dump(mode="json"), target=target, rounds_left=2, **seen)
+        StageReport(
+            objective="valid_rate",
+            stage=n,
+            config=current.model_dump(mode="json"),
+            target=target,
+            rounds_left=2,
+            **seen,
+        )
         for n in range(8)
     ]
     turned = any(

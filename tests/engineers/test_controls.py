@@ -26,6 +26,7 @@ def run_of(*stages, hole=0.1):
     reports: list[StageReport] = []
     for number, (validated, probed) in enumerate(stages):
         report = StageReport(
+        objective="valid_rate",
             stage=number,
             config=config,
             target=TARGET.model_dump(mode="json"),

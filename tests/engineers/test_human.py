@@ -9,8 +9,11 @@ import threading
 
 import pytest
 
+import engineers
 from engineers import Guard, WireForm
 from engineers.human import HumanEngineer, make
+from engineers.model.prompt import PROMPT_VERSION
+from engineers.model.transcript import read_transcript
 
 
 class Desk:
@@ -23,7 +26,13 @@ class Desk:
         self.heard.append(said)
         if self.texts:
             text = self.texts.pop(0)
-            threading.Timer(0.05, lambda: (self.folder / "answer.json").write_text(text)).start()
+            threading.Timer(0.05, self.save, [text]).start()
+
+    def save(self, text):
+        """In one step: on a busy machine a file that is half written may look settled."""
+        draft = self.folder / "mine.json"
+        draft.write_text(text)
+        draft.replace(self.folder / "answer.json")
 
     def engineer(self, **options):
         return make(str(self.folder.parent), say=self, **{"timeout": 20.0, "poll": 0.01, **options})
@@ -38,6 +47,23 @@ def test_an_edited_answer_becomes_a_proposal(tmp_path, answer, report, kitchen):
     assert "answer.json" in desk.heard[0]
     assert "- soup: 80 of 100, 0.80" in (desk.folder / "report.md").read_text()
     assert json.loads((desk.folder / "report.json").read_text())["stage"] == 1
+
+
+def test_a_desk_s_answers_are_a_transcript_that_replays_them(tmp_path, answer, report, kitchen):
+    path = tmp_path / "transcript.jsonl"
+    desk = Desk(tmp_path, '{"config": ', answer(soup={"heat": 900.0}), answer(soup={"heat": 95.0}))
+    proposal = desk.engineer(transcript=path, who="anna").propose(report, kitchen)
+    exchanges = read_transcript(path)
+    assert [(one.engineer, one.model, one.number) for one in exchanges] == [
+        ("human anna", "human", n) for n in range(3)
+    ]
+    assert all(one.when and one.prompt_version == PROMPT_VERSION and one.context.name == "full" for one in exchanges)
+    copy = tmp_path / "copy.jsonl"
+    again = engineers.make(f"replay/{path}", transcript=copy).propose(report, kitchen)
+    assert (again.config, again.reasons, again.engineer, again.refusals) == (
+        proposal.config, proposal.reasons, "human anna", proposal.refusals,
+    )  # fmt: skip
+    assert copy.read_bytes() == path.read_bytes()
 
 
 def test_a_wrong_answer_is_refused_and_waited_for_again(tmp_path, answer, report, kitchen):

@@ -18,7 +18,20 @@ from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
 
-PLAIN = ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader", "learnt"]
+PLAIN = [
+    "fixed",
+    "random",
+    "uniform",
+    "rules",
+    "half-success",
+    "progress-share",
+    "failure-share",
+    "give-up",
+    "learning-progress",
+    "learnability",
+    "reader",
+    "learnt",
+]
 
 
 @pytest.fixture(params=["kitchen", "lake"])
@@ -342,6 +355,7 @@ def situations(draw):
         for stage in range(draw(st.integers(0, 3)))
     ]
     report = StageReport(
+        objective="valid_rate",
         stage=len(history),
         config=config.model_dump(mode="json"),
         results=results(),
@@ -356,7 +370,7 @@ def situations(draw):
 def test_no_report_leads_out_of_bounds(situation, name, seed):
     report, config = situation
     proposal = engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)
-    assert check(proposal, config, report.records(), max_drop=0.5) == []
+    assert check(proposal, config, report.records(), max_drop=0.5, objective=report.objective) == []
     assert proposal == engineers.make(name, seed=seed, max_drop=0.5).propose(report, config)
 
 
@@ -393,7 +407,7 @@ def test_a_number_of_a_narrow_range_reaches_the_target(name, results):
     near = Recipes(menu={"soup": Recipe()})
     far = Recipes(menu={"soup": Recipe(rate=4.00003e-5, step=0.00475, batch=208)})
     seen = {"results": results(soup=0.9), "training_results": results(soup=1.0), "rounds_left": 1}
-    report = StageReport(stage=0, config=near.model_dump(), target=far.model_dump(), **seen)
+    report = StageReport(objective="valid_rate", stage=0, config=near.model_dump(), target=far.model_dump(), **seen)
     assert engineers.make(name).propose(report, near).config == far
 
 
@@ -401,7 +415,9 @@ def test_a_number_of_a_narrow_range_reaches_the_target(name, results):
 def test_a_drawn_number_keeps_its_digits_and_its_multiples(name):
     near = Recipes(menu={"soup": Recipe(), "stew": Recipe()})
     for stage in range(3):
-        proposal = engineers.make(name).propose(StageReport(stage=stage, config=near.model_dump()), near)
+        proposal = engineers.make(name).propose(
+            StageReport(objective="valid_rate", stage=stage, config=near.model_dump()), near
+        )
         assert not proposal.refusals
         assert all(1e-5 < recipe.rate < 1e-4 for recipe in proposal.config.menu.values())
         assert {change.path.split(".")[-1] for change in proposal.reasons} == {"share", "rate", "step", "batch"}
@@ -434,7 +450,9 @@ def parts_of(whole, *shares, heat):
 def test_where_shares_must_have_a_sum_they_keep_it(name, whole, results):
     config, target = parts_of(whole, 0.5, 0.3, 0.2, heat=0.1), parts_of(whole, 0.1, 0.1, 0.8, heat=0.9)
     seen = {"results": results(a=0.9, b=0.5, c=0.1), "training_results": results(a=1.0, b=0.7), "rounds_left": 3}
-    report = StageReport(stage=1, config=config.model_dump(), target=target.model_dump(), **seen)
+    report = StageReport(
+        objective="valid_rate", stage=1, config=config.model_dump(), target=target.model_dump(), **seen
+    )
     proposal = engineers.make(name).propose(report, config, ["menu"])
     assert not proposal.refusals
     shares = {name: dish.share for name, dish in proposal.config.menu.items()}
@@ -463,7 +481,7 @@ def test_numbers_below_and_beside_slices_go_to_the_target_too(name, results):
     near = Stoves()
     far = Stoves(draught=0.8, pots={"a": Pot(share=1, burner=Burner(flame=0.9)), "b": Pot(share=0)})
     seen = {"results": results(a=0.9), "training_results": results(a=1.0), "rounds_left": 1}
-    report = StageReport(stage=0, config=near.model_dump(), target=far.model_dump(), **seen)
+    report = StageReport(objective="valid_rate", stage=0, config=near.model_dump(), target=far.model_dump(), **seen)
     reached = engineers.make(name).propose(report, near).config
     assert (reached.draught, [pot.burner.flame for pot in reached.pots.values()]) == (0.8, [0.9, 0.9])
 
@@ -472,7 +490,7 @@ def test_numbers_below_and_beside_slices_are_taken_back_too(results):
     before, now = Stoves(), Stoves(draught=0.8, pots={"a": Pot(burner=Burner(flame=0.9)), "b": Pot()})
     alive = StageRecord(stage=0, config=before.model_dump(), results=[], training_results=results(a=0.9, b=0.9))
     dead = {"training_results": results(a=0.0, b=0.0), "history": [alive]}
-    report = StageReport(stage=1, config=now.model_dump(), target=now.model_dump(), **dead)
+    report = StageReport(objective="valid_rate", stage=1, config=now.model_dump(), target=now.model_dump(), **dead)
     config = engineers.make("rules").propose(report, now).config
     assert (config.draught, config.pots["a"].burner.flame) == (0.4, 0.5)
 
@@ -496,7 +514,7 @@ class Grill(BaseModel):
 def test_a_strict_config_is_read_from_its_report(name, results):
     near, far = Grill(), Grill(rows={1: Part(share=1.0, heat=0.9)})
     seen = {"results": results(**{"1": 0.9}), "training_results": results(**{"1": 1.0}), "rounds_left": 1}
-    report = StageReport(stage=0, config=dump(near), target=dump(far), **seen)
+    report = StageReport(objective="valid_rate", stage=0, config=dump(near), target=dump(far), **seen)
     proposal = engineers.make(name).propose(report, near)
     assert not proposal.refusals
     assert isinstance(proposal.config, Grill)

@@ -81,7 +81,9 @@ def test_a_choice_is_set_against_the_kind_that_stands_out():
         SliceResult(name="a", episodes=100, metrics={"valid_rate": 0.4}, failures={"crashes": 50, "late": 10}),
         SliceResult(name="b", episodes=100, metrics={"valid_rate": 0.4}, failures={"crashes": 30, "late": 30}),
     ]
-    report = StageReport(stage=0, config=dump(Drills()), target=dump(Drills()), results=rows, rounds_left=3)
+    report = StageReport(
+        objective="valid_rate", stage=0, config=dump(Drills()), target=dump(Drills()), results=rows, rounds_left=3
+    )
     slices = engineers.make("reader").propose(report, Drills()).config.slices
     assert (slices["a"].against, slices["b"].against) == ("crash", "all")
 
@@ -149,6 +151,7 @@ class Case:
         ]
         last = records.pop()
         self.report = StageReport(
+            objective="valid_rate",
             stage=stages - 1,
             config=self.config,
             target=self.target,

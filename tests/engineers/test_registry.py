@@ -36,6 +36,9 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
         "half-success",
         "progress-share",
         "failure-share",
+        "give-up",
+        "learning-progress",
+        "learnability",
         "reader",
         "learnt",
         "human",
@@ -51,7 +54,20 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["fixed", "random", "uniform", "rules", "half-success", "progress-share", "failure-share", "reader", "learnt"],
+    [
+        "fixed",
+        "random",
+        "uniform",
+        "rules",
+        "half-success",
+        "progress-share",
+        "failure-share",
+        "give-up",
+        "learning-progress",
+        "learnability",
+        "reader",
+        "learnt",
+    ],
 )
 def test_nothing_that_is_named_is_silently_ignored(name):
     with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
@@ -254,7 +270,7 @@ def test_one_missing_module_is_missing():
     [
         ("fixed", {}, Tier.NOTHING), ("uniform", {}, Tier.NOTHING), ("random", {}, Tier.NOTHING),
         ("schedule", {"parts": [0.5]}, Tier.FAMILY), ("average/rules", {}, Tier.FAMILY),
-        ("rules", {}, Tier.SLICE_SUCCESS), ("half-success", {}, Tier.SLICE_SUCCESS), ("progress-share", {}, Tier.SLICE_SUCCESS), ("failure-share", {}, Tier.SLICE_SUCCESS), ("reader", {}, Tier.REPORT),
+        ("rules", {}, Tier.SLICE_SUCCESS), ("half-success", {}, Tier.SLICE_SUCCESS), ("progress-share", {}, Tier.SLICE_SUCCESS), ("failure-share", {}, Tier.SLICE_SUCCESS), ("give-up", {}, Tier.SLICE_SUCCESS), ("reader", {}, Tier.REPORT),
         ("permuted/rules", {}, Tier.SLICE_SUCCESS), ("permuted/rules", {"permutation": 3}, Tier.SLICE_SUCCESS), ("openai/gpt", {}, Tier.REPORT), ("openai/gpt", {"context": "full"}, Tier.CASES),
         ("gemini/pro", {"context": {"cases": True}}, Tier.CASES), ("human", {}, Tier.CASES), ("human", {"context": "V1"}, Tier.REPORT),
     ],

@@ -43,6 +43,7 @@ def test_records_end_with_the_stage_just_finished_and_keep_its_numbers_alone():
     first = StageRecord(stage=0, config={"a": 1}, results=[])
     results = [SliceResult(name="4", episodes=2, metrics={"valid_rate": 0.5})]
     report = StageReport(
+        objective="valid_rate",
         stage=1, config={"a": 2}, results=results, training_results=results, history=[first],
         training={"steps": 3, "loss": 0.5, "device": "cpu"}, cost={"env_steps": 7.0},
     )  # fmt: skip

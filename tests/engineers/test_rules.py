@@ -20,6 +20,7 @@ def lake(**slices):
 
 def report_of(config, rates, trained=None, history=(), stage=1, target=None, rounds_left=None):
     return StageReport(
+        objective="valid_rate",
         stage=stage,
         config=config.model_dump(mode="json"),
         target=target.model_dump(mode="json") if target is not None else {},
@@ -171,6 +172,7 @@ class Hill(BaseModel):
 
 def test_a_config_without_slices_is_stepped_as_one():
     report = StageReport(
+        objective="valid_rate",
         stage=0,
         config=Hill().model_dump(),
         target={"slope": 0.5},
@@ -181,7 +183,7 @@ def test_a_config_without_slices_is_stepped_as_one():
 
 
 def test_nothing_measured_nothing_turned():
-    report = StageReport(stage=0, config=Hill().model_dump(), target={"slope": 0.5})
+    report = StageReport(objective="valid_rate", stage=0, config=Hill().model_dump(), target={"slope": 0.5})
     proposal = engineers.make("rules").propose(report, Hill())
     assert proposal.config == Hill()
     assert not proposal.fallback

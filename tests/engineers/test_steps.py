@@ -92,7 +92,14 @@ def test_half_success_weighs_the_targets_slices_by_success_on_it_and_goes_to_whe
     target, trained, validated, share, winds, why
 ):
     parts = Parts(parts={"a": Part(share=0.1), "b": Part(share=0.9)})
-    report = StageReport(stage=1, config=parts.model_dump(), target=target, training_results=trained, results=validated)
+    report = StageReport(
+        objective="valid_rate",
+        stage=1,
+        config=parts.model_dump(),
+        target=target,
+        training_results=trained,
+        results=validated,
+    )
     proposal = engineers.make("half-success").propose(report, parts)
     a, b = proposal.config.parts["a"], proposal.config.parts["b"]
     assert (a.share, b.share) == (pytest.approx(share, abs=1e-3), pytest.approx(1 - share, abs=1e-3))
@@ -348,7 +355,9 @@ def test_an_engineer_without_anything_to_turn_says_what_is_open():
 
 def test_chance_is_of_the_engineer_its_seed_and_the_stage():
     def drawn(name, seed, stage):
-        return engineers.make(name, seed=seed).random(StageReport(stage=stage, config={})).random()
+        return (
+            engineers.make(name, seed=seed).random(StageReport(objective="valid_rate", stage=stage, config={})).random()
+        )
 
     assert drawn("random", 0, 0) == drawn("random", 0, 0)
     assert len({drawn("random", 0, 0), drawn("uniform", 0, 0), drawn("random", 1, 0), drawn("random", 0, 1)}) == 4
@@ -376,7 +385,7 @@ def test_shares_in_percent_and_bounds_that_no_value_may_have(name):
     engineer, current, moved = engineers.make(name, seed=1), Hundred(), 0
     target = Hundred(parts={part: Percent(share=25, wind=0.99999, depth=8) for part in "abcd"})
     for stage in range(4):
-        report = StageReport(stage=stage, config=dump(current), target=dump(target))
+        report = StageReport(objective="valid_rate", stage=stage, config=dump(current), target=dump(target))
         report.results += [result(part, 100, valid_rate=0.9) for part in "abcd"]
         proposal = engineer.propose(report, current)
         assert not proposal.refusals
@@ -406,7 +415,14 @@ def test_a_share_with_excluded_bounds_follows_the_target_from_stage_to_stage(nam
     engineer, shares = engineers.make(name), []
     for stage in range(3):
         alive = [result(part, 100, valid_rate=0.9) for part in "ab"]
-        report = StageReport(stage=stage, config=dump(current), target=target, results=alive, training_results=alive)
+        report = StageReport(
+            objective="valid_rate",
+            stage=stage,
+            config=dump(current),
+            target=target,
+            results=alive,
+            training_results=alive,
+        )
         proposal = engineer.propose(report, current)
         assert (proposal.refusals, proposal.fallback) == ([], False)
         current = proposal.config

@@ -43,7 +43,7 @@ def told(kitchen):
         training_results=rows(20, soup=0.9),
         splits={
             "soup": {"salted": Split(episodes=20, succeeded=5), "of_soup": Split(episodes=50, succeeded=40)},
-            "stew": {"salted": Split(episodes=30, succeeded=3)},
+            "stew": {"salted": Split(episodes=30, succeeded=3), "of_stew": Split(episodes=50, succeeded=10)},
         },
         environment_stats={"soup": {"cooks": 2.0, "heat": 99.0}, "stew": {"cooks": 2.0, "heat": 150.0}},
         training={"success_rate_curve": [0.1, 0.1, 0.3, 0.3, 0.5, 0.5, 0.7, 0.7]},
@@ -100,9 +100,11 @@ def test_the_curve_within_a_stage_is_told_by_quarters_where_it_has_as_many_point
 def test_parts_of_the_episodes_have_counts_and_no_part_is_its_slice(told, kitchen):
     lines = section(text_of(told, kitchen), "Successes on parts").splitlines()
     found = {line[2:].partition(":")[0]: counts(line) for line in lines if line.startswith("- ")}
-    assert found == {"soup": [(5, 20)], "stew": [(3, 30)], "all slices": [(8, 50)]}
+    assert found == {"soup": [(5, 20)], "stew": [(3, 30)], "all slices": [(8, 50), (40, 50), (10, 50)]}
     low, high = Split(episodes=20, succeeded=5), Split(episodes=50, succeeded=40)
     assert figures.parts_of({"soup": {"a": low, "b": high}}, told.results) == {"soup": {"a": low}}
+    both = {"soup": {"a": high}, "stew": {"a": high, "b": low}}
+    assert figures.parts_of(both, told.results) == {"stew": {"b": low}, "all slices": {"b": low}}, "a is everywhere"
 
 
 def test_the_trainee_what_a_stage_takes_and_the_kinds_that_occur_are_told(told, kitchen):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import pytest
 
 import engineers
 from engineers import CONTEXTS, ChatError, ModelEngineer, WireForm
 from engineers.model.chat import Timeout
+from engineers.model.prompt import PROMPT_VERSION
 from engineers.model.transcript import TranscriptError, read_transcript
 
 
@@ -60,10 +62,34 @@ def test_a_stage_that_was_not_recorded_falls_back(recorded, report, kitchen):
     assert "no question 0 of stage 7; it has stages [1, 2]" in proposal.refusals[0]
 
 
-def test_another_question_is_noticed(recorded, report, kitchen):
+def test_another_question_is_refused(recorded, report, kitchen):
     path, *_ = recorded
-    with pytest.warns(UserWarning, match="differs from the one recorded"):
-        engineers.make(f"replay/{path}").propose(report.model_copy(update={"environment": "A bakery."}), kitchen)
+    changed = report.model_copy(update={"environment": "A bakery."})
+    proposal = engineers.make(f"replay/{path}").propose(changed, kitchen)
+    assert proposal.fallback
+    assert proposal.config == kitchen
+    assert "differs from what was recorded" in proposal.refusals[0]
+
+
+def test_a_transcript_of_an_older_prompt_is_read_and_its_questions_are_others(recorded, report, kitchen):
+    path, *_ = recorded
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    for line in lines:
+        line["version"] = 1
+        del line["when"], line["prompt_version"]
+        line["messages"][0]["content"] += " In other words."
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert {(one.version, one.prompt_version, one.when) for one in read_transcript(path)} == {(1, 1, "")}
+    assert "version 1 of the prompt" in engineers.make(f"replay/{path}").propose(report, kitchen).refusals[0]
+
+
+def test_many_runs_in_one_folder_are_told_apart_by_their_questions(scripted, answer, report, kitchen, tmp_path):
+    others = [report.model_copy(update={"environment": f"Kitchen {run}."}) for run in range(3)]
+    for run, told in enumerate(others):
+        path = tmp_path / f"seed{run}" / "stages" / "01" / "transcript.jsonl"
+        ModelEngineer(scripted(answer(soup={"heat": 80.0 + run})), transcript=path).propose(told, kitchen)
+    replay = engineers.make(f"replay/{tmp_path}")
+    assert [replay.propose(told, kitchen).config.menu["soup"].heat for told in others] == [80.0, 81.0, 82.0]
 
 
 def test_a_stage_that_was_run_again_replays_as_the_last_time(scripted, answer, report, kitchen, tmp_path):
@@ -99,37 +125,37 @@ def test_a_missing_transcript_says_what_to_give(tmp_path):
 
 def test_a_transcript_of_another_version_is_not_read_as_this_one(recorded):
     path, *_ = recorded
-    path.write_bytes(path.read_bytes().replace(b'{"version":1', b'{"version":2', 1))
-    with pytest.raises(TranscriptError, match="line 1: version=2: Input should be 1"):
+    path.write_bytes(path.read_bytes().replace(b'{"version":2', b'{"version":3', 1))
+    with pytest.raises(TranscriptError, match="line 1: version=3"):
         read_transcript(path)
 
 
 def test_an_exchange_is_kept_with_all_that_was_asked_and_what_it_took(recorded, kitchen):
     path, *_ = recorded
     summary, first, failed, _ = read_transcript(path)[:4]
-    assert first.model_dump(exclude={"messages", "seconds"}) == {
-        "version": 1, "engineer": "local/scripted", "model": "local/scripted", "context": CONTEXTS["V5"].model_dump(),
+    assert first.model_dump(exclude={"messages", "seconds", "when"}) == {
+        "version": 2, "prompt_version": PROMPT_VERSION, "engineer": "local/scripted", "model": "local/scripted", "context": CONTEXTS["V5"].model_dump(),
         "max_attempts": 3, "stage": 1, "number": 1, "kind": "proposal", "json_schema": WireForm(kitchen).schema,
         "max_tokens": 4096, "reply": "no", "error": None, "error_kind": "", "prompt_tokens": 100,
         "completion_tokens": 10, "cost": 0.0,
     }  # fmt: skip
     assert (summary.json_schema, summary.number) == (None, 0)
+    assert datetime.fromisoformat(first.when).tzinfo is not None
     assert (failed.error_kind, failed.prompt_tokens, failed.completion_tokens) == ("Timeout", 0, 0)
     assert [message["role"] for message in first.messages] == ["system", "user"]
     assert len(failed.messages) == 4  # the bad reply and what was wrong with it
 
 
-@pytest.mark.filterwarnings("ignore:question 0 of stage 1 differs")
 def test_a_replay_is_the_last_recorded_engineer_and_is_guarded_again(scripted, answer, report, kitchen, tmp_path):
     path = tmp_path / "t.jsonl"
     for name, attempts, context in (("old", 1, "V1"), ("older", 2, "V2"), ("new", 4, "V3")):
         chat = scripted(answer(soup={"share": 0.0}), *["no"] * 3)
         ModelEngineer(chat, name=name, max_attempts=attempts, context=context, transcript=path).propose(report, kitchen)
-    replay = engineers.make(f"replay/{path}", space={"menu.*.heat": (1, 2)})
+    replay = engineers.make(f"replay/{path}")
     assert (replay.name, replay.max_attempts, replay.context.name, replay.chat.model) == (
         "new", 4, "V3", "local/scripted",
     )  # fmt: skip
-    assert replay.space == {"menu.*.heat": (1.0, 2.0)}
+    assert engineers.make(f"replay/{path}", space={"menu.*.heat": (1, 2)}).space == {"menu.*.heat": (1.0, 2.0)}
     assert replay.propose(report, kitchen).config.menu["soup"].share == 0
     guarded = engineers.make(f"replay/{path}", max_drop=0.5).propose(report, kitchen)
     assert "slice soup works" in guarded.refusals[0]

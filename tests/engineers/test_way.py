@@ -158,7 +158,13 @@ def test_a_target_outside_the_default_space_is_reached_by_everybody_who_knows_it
     done = SliceResult(name="5", episodes=200, metrics={"valid_rate": 0.95})
     for current in (target, lakes(s5={"share": 1.0, "hole_ratio": 0.5, "wait_ratio": 0.75})):
         report = StageReport(
-            stage=0, config=dump(current), target=dump(target), rounds_left=1, results=[done], training_results=[done]
+            objective="valid_rate",
+            stage=0,
+            config=dump(current),
+            target=dump(target),
+            rounds_left=1,
+            results=[done],
+            training_results=[done],
         )
         for name in ("rules", "half-success", "progress-share", "schedule"):
             assert engineers.make(name).propose(report, current).config.slices[5] == target.slices[5], name

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from envtuning.trainees import TraineeKind
+
 
 @pytest.fixture(scope="session")
 def ray_session() -> Iterator[None]:
@@ -42,7 +44,7 @@ def with_trainee(monkeypatch):
 
     def use(cls: type | None = None, **changes: Any) -> type:
         made = type("One", (cls or Asked,), {"budgets": [], "seeds": [], "made": 0, **changes})
-        monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: made(**arguments))
+        monkeypatch.setattr(TraineeKind, "make", lambda kind, options, unit, **given: made(**given, **options))
         return made
 
     return use

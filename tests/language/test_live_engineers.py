@@ -31,7 +31,7 @@ def trainee(tiny):
 @pytest.fixture
 def report():
     results = [SliceResult(name=size, episodes=50, metrics={"valid_rate": 0.4}, failures={"hole": 30}) for size in "34"]
-    return StageReport(stage=1, config=CONFIG.model_dump(mode="json"), results=results)
+    return StageReport(objective="valid_rate", stage=1, config=CONFIG.model_dump(mode="json"), results=results)
 
 
 def ask(trainee, report, name="checkpoint", **options):

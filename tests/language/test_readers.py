@@ -24,7 +24,9 @@ def config(shares):
 
 def measured(shares):
     results = [SliceResult(name=name, episodes=10, metrics={"valid_rate": rate}) for name, rate in RATES.items()]
-    report = StageReport(stage=0, config=config(SHARES).model_dump(mode="json"), results=results)
+    report = StageReport(
+        objective="valid_rate", stage=0, config=config(SHARES).model_dump(mode="json"), results=results
+    )
     return merits(report, config(SHARES), config(shares))
 
 
@@ -43,7 +45,7 @@ def test_concentrating_just_under_the_frontier_shows():
 
 
 def test_without_such_slices_there_is_nothing_to_measure():
-    report = StageReport(stage=0, config={}, results=[])
+    report = StageReport(objective="valid_rate", stage=0, config={}, results=[])
     found = merits(report, config(SHARES), config(SHARES))
     assert (found.kept, found.frontier) == (None, None)
 
@@ -80,7 +82,9 @@ def test_every_reader_is_loaded_once_and_asked_of_every_report_with_every_seed(t
     LocalChat.__dict__["_live"].__set_name__(LocalChat, "_live")
     monkeypatch.setattr("engineers.backends.local.require", lambda *_, **__: None)
     results = [SliceResult(name=name, episodes=10, metrics={"valid_rate": rate}) for name, rate in RATES.items()]
-    report = StageReport(stage=0, config=config(SHARES).model_dump(mode="json"), results=results)
+    report = StageReport(
+        objective="valid_rate", stage=0, config=config(SHARES).model_dump(mode="json"), results=results
+    )
     runs = {}
     for name in "AB":
         (tmp_path / name).mkdir()

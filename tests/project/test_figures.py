@@ -95,6 +95,26 @@ THROUGHPUT = [
     *(Claim(ENVIRONMENTS, "throughput_ratios", lambda f, row=row, name=name: f"{row} | {sb3(f, name):.0f}× |") for row, name in FASTER_THAN_SB3.items()),
 ]  # fmt: skip
 
+# threads
+
+
+def threaded(figures: Figures, kind: str) -> str:
+    row = figures["kinds"][kind]
+    cells = (f"{row['microseconds_a_step']:,}", f"{row['serial_part']:.0%}".replace("%", " %"))
+    return " | ".join((*cells, f"{row['cpu_of_two_over_one']:.2f}", f"{row['at_best']:.2f} |"))
+
+
+SEEN = {
+    "11×11": "`window=11`",
+    "5×5": "`window=5`",
+    "compact": "`compact`",
+    "11×11, random moves and resets": "`window=11`, random moves and resets",
+}
+THREADS = [
+    Claim(ENVIRONMENTS, "threads", lambda f, kind=kind, row=row: f"| {row} | {threaded(f, kind)}")
+    for kind, row in SEEN.items()
+]
+
 # solvers and generator
 
 
@@ -547,7 +567,7 @@ TOOL_USE = [
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
-CLAIMS = [*THROUGHPUT, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *READERS, *TOOL_USE]
+CLAIMS = [*THROUGHPUT, *THREADS, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *READERS, *TOOL_USE]
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.readability import ROOT, figures, sentences, syllables, words
+from benchmarks.readability import ROOT, figures, measured, pages_now, sentences, syllables, words
 
 SCREEN = 45  # lines
 
@@ -64,3 +64,7 @@ def test_an_area_of_the_changelog_fits_a_screen():
     lengths = {area.partition("\n")[0]: len(area.strip().splitlines()) for area in areas}
     assert {name: lines for name, lines in lengths.items() if lines > SCREEN} == {}
     assert len(lengths) == len(areas), "two areas have one name"
+
+
+def test_the_pages_have_at_most_sixteen_words_a_sentence():
+    assert measured(pages_now())["in all"]["words a sentence"] <= 16

@@ -23,7 +23,7 @@ MOST_NAMED = 3  # runs, in a title
 
 
 class _Table(TypedDict):
-    """As ``envtuning.show.console.cells_of`` gives it."""
+    """That `envtuning compare` printed."""
 
     title: str | None
     caption: str | None

@@ -86,11 +86,11 @@ def _finite(series: Series) -> Series:
     return replace(series, x=pick(series.x), y=pick(series.y), low=low, high=high)
 
 
-def _ticks(low: float, high: float, *, whole: bool = False, about: int = 5) -> list[float]:
-    """Round numbers that span the range."""
+def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """About five round numbers that span the range."""
     if high <= low:
         low, high = (low, low + 1) if whole else (low - 0.5, low + 0.5)
-    raw = (high - low) / about
+    raw = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
     if whole:

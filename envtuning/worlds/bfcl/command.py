@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("command", choices=["install", "verify", "templates"])
     parser.add_argument("--version", choices=[*package.VERSIONS, "all"], default="v4", help="default: v4")
     parser.add_argument("--path", help="verify, templates: the folder of an unpacked wheel")
-    parser.add_argument("--most", type=int, default=10, help="templates: so many (10)")
+    parser.add_argument("--most", type=int, default=10, help="templates: how many to print (10)")
     chosen = parser.parse_args(arguments)
     versions = package.VERSIONS if chosen.version == "all" else (chosen.version,)
     try:

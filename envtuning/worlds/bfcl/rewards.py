@@ -33,7 +33,7 @@ class TurnRecord:
 
 
 def progress(turns: Sequence[TurnRecord], checked_turns: int) -> float:
-    """The paper's ``(1/T) Σ r_state(t) · r_exec(t)`` over all T turns that have ground truth."""
+    """The paper's ``(1/T) Σ r_state(t) · r_exec(t)``, over the T turns that have ground truth; the paper's T is all turns."""
     return sum(turn_progress(turn) for turn in turns) / checked_turns
 
 

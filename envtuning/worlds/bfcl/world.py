@@ -124,7 +124,7 @@ class BFCLWorld(World[BFCLConfig]):
             if len(found) < per_slice:
                 raise TooFewCases(
                     f"{per_slice} tasks of {split} to {'validate' if part == 'validation' else 'test'} on, and the {part} "
-                    f"scenarios have {len(found)}: ask for at most so many"
+                    f"scenarios have {len(found)}: ask for at most {len(found)}"
                 )
             # Variants of a scenario are not independent: the scenarios that the set has least often come first.
             drawn = random.Random(f"{purpose} {split} {seed}").sample(found, len(found))

@@ -132,7 +132,7 @@ def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
 
 def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str, Split]:
     """One size's episodes split by what the config's knobs control: whether a wait is needed, how far the goals are, and how
-    many agents there are. A kind that has no board is left out, and one that has them all.
+    many agents there are. A kind that has no board is left out.
     """
     boards = np.array([episode.case for episode in episodes])
     valid = np.array([episode.succeeded for episode in episodes])
@@ -152,7 +152,7 @@ def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str
     return {
         name: Split(episodes=int(kind.sum()), succeeded=int(valid[kind].sum()))
         for name, kind in kinds.items()
-        if kind.any() and not kind.all()
+        if kind.any()
     }
 
 

@@ -52,7 +52,11 @@ def report(config: WalkerConfig) -> StageReport:
         SliceResult(name="ice", episodes=50, metrics={"valid_rate": 0.1}, failures={"fell": 45}),
     ]
     return StageReport(
-        stage=1, environment="A walker on slopes.", config=config.model_dump(mode="json"), results=results
+        objective="valid_rate",
+        stage=1,
+        environment="A walker on slopes.",
+        config=config.model_dump(mode="json"),
+        results=results,
     )
 
 

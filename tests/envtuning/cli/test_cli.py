@@ -72,7 +72,7 @@ def test_a_run_writes_what_its_table_shows(run):
     assert code == 0
     for stage in RunLog.open(run).state.done:
         assert f"{stage.done.metrics['valid_rate']:.1%}" in output
-        assert f"{stage.done.env_steps:,}" in output
+        assert f"{stage.done.spent['env_steps']:,}" in output
     assert "engineer rules: 3 proposals, 0 tokens" in output
 
 

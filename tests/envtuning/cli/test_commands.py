@@ -128,7 +128,7 @@ def test_what_the_command_line_names_is_trusted_for_as_long_as_the_command_lasts
 def made(monkeypatch) -> list[tuple[str, Any, Any]]:
     """What `run` would have run: folder, spec, observers."""
     found: list[tuple[str, Any, Any]] = []
-    monkeypatch.setattr(envtuning.cli.runs.loop, "create", lambda folder, spec: (str(folder), spec))
+    monkeypatch.setattr(envtuning.cli.runs.RunLog, "create", lambda folder, plan: (str(folder), plan.spec))
     monkeypatch.setattr(envtuning.cli.runs, "run_and_report", lambda one, observer: found.append((*one, observer)))
     return found
 

@@ -12,6 +12,7 @@ from envtuning.loop.ask import redraw
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.tasks import closing_cost
+from envtuning.trainees import TraineeKind
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from tests.envtuning.counting_runs import PROBED, TESTED, VALIDATED, spec_of
 from tests.envtuning.counting_world import STEPS, CountConfig, CountTrainee, CountWorld
@@ -110,7 +111,7 @@ def faulty(*faults: BaseException) -> type:
 def with_faults(monkeypatch, tmp_path):
     def run(*faults: BaseException, budget: int = 1000) -> RunLog:
         made = faulty(*faults)
-        monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: made(**arguments))
+        monkeypatch.setattr(TraineeKind, "make", lambda kind, options, unit, **given: made(**given, **options))
         return loop.start(spec_of({}, {"budget": budget}, {}), tmp_path / "run")
 
     return run

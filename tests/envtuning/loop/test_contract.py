@@ -14,6 +14,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, SpecError, SuiteSpec, TraineeSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.runs.transitions import GradNormStable
+from envtuning.trainees import TraineeKind
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.lakes.world import LakeWorld
 from envtuning.worlds.world import InfeasibleConfig
@@ -27,7 +28,7 @@ def spec() -> RunSpec:
 
 
 def run_with(cls: type, spec: RunSpec, folder: Path, monkeypatch) -> RunLog:
-    monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: cls(**arguments))
+    monkeypatch.setattr(TraineeKind, "make", lambda kind, options, unit, **given: cls(**given, **options))
     return loop.start(spec, folder)
 
 

@@ -112,7 +112,7 @@ def test_a_trainee_is_closed_whatever_an_observer_does_at_the_end(with_trainee, 
     [
         (f"{__name__}:offline", "cannot be made: ConnectionError: no network"),
         ("wandb", "name it as 'package.module:factory'"),
-        ("no.such:Thing", "cannot be made: 'no.such' cannot be imported"),
+        ("no.such:Thing", "'no.such' cannot be imported"),
         ("envtuning.loop.observer:Nobody", "cannot be made"),
         ("envtuning.runs.seeds:derive", "cannot be made"),
         ("builtins:dict", "made a dict: derive it from"),

@@ -12,6 +12,14 @@ import pytest
 from envtuning import loop
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "fixtures" / "killed.json.gz").read_bytes()))
+WORDS = (
+    "aside",
+    "behaviour",
+    "failure_meanings",
+    "splits",
+    "target_words",
+    "trainee",
+)  # of a report, which worlds reword
 NOT_THE_RUNS = ("run.json", "checksums.json")  # which say when it was made, and what a file's bytes are
 
 
@@ -23,11 +31,7 @@ def compared(run: Path) -> dict[str, object]:
             found[str(path.relative_to(run))] = path.read_bytes()
             if path.name in ("done.json", "proposal.json", "report.json"):
                 record = json.loads(path.read_bytes())
-                for name in (
-                    "seconds",
-                    "validations",
-                    "history",
-                ):  # the history is the reports before it, and no longer stored
+                for name in ("seconds", "validations", "history", *WORDS):  # the history is the reports before it
                     record.pop(name, None)
                 if record.get("proposal"):
                     record["proposal"].pop("usage")

@@ -101,7 +101,7 @@ def assert_nothing_is_half_written(folder: Path) -> None:
         stage.metrics(), stage.episodes(), stage.report, stage.answer, stage.transcript()
         if stage.done is not None:
             assert stage.report.results
-            assert stage.done.env_steps > 0
+            assert stage.done.spent["env_steps"] > 0
         if stage.checkpoint.exists():
             assert json.loads((stage.checkpoint / "skill.json").read_text())
 

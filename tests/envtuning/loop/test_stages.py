@@ -22,7 +22,7 @@ from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.runs.transitions import Reached, Spent
 from envtuning.show.console import HTML_WIDTH, summary
-from envtuning.trainees import make_trainee
+from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee
 from envtuning.trainees.scripted import ScriptedTrainee, difficulty, solve_chance
 from envtuning.worlds.lakes.world import LakeWorld
@@ -51,7 +51,7 @@ class Recorder(ScriptedTrainee):
 @pytest.fixture
 def recorder(monkeypatch):
     cls = type("OneRecorder", (Recorder,), {"calls": []})
-    monkeypatch.setattr(envtuning.runs.plan, "make_trainee", lambda kind, **arguments: cls(**arguments))
+    monkeypatch.setattr(TraineeKind, "make", lambda kind, options, unit, **given: cls(**given, **options))
     return cls
 
 
@@ -102,7 +102,7 @@ def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_pa
     spent = [line["spent"] for line in run.state.stages[0].metrics() if line["kind"] == "validation"]
     assert spent[-2] < 1400 <= spent[-1]  # not a validation earlier, not one later
     assert "of 1,400 env steps spent" in run.state.stages[0].done.reason
-    assert run.state.stages[0].done.env_steps < 2500
+    assert run.state.stages[0].done.spent["env_steps"] < 2500
 
 
 def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(recorder, tmp_path):

@@ -21,6 +21,8 @@ from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
 from envtuning.studies.compare import arms_of
+from envtuning.studies.study import raise_unless_comparable
+from envtuning.trainees import TraineeKind
 from envtuning.trainees.base import TrainingDiverged, WorkerLost
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.world import InfeasibleConfig
@@ -40,7 +42,7 @@ def trainee(monkeypatch, spec):
     """Puts a trainee class in the place of the spec's."""
 
     def use(cls: type) -> RunSpec:
-        monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: cls(**arguments))
+        monkeypatch.setattr(TraineeKind, "make", lambda kind, options, unit, **given: cls(**given, **options))
         return spec
 
     return use
@@ -99,7 +101,9 @@ def test_a_diverged_stage_goes_on_with_the_last_good_checkpoint_and_config(train
     assert run.state.stages[1].chosen.config != LakeConfig.model_validate(second)  # what was proposed stays on record
     done = run.state.stages[1].done
     assert done.attempts == 2
-    assert done.env_steps > done.trained["env_steps"] + done.validated["env_steps"]  # the failed attempt is charged
+    assert (
+        done.spent["env_steps"] > done.trained["env_steps"] + done.validated["env_steps"]
+    )  # the failed attempt is charged
     report = run.state.stages[1].report
     assert "last good" in report.incidents[0].message
     assert [line["kind"] for line in run.state.stages[1].metrics()].count("incident") == 1
@@ -130,7 +134,7 @@ def test_a_lost_worker_gives_a_new_trainee_and_the_same_results_as_if_none_was_l
     whole = loop.start(trainee(faulty()), tmp_path / "whole" / "run")
     assert run.state.stages[1].chosen == whole.state.stages[1].chosen
     for stage in (1, 2):
-        assert run.state.stages[stage].done.env_steps == whole.state.stages[stage].done.env_steps
+        assert run.state.stages[stage].done.spent["env_steps"] == whole.state.stages[stage].done.spent["env_steps"]
         assert run.state.stages[stage].report.results == whole.state.stages[stage].report.results
         assert run.state.stages[stage].episodes() == whole.state.stages[stage].episodes()
 
@@ -285,7 +289,7 @@ def test_an_engineer_that_can_do_nothing_with_the_config_stops_the_run_before_an
         loop.start(closed, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(SpecError, match=says):
-        arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name])
+        raise_unless_comparable(arms_of(closed.model_copy(update={"suites": TESTED}), ["fixed", name]))
     run = RunLog.create(tmp_path / "elsewhere", Plan.of(closed))
     with pytest.raises(SpecError, match=says):
         loop.resume(run.path)

@@ -163,7 +163,7 @@ def test_what_is_spent_is_training_and_every_validation_and_probe(run):
         assert done.spent["episodes"] == done.validated["episodes"]
         played = sum(episode.cost["env_steps"] for episode in stage.episodes())
         assert done.validated["env_steps"] > played  # the closing validation is only a part of it
-    spent = [stage.done.env_steps for stage in run.state.done]
+    spent = [stage.done.spent["env_steps"] for stage in run.state.done]
     allowed = [stage.budget for stage in run.plan.spec.stages]
     assert abs(sum(spent[:2]) - sum(allowed[:2])) < 500  # what the first stage overspends, the second goes without
     assert "converged" in run.state.stages[2].done.reason  # the third may end before its budget is spent, and did
@@ -325,4 +325,4 @@ def test_success_is_split_by_what_the_knobs_control():
     nearer = [k for k in range(20) if far[k] < sum(middle) / 2]
     near = found["goals_are_near"]
     assert (near.succeeded, near.episodes) == (sum(bool(k % 3) for k in nearer), len(nearer))
-    assert success_by_kind(suite, episodes[:1]) == {}
+    assert not {"goals_are_near", "goals_are_far"} & set(success_by_kind(suite, episodes[:1]))

@@ -20,12 +20,13 @@ from engineers.own import declares, object_at, trust_only
 from engineers.proposal import Engineer
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
+from engineers.untrusted import NotReadable
 from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
-from envtuning.runs.reading import NotReadable, read_mapping
+from envtuning.runs.reading import read_mapping
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec, preset_names
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name

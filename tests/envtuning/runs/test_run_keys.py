@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from engineers.untrusted import NotReadable
 from envtuning.runs.plan import Plan
-from envtuning.runs.reading import NotReadable, raise_on_secrets, raise_unless_bounded, read_mapping, read_value
+from envtuning.runs.reading import raise_unless_bounded, read_mapping, read_value, without_secrets
 from envtuning.runs.sections import EngineerSpec, Stage, WorldSpec
 from envtuning.runs.spec import RunSpec, SpecError, load_spec, parse_spec
 from tests.envtuning.counting_runs import spec_of
@@ -171,27 +172,6 @@ def test_another_engineer_in_the_same_place_has_the_common_options_alone():
     assert "odd" not in other.options
 
 
-@pytest.mark.parametrize(
-    ("given", "fade"),
-    [
-        ({"fade_hints": 0.25}, {"knob": "hint_strength", "start": 1.0, "over": 0.25}),
-        ({"fade_hints": None}, None),
-        ({"fade_hints": 0.25, "fade": {"knob": "level"}}, {"knob": "level", "start": 1.0, "over": 0.5}),
-        ({}, None),
-    ],
-)
-def test_fading_hints_by_its_old_name(given, fade):
-    stage = Stage.model_validate(given | {"budget": 1})
-    assert (stage.fade and stage.fade.model_dump()) == fade
-    assert Stage.model_validate(stage) is stage
-
-
-def test_sizes_by_their_old_name():
-    suites = {"validation_per_size": 3, "test_per_size": 4, "probe_per_size": 5}
-    found = parsed(LEAST | {"suites": suites}).suites
-    assert (found.validation_per_slice, found.test_per_slice, found.probe_per_slice) == (3, 4, 5)
-
-
 # Presets, files and changes
 
 
@@ -320,8 +300,8 @@ def test_one_value_is_bounded_too():
 )
 def test_a_key_in_options_is_found_by_the_end_of_its_name(options, place):
     if place is None:
-        raise_on_secrets(options)
+        without_secrets(options)
         return
     with pytest.raises(ValueError, match=f"{place}: a run's files keep its options in clear") as refused:
-        raise_on_secrets(options)
+        without_secrets(options)
     assert "planted" not in str(refused.value)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from envtuning.runs.transitions import (
-    CONVERGED_AND_STABLE,
     All,
     AnyOf,
     Converged,
@@ -21,12 +20,15 @@ from envtuning.runs.transitions import (
     Spent,
 )
 
+CONVERGED_AND_STABLE = All(rules=(Converged(), GradNormStable()))  # Environment Tuning's
+
 
 def history(*, valid=(), norms=(), steps=0) -> History:
     return History(
         iterations=[{"grad_norm": value} for value in norms],
         validations=[{"valid_rate": value} for value in valid],
         spent=steps,
+        objective="valid_rate",
     )
 
 
@@ -129,7 +131,7 @@ def test_rules_survive_json_and_unknown_ones_are_refused():
 def two_metrics(**values) -> History:
     """Validations with two rates each, by name."""
     lists = [[(name, value) for value in series] for name, series in values.items()]
-    return History(validations=[dict(entry) for entry in zip(*lists, strict=True)])
+    return History(objective="valid_rate", validations=[dict(entry) for entry in zip(*lists, strict=True)])
 
 
 def test_a_rule_with_a_metric_of_its_own_looks_at_that_one_and_without_at_the_objective():
@@ -145,7 +147,9 @@ def test_a_rule_with_a_metric_of_its_own_looks_at_that_one_and_without_at_the_ob
 
 
 def test_validations_without_the_metric_are_passed_over():
-    entries = History(validations=[{"valid_rate": 0.5}, {"other": 1.0}, {"valid_rate": 0.5}, {"other": 0.0}])
+    entries = History(
+        objective="valid_rate", validations=[{"valid_rate": 0.5}, {"other": 1.0}, {"valid_rate": 0.5}, {"other": 0.0}]
+    )
     assert Converged(window=1).decide(entries).advance
     assert Reached(value=0.5).decide(entries).advance
 

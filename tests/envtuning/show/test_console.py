@@ -20,6 +20,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.state import Answer, RunState, TestRecord
 from envtuning.show import console as shown
 from envtuning.show.terminal import LOG_WIDTH, make_console, print_error
+from envtuning.trainees import TraineeKind
 from envtuning.worlds.world import About
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountTrainee
@@ -99,7 +100,7 @@ class Engineer(engineers.Engineer):
 @pytest.fixture
 def run(tmp_path, monkeypatch) -> RunLog:
     monkeypatch.setattr("envtuning.loop.ask.make_engineer", lambda *_: Engineer())
-    monkeypatch.setattr("envtuning.runs.plan.make_trainee", lambda kind, **arguments: Trainee(**arguments))
+    monkeypatch.setattr(TraineeKind, "make", lambda kind, options, unit, **given: Trainee(**given, **options))
     clock = iter(range(0, 10_000, 12))
     monkeypatch.setattr("envtuning.loop.stage.time.monotonic", lambda: float(next(clock)))
     stages = [{"name": "warm up"}, {}, {}]

@@ -50,7 +50,7 @@ def lines(run: RunLog, kind: str, metric: str) -> list[tuple[int, Any]]:
             for line in stage.metrics()
             if line["kind"] == kind
         ]
-        before += stage.done.env_steps if stage.done else 0
+        before += stage.done.spent["env_steps"] if stage.done else 0
     return found
 
 

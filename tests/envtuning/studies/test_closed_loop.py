@@ -8,14 +8,11 @@ from scipy.stats import t as students_t
 
 from envtuning.studies.closed_loop import (
     Gain,
-    Saved,
-    budget_saved,
     cross_scored,
     freeze,
     gain,
     in_words,
     lower_bound,
-    share_of_headroom,
 )
 from envtuning.studies.student_t import t_quantile
 
@@ -97,22 +94,6 @@ def test_those_named_in_advance_and_the_best_searched_go_on():
     assert freeze(development, ["even", "warm"], ["a", "b", "c", "d"]) == ("even", "warm", "d", "b", "c")
 
 
-def test_a_share_is_given_only_of_a_headroom_that_is_clearly_there():
-    clear, faint = Gain("oracle", "even", 0.10, 0.05, 10, 2), Gain("oracle", "even", 0.10, 0.02, 10, 2)
-    worth = Gain("rules", "even", 0.04, -0.01, 10, 2)
-    assert share_of_headroom(worth, clear) == pytest.approx(0.4)
-    assert share_of_headroom(worth, faint) is None
-    assert share_of_headroom(worth, Gain("oracle", "even", 0.10, 0.05, 10, 1)) is None
-
-
-def test_budget_saved():
-    spent, curves = [100, 200, 300, 400], [[0.1, 0.3, 0.5, 0.5], [0.1, 0.1, 0.3, 0.5]]
-    assert budget_saved(spent, curves, 0.4, budget=200) == Saved(pytest.approx(0.5))
-    assert budget_saved(spent, curves, 0.3, budget=200) == Saved(pytest.approx(0.25))
-    assert budget_saved(spent, curves, 0.05, budget=200) == Saved(pytest.approx(-0.5))
-    assert budget_saved(spent, curves, 0.9, budget=200) == Saved(pytest.approx(1.0), at_least=True)
-
-
 def test_no_open_loop_schedule_is_an_error():
     with pytest.raises(ValueError, match="open-loop"):
         gain({"oracle": [0.5, 0.5]}, "oracle", [])
@@ -128,12 +109,6 @@ def test_lines_say_what_the_figures_allow():
 def test_quantiles_are_scipys(probability):
     for freedom in (*range(1, 60), 120, 999):
         assert t_quantile(probability, freedom) == pytest.approx(students_t.ppf(probability, freedom), rel=1e-9)
-
-
-@pytest.mark.parametrize(("probability", "freedom"), [(0.0, 5), (1.0, 5), (0.95, 0)])
-def test_no_quantile_without_freedom(probability, freedom):
-    with pytest.raises(ValueError, match="freedom"):
-        t_quantile(probability, freedom)
 
 
 def test_no_bound_of_a_single_value():

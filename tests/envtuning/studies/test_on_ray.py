@@ -169,12 +169,11 @@ def test_what_a_trainee_takes(kind, monkeypatch):
 def test_a_run_that_could_never_begin_is_refused(nodes, fits, monkeypatch):
     nodes_are(monkeypatch, *nodes)
     trainee = SimpleNamespace(kind="rllib", options={"num_env_runners": 2})
-    job = SimpleNamespace(folder="runs/a", spec=SimpleNamespace(trainee=trainee))
     if fits:
-        on_ray.raise_unless_room(job)
+        on_ray.raise_unless_room(trainee)
     else:
         with pytest.raises(SpecError):
-            on_ray.raise_unless_room(job)
+            on_ray.raise_unless_room(trainee)
 
 
 def nodes_are(monkeypatch: pytest.MonkeyPatch, *nodes: dict[str, float]) -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from benchmarks.readers import merits
 from engineers.report import SliceResult, StageReport
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import EngineerSpec, SpecError, load_spec
 from envtuning.studies import beyond, credit
 from envtuning.studies.compare import arms_of
@@ -17,7 +18,7 @@ from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import Interval, half_width, t_mean_over_cases
 from envtuning.studies.outcomes import fallbacks, ignition
 from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
-from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name
+from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name, raise_unless_comparable
 
 
 @pytest.mark.parametrize(("n", "factor"), [(2, 12.7062), (3, 4.30265), (31, 2.04227), (32, 2.03951), (1000, 1.96234)])
@@ -75,7 +76,7 @@ def test_what_cannot_be_compared_is_told_before_anything_is_run():
             arms_of(spec, names)
     blind = spec.model_copy(update={"suites": spec.suites.model_copy(update={"test_per_slice": 0})})
     with pytest.raises(SpecError, match=r"suites\.test_per_slice is 0"):
-        arms_of(blind, ["rules"])
+        raise_unless_comparable(arms_of(blind, ["rules"]))
     assert arms_of(spec, ["fixed", "progress-share"])["progress-share"].engineer.name == "progress-share"
 
 
@@ -226,12 +227,13 @@ def test_a_further_set_that_no_network_of_the_runs_could_play_is_told_before_the
     with pytest.raises(
         SpecError, match=r"beyond\.one more size: .* of arm sees all has window: null, which is 7 there and 9 here"
     ):
-        beyond.raise_unless_playable(study)
+        beyond.raise_unless_playable(study, {name: Plan.of(spec) for name, spec in study.specs().items()})
     for change in (
         {"beyond": {"one more agent": larger["one more agent"]}},
         {"arms": study.arms | {"sees all": study.arms["sees enough"]}},
     ):
-        beyond.raise_unless_playable(study.model_copy(update=change))
+        changed = study.model_copy(update=change)
+        beyond.raise_unless_playable(changed, {name: Plan.of(spec) for name, spec in changed.specs().items()})
 
 
 def test_an_arm_starts_where_it_says_and_changes_its_own_options_alone():
@@ -248,18 +250,22 @@ def test_an_arm_starts_where_it_says_and_changes_its_own_options_alone():
 
 def test_beginnings_are_alike_where_the_first_stages_work_is(tmp_path):
     base = load_spec("scripted")
+
+    def begun(**changes):
+        return beginning(Plan.of(base.model_copy(update=changes)))
+
     same = {"name": "x", "description": "y", "engineer": EngineerSpec(name="fixed"), "seed": 9}
-    assert beginning(base) == beginning(base.model_copy(update=same))
-    assert len(beginning(base)) == 8
+    assert begun() == begun(**same)
+    assert len(begun()) == 8
     faster = base.trainee.model_copy(update={"options": base.trainee.options | {"speed": 0.9}})
     first = base.stages[0].model_copy(update={"budget": 7})
     others = [{"trainee": faster}, {"stages": (first, *base.stages[1:])}, {"stages": base.stages[:-1]}]
-    assert len({beginning(base), *(beginning(base.model_copy(update=other)) for other in others)}) == 4
+    assert len({begun(), *(begun(**other) for other in others)}) == 4
     spaces = [{}, {"space": {"slices.*.hole_ratio": [0.0, 0.05]}}, {"space": {"slices.*.hole_ratio": [0.3, 0.4]}}]
     engineers = [EngineerSpec(name="uniform", options=options) for options in spaces]
     drawn = (base.stages[0].model_copy(update={"redraw": True}), *base.stages[1:])
-    assert len({beginning(base.model_copy(update={"engineer": one, "stages": drawn})) for one in engineers}) == 3
-    assert {beginning(base.model_copy(update={"engineer": one})) for one in engineers} == {beginning(base)}
+    assert len({begun(engineer=one, stages=drawn) for one in engineers}) == 3
+    assert {begun(engineer=one) for one in engineers} == {begun()}
     job = Job("server/http://a:1/v1#m", base.model_copy(update={"seed": 3}), tmp_path, f"{FIRST_STAGE}-ab")
     assert job.folder == tmp_path / "server_http___a_1_v1_m" / "seed3"
     assert (job.begun_with, job.is_first_stage) == (tmp_path / "first-stage-ab" / "seed3", False)
@@ -290,7 +296,7 @@ def test_merits_at_their_bounds(rates, after, kept, frontier, large):
         return mfl.LakeConfig(slices={size: {"share": share} for size, share in shares.items()})
 
     results = [SliceResult(name=name, episodes=10, metrics={"valid_rate": rate}) for name, rate in rates.items()]
-    report = StageReport(stage=0, config={}, results=results)
+    report = StageReport(objective="valid_rate", stage=0, config={}, results=results)
     found = merits(report, config({3: 0.4, 5: 0.4, 8: 0.2, 9: 0.0}), config(after))
     assert (found.kept, found.large, found.fallback) == (kept, large, False)
     assert found.frontier == (None if frontier is None else pytest.approx(frontier))

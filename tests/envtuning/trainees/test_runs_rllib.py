@@ -72,7 +72,7 @@ def outcome(folder: Path) -> dict[str, object]:
         found[f"config {stage.number}"] = stage.chosen
         found[f"results {stage.number}"] = stage.report.results
         found[f"episodes {stage.number}"] = stage.episodes()
-        found[f"steps {stage.number}"] = stage.done.env_steps
+        found[f"steps {stage.number}"] = stage.done.spent["env_steps"]
     return found
 
 

@@ -1,0 +1,107 @@
+"""What a model is told of three stored reports, and what it was told before: ``python -m benchmarks.prompts``.
+
+The reports: a run on lakes (in closed form), a node of an atlas tree, where a config is an entry of a menu, and a run on text tasks.
+Their prompts of version 1 are stored as texts; those of today are rendered. ``--write`` renders the page docs/prompt.md anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.atlas import HERE as TREES
+from benchmarks.atlas import spec_named
+from engineers.knobs import validated
+from engineers.model.context import context_named
+from engineers.model.meter import estimate_tokens
+from engineers.model.prompt import PROMPT_VERSION, build_prompt
+from engineers.model.wire import WireForm
+from engineers.report import StageReport
+from envtuning.atlas.menu import as_menu, menu_at
+from envtuning.atlas.store import read_tree
+from examples.five_tasks import world as five_tasks
+from mapf_frozenlake import LakeConfig
+
+STORED = Path(__file__).parent / "prompts"
+PAGE = Path(__file__).parents[1] / "docs" / "prompt.md"
+TREE, WAY = "small-corridors", ("easy", "middle")
+CONTEXT = "informed"
+MOST = 1.15  # times the tokens of version 1
+TITLES = {"lakes": "A run on lakes", "menu": "A node of an atlas tree", "tasks": "A run on text tasks"}
+
+
+@dataclass(frozen=True)
+class Told:
+    """A question: its two messages as one text, and the tokens of these and of the schema beside them."""
+
+    text: str
+    tokens: int
+
+
+def told(report: StageReport, form: WireForm) -> Told:
+    messages = build_prompt(report, form, context_named(CONTEXT)).messages
+    text = "\n\n".join(message["content"] for message in messages)
+    return Told(text, estimate_tokens(text) + estimate_tokens(json.dumps(form.schema)))
+
+
+def stored(name: str) -> StageReport:
+    return StageReport.model_validate_json((STORED / f"{name}.json").read_bytes())
+
+
+def questions() -> dict[str, tuple[StageReport, WireForm]]:
+    """The three reports with the form of their answers."""
+    spec = spec_named(TREE)
+    tree = read_tree(TREES / TREE, spec, spec.seeds[0])
+    menu = menu_at(tree, WAY)
+    node = as_menu(tree.report(WAY, "gpt"), menu, tree, WAY)
+    lakes, tasks = stored("lakes"), stored("tasks")
+    return {
+        "lakes": (lakes, WireForm(validated(LakeConfig, lakes.config))),
+        "menu": (node, WireForm(menu.model.model_validate(node.config))),
+        "tasks": (tasks, WireForm(validated(five_tasks.config_type, tasks.config))),
+    }
+
+
+def now() -> dict[str, Told]:
+    return {name: told(*question) for name, question in questions().items()}
+
+
+def before() -> dict[str, Told]:
+    """As version 1 had them."""
+    counts = json.loads((STORED / "before.json").read_bytes())
+    return {name: Told((STORED / f"{name}.before.md").read_text(encoding="utf-8"), counts[name]) for name in TITLES}
+
+
+def page(today: Mapping[str, Told], then: Mapping[str, Told]) -> str:
+    intro = (PAGE.read_text(encoding="utf-8")).partition("\n## ")[0]
+    table = ["| report | tokens of version 1 | now | times |", "| --- | ---: | ---: | ---: |"]
+    table += [
+        f"| {title} | {then[name].tokens:,} | {today[name].tokens:,} | {today[name].tokens / then[name].tokens:.2f} |"
+        for name, title in TITLES.items()
+    ]
+    parts = [intro.rstrip(), "## Tokens", "\n".join(table)]
+    for name, title in TITLES.items():
+        parts += [f"## {title}", "Now:", _block(today[name].text), "Version 1:", _block(then[name].text)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(text: str) -> str:
+    return f"````text\n{text}\n````"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.prompts", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="render the page anew")
+    arguments = parser.parse_args()
+    today, then = now(), before()
+    for name in TITLES:
+        print(f"{name}: {then[name].tokens} tokens in version 1, {today[name].tokens} in version {PROMPT_VERSION}")
+    if arguments.write:
+        PAGE.write_text(page(today, then), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Engineers that share out data by a rule of ``share_rules``: ``give-up``, ``learning-progress`` and ``learnability``.
+
+The rules are as ``python -m benchmarks.reader`` compares them. They read success for each slice and nothing else. ``failure-share`` is
+the fourth, with its rates drawn towards the mean of all slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel
+
+from engineers.from_file import PLAIN, reads
+from engineers.guard import NO_GUARD, Guard
+from engineers.knobs import Knob, dump
+from engineers.plain.base import Design, PlainEngineer
+from engineers.plain.half_success import mixed_with_uniform
+from engineers.plain.share_rules import Array, Rates, Rule, give_up, learnable, progress
+from engineers.plain.way import Way
+from engineers.report import SliceResult, StageReport
+from engineers.roles import find_slices, share_of
+from engineers.space import Space
+from engineers.tiers import Tier
+
+
+def checked_floor(floor: float) -> float:
+    """Raises ``ValueError`` for what is no part."""
+    if not 0 <= floor <= 1:
+        raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
+    return floor
+
+
+class ShareEngineer(PlainEngineer):
+    """``floor`` is the part of the data that all slices of the target get alike. Difficulties stay."""
+
+    tier = Tier.SLICE_SUCCESS
+    turns = "the shares of two slices or more"
+    rule: ClassVar[Rule]
+
+    def __init__(self, *, floor: float = 0.2, **options: Any) -> None:
+        super().__init__(**options)
+        self.floor = checked_floor(floor)
+
+    def can_turn(self, knobs: Sequence[Knob]) -> bool:
+        return len(find_slices(knobs)) > 1
+
+    def rates(self, report: StageReport, names: Sequence[str]) -> Rates:
+        """Success of these slices after every stage in which any of them was measured."""
+        return rates_by_stage(report, names)
+
+    def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
+        slices, design = find_slices(knobs), Design()
+        names = Way(slices, dump(current), report.target, self.range_of).aims([slice_.name for slice_ in slices])
+        rates = self.rates(report, names)
+        if not rates:
+            return design
+        weights = type(self).rule(rates)
+        parts = mixed_with_uniform(dict(zip(names, weights.tolist(), strict=True)), self.floor)
+        said = dict(zip(names, zip(rates[-1].tolist(), weights.tolist(), strict=True), strict=True))
+        for slice_ in slices:
+            if slice_.share is not None:
+                why = "the target does not have it"
+                if slice_.name in said:
+                    why = "success {:.2f}, weight {:.3f}".format(*said[slice_.name])
+                design.turn(slice_.share, share_of(slice_.share, parts.get(slice_.name, 0.0)), why)
+        return design
+
+
+class GiveUpEngineer(ShareEngineer):
+    name = "give-up"
+    rule = staticmethod(give_up)
+
+
+class LearningProgressEngineer(ShareEngineer):
+    name = "learning-progress"
+    rule = staticmethod(progress)
+
+
+class LearnabilityEngineer(ShareEngineer):
+    name = "learnability"
+    rule = staticmethod(learnable)
+
+
+def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
+    """What was measured; of a slice that a stage did not measure its last rate, else the mean of the others."""
+    found: list[Array] = []
+    for record in report.records():
+        table = record.results or record.training_results
+        known = {row.name: rate for row in table if (rate := _rate(row, report.objective)) is not None}
+        if here := [known[name] for name in names if name in known]:
+            unknown = found[-1] if found else np.full(len(names), float(np.mean(here)))
+            found.append(np.array([known.get(name, last) for name, last in zip(names, unknown.tolist(), strict=True)]))
+    return found
+
+
+def _rate(row: SliceResult, objective: str) -> float | None:
+    value = row.metrics.get(objective, row.metrics.get("success_rate"))
+    return min(max(value, 0.0), 1.0) if row.episodes and value is not None else None
+
+
+def _maker(kind: type[ShareEngineer]) -> Any:
+    @reads({"floor": PLAIN})
+    def make(
+        _model: str = "", *, floor: float = 0.2, space: Space | None = None, guard: Guard = NO_GUARD
+    ) -> ShareEngineer:
+        return kind(floor=floor, space=space, guard=guard)
+
+    return make
+
+
+make_give_up, make_learning_progress, make_learnability = map(
+    _maker, (GiveUpEngineer, LearningProgressEngineer, LearnabilityEngineer)
+)

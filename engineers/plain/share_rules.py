@@ -1,0 +1,43 @@
+"""Rules that share out data by success alone, over arrays: baselines for engineers that read more.
+
+Each takes success of every slice after each stage so far, oldest first, of any shape that ends on the slices; and gives weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Rates = Sequence[Array]  # success of each slice after every stage so far
+Rule = Callable[[Rates], Array]
+
+
+def failure(rates: Rates) -> Array:
+    """The thermometer."""
+    return 1 - rates[-1]
+
+
+def give_up(rates: Rates) -> Array:
+    """The same, but nothing for what has not moved for two stages and succeeds nowhere."""
+    stuck = (rates[-1] < 0.05) & (len(rates) > 2) & (np.abs(rates[-1] - rates[max(len(rates) - 3, 0)]) < 0.05)
+    return np.where(stuck, 0.0, 1 - rates[-1])
+
+
+def progress(rates: Rates) -> Array:
+    """Teacher-student curriculum: by the size of the last changes, older ones fading."""
+    found = np.zeros_like(rates[0])
+    for before, after in pairwise(rates):
+        found = 0.5 * found + 0.5 * np.abs(after - before)
+    return found
+
+
+def learnable(rates: Rates) -> Array:
+    """Sampling for learnability."""
+    return rates[-1] * (1 - rates[-1])
+
+
+RULES: dict[str, Rule] = {"failure": failure, "give-up": give_up, "progress": progress, "learnable": learnable}

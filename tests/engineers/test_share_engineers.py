@@ -1,0 +1,77 @@
+"""The engineers that share out data by a rule: on a report they give what the rule gives over arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import Field, create_model
+
+import engineers
+from benchmarks.reader import RULES as COMPARED
+from engineers import SliceResult, StageRecord, StageReport
+from engineers.plain.share_engineers import rates_by_stage
+from engineers.plain.share_rules import RULES
+
+NAMES = {"give-up": "give-up", "learning-progress": "progress", "learnability": "learnable"}  # engineer: rule
+SLICES = ("x", "y", "z", "w")
+
+
+def config():
+    piece = create_model("Piece", share=(float, Field(1.0, ge=0, le=1, description="Share.")))
+    group = create_model("Group", **{name: (piece, piece()) for name in SLICES})
+    return create_model("Config", tasks=(group, group()))()
+
+
+def rows(rates):
+    return [
+        SliceResult(name=name, episodes=200, metrics={"valid_rate": rate})
+        for name, rate in zip(SLICES, rates, strict=True)
+        if rate is not None
+    ]
+
+
+def report_of(current, history):
+    data = current.model_dump()
+    *before, last = [StageRecord(stage=stage, config=data, results=rows(rates)) for stage, rates in enumerate(history)]
+    return StageReport(stage=last.stage, config=data, target=data, results=last.results, history=before)
+
+
+def shares(proposal):
+    return np.array([getattr(proposal.config.tasks, name).share for name in SLICES])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_engineer_gives_what_its_rule_gives_over_arrays(name, floor, seed):
+    rng = np.random.default_rng(seed)
+    rates = [np.round(rng.random(len(SLICES)), 3) * (np.arange(len(SLICES)) > 0) for _ in range(1 + seed)]
+    current = config()
+    proposal = engineers.make(name, floor=floor).propose(report_of(current, [one.tolist() for one in rates]), current)
+    weights = RULES[NAMES[name]](rates)
+    even = np.full(len(SLICES), 1 / len(SLICES))
+    wanted = floor * even + (1 - floor) * weights / weights.sum() if weights.sum() > 0 else even
+    assert shares(proposal) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_the_benchmark_and_the_engineers_have_the_same_rules():
+    assert COMPARED is RULES
+
+
+def test_a_slice_that_was_not_measured_keeps_its_last_rate():
+    found = rates_by_stage(report_of(config(), [[0.2, None, 0.4, 0.6], [0.3, 0.9, None, 0.7]]), SLICES)
+    assert [one.tolist() for one in found] == [pytest.approx([0.2, 0.4, 0.4, 0.6]), [0.3, 0.9, 0.4, 0.7]]
+
+
+def test_what_does_not_move_is_given_up_after_two_stages_alone():
+    current = config()
+    stuck = [[0.0, 0.5, 0.5, 0.5]] * 3
+    given = [shares(engineers.make("give-up", floor=0.0).propose(report_of(current, stuck[:n]), current))[0] for n in (1, 2, 3)]  # fmt: skip
+    assert given[0] == given[1] > given[2] == 0
+
+
+@pytest.mark.parametrize("name", [*NAMES, "failure-share", "reader"])
+@pytest.mark.parametrize("floor", [-0.1, 1.1])
+def test_a_floor_is_a_part(name, floor):
+    with pytest.raises(ValueError, match="floor="):
+        engineers.make(name, floor=floor)
