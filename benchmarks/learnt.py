@@ -28,6 +28,7 @@ from benchmarks._record import raise_unless_committed, record
 from engineers.controls import permuted
 from engineers.plain import learnt
 from engineers.plain.learnt import MEMORY, SHAPES, TWINS, features, outcomes, stage
+from engineers.proposal import as_engineer
 from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, HELD_OUT, NULL, draw
 from envtuning.dynamics.learners import Array, Learners
@@ -152,7 +153,7 @@ def study(family: str, roots: int) -> dict[str, Any]:
         ends[twin] = reader.ended(engineers.make("learnt", twin=twin), fresh)
     ends["permuted"] = reader.ended(permuted(engineers.make("learnt"), 0), fresh)
     ends["reader"] = reader.ended(engineers.make("reader"), fresh)
-    ends["reader, shares alone"] = reader.ended(engineers.as_engineer(reader.Turning("slices.*.share")), fresh)
+    ends["reader, shares alone"] = reader.ended(as_engineer(reader.Turning("slices.*.share")), fresh)
     best = max(opened, key=lambda name: float(ends[name].mean()))
     rows = {}
     for name in ROWS:

@@ -53,7 +53,7 @@ def room(runs: int) -> Learners:
     flat: dict[str, Any] = {
         name: np.zeros(of_slices) for name in ("weight", "start", "rate", "plateau", "ceiling", "forgetting")
     }
-    ints = {name: np.zeros(runs, dtype=np.int64) for name in ("stages", "cases")}
+    ints: dict[str, Any] = {name: np.zeros(runs, dtype=np.int64) for name in ("stages", "cases")}
     return Learners(
         **flat, needs=np.zeros(pairs), transfer=np.zeros(pairs), cause=np.full((*of_slices, 3), 1 / 3), **ints
     )
