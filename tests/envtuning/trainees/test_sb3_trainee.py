@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -227,14 +228,28 @@ def test_on_lakes_it_keeps_its_promises():
     check_trainee("sb3", LAKES, LAKE, budget=64, **small)
 
 
-def test_on_an_easy_lake_every_other_board_is_valid_within_seconds():
-    easy = mfl.LakeConfig.single(4, 1, hole_ratio=0.1, reward="progress")
+LEARNS = {
+    "n_steps": 128,
+    "batch_size": 256,
+    "n_epochs": 4,
+    "learning_rate": 1e-3,
+    "ent_coef": 0.01,
+    "deterministic": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("agents", "stretches", "steps"), [(1, 1, 16_000), pytest.param(2, 5, 25_000, marks=pytest.mark.prove)]
+)
+def test_on_an_easy_lake_every_other_board_is_valid_within_a_minute(agents, stretches, steps):
+    """Of processor time."""
+    easy = mfl.LakeConfig.single(4, agents, hole_ratio=0.1, reward="progress", collisions="end")
     suite = LAKES.draw(easy, 100, seed=1, purpose="validation", exclude=())
-    learns = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "ent_coef": 0.01}
-    trainee = make_trainee(
-        "sb3", world=LAKES, capacity=LAKES.capacity([easy]), exclude=(suite,), deterministic=False, **learns
-    )
-    trainee.train(easy, 16_000, seed=0)
+    trainee = make_trainee("sb3", world=LAKES, capacity=LAKES.capacity([easy]), exclude=(suite,), **LEARNS)
+    began = time.process_time()
+    for seed in range(stretches):
+        trainee.train(easy, steps, seed=seed)
+    assert time.process_time() - began < 60
     episodes = LAKES.play(trainee.policy(), suite, easy, seed=3)
     assert np.mean([episode.metrics["valid_rate"] for episode in episodes]) >= 0.5
 
