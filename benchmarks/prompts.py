@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.atlas import HERE as TREES
-from benchmarks.atlas import spec_named
 from engineers.knobs import validated
 from engineers.model.context import context_named
 from engineers.model.meter import estimate_tokens
@@ -21,7 +19,7 @@ from engineers.model.prompt import PROMPT_VERSION, build_prompt
 from engineers.model.wire import WireForm
 from engineers.report import StageReport
 from envtuning.atlas.menu import as_menu, menu_at
-from envtuning.atlas.store import read_tree
+from envtuning.atlas.published import load
 from examples.five_tasks import world as five_tasks
 from mapf_frozenlake import LakeConfig
 
@@ -53,8 +51,7 @@ def stored(name: str) -> StageReport:
 
 def questions() -> dict[str, tuple[StageReport, WireForm]]:
     """The three reports with the form of their answers."""
-    spec = spec_named(TREE)
-    tree = read_tree(TREES / TREE, spec, spec.seeds[0])
+    tree = load(TREE).seeds[0]
     menu = menu_at(tree, WAY)
     node = as_menu(tree.report(WAY, "gpt"), menu, tree, WAY)
     lakes, tasks = stored("lakes"), stored("tasks")
