@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -126,3 +129,23 @@ def test_a_little_training_learns_something():
     said = []
     training.trained("learnt", 40, lambda line, flush: said.append(float(line.split()[2].rstrip(","))))
     assert said[1] > said[0] + 0.01
+
+
+def test_the_page_has_the_stored_comparison():
+    from benchmarks._record import RESULTS
+    from benchmarks.learnt import line
+
+    page = (Path(__file__).parents[2] / "docs" / "engineering_gym.md").read_text(encoding="utf-8")
+    found = json.loads((RESULTS / "learnt.json").read_text(encoding="utf-8"))["figures"]
+    for study in found["studies"]:
+        assert line(study) in page
+    for less in found["less"].values():
+        mean, low, high = (100 * less[key] for key in ("mean", "low", "high"))
+        assert f"{mean:+.1f} ({low:+.1f}, {high:+.1f})" in page
+
+
+def test_the_page_says_how_fast_the_environment_is():
+    from benchmarks._record import RESULTS
+
+    found = json.loads((RESULTS / "engineering_gym.json").read_text(encoding="utf-8"))["figures"]["per_cpu_second"]
+    assert min(rates["episodes"] for rates in found.values()) > 5000
