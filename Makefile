@@ -20,10 +20,10 @@ export RAY_USAGE_STATS_ENABLED ?= 0
 # Tests start hundreds of Pythons, each of which would compile our modules again where byte code is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast prove mutants worlds newest lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
+.PHONY: help demo test test-fast test-world test-engineers test-loop test-trainees test-language test-tools test-atlas test-pages prove mutants worlds newest lint types check format clients fuzz bench bench-quick clean docs setup setup-dev tools-data
 
 help: ## What there is to make
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: setup ## An engineer beside the whole space drawn evenly, on a target with headroom; the table and the report page
 	$(BIN)/envtuning compare small-corridors --engineers uniform,rules --seeds 1 --jobs 2 --out runs/demo
@@ -34,6 +34,27 @@ test: setup-dev ## Every test
 
 test-fast: setup-dev ## The tests that take seconds
 	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS)
+
+test-world: ## The environment: kernels, forms, text, generator, solvers, maps, pictures
+test-engineers: ## Engineers without and with a model, their backends and their command
+test-loop: ## Runs, stages, reports, comparisons, worlds, curricula and the command line
+test-trainees: ## The trainees of lakes and of Stable-Baselines3, but for those that start Ray
+test-language: ## Language models as trainees and as engineers
+test-tools: ## Tool use
+test-atlas: ## Trees of stages, and learners in closed form
+test-pages: ## What the pages say: links, figures, commands, names
+
+LOOP := loop runs cli show studies worlds curriculum testing
+test-world: PLACES = tests/world tests/text tests/generator tests/solvers tests/maps tests/render
+test-engineers: PLACES = tests/engineers
+test-loop: PLACES = $(LOOP:%=tests/envtuning/%)
+test-trainees: PLACES = tests/envtuning/trainees
+test-language: PLACES = tests/language
+test-tools: PLACES = tests/bfcl tests/doors
+test-atlas: PLACES = tests/atlas tests/envtuning/dynamics
+test-pages: PLACES = tests/project
+test-world test-engineers test-loop test-trainees test-language test-tools test-atlas test-pages: setup-dev
+	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS) $(PLACES)
 
 prove: setup-dev ## The full counts of what `make test` runs in small: kills, corruptions, fuzzing; hours
 	$(BIN)/python -m pytest -m prove $(PYTEST_ARGS)

@@ -40,7 +40,7 @@ class Reached(Exception):
 
 def until_goal(config: mfl.LakeConfig, seed: int) -> dict[str, float]:
     """Env steps and seconds until an iteration reaches the goal; compilation is done before the clock starts."""
-    trainee = RLlibTrainee(room={"max_size": 5, "max_agents": 2}, seed=seed)
+    trainee = RLlibTrainee(capacity={"max_size": 5, "max_agents": 2}, seed=seed)
     trainee.train(config, 1, seed=seed)
     spent = {"env_steps": 0.0}
 
@@ -62,7 +62,7 @@ def until_goal(config: mfl.LakeConfig, seed: int) -> dict[str, float]:
 def four_stages(seed: int, boards: int) -> list[dict[str, Any]]:
     """One trainee through all stages; after each, valid and optimal rates on its stage's and on the last stage's boards."""
     held_out = {number: mfl.generate(config, n=boards, seed=10_000) for number, (config, _) in enumerate(STAGES)}
-    trainee = RLlibTrainee(room={"max_size": 9, "max_agents": 4}, seed=seed)
+    trainee = RLlibTrainee(capacity={"max_size": 9, "max_agents": 4}, seed=seed)
     rows, cpu = [], 0.0
     for number, (config, budget) in enumerate(STAGES):
         begun = time.process_time()

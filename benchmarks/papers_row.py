@@ -50,7 +50,7 @@ class Training:
 
     def __init__(self, out: Path, seed: int, agents: Agents = "suite") -> None:
         self.out, self.seed, self.agents = out, seed, agents
-        self.trainee = PPOTrainee(room={"max_size": 10, "max_agents": 5}, exclude=[load_suite(SUITE)], seed=seed)
+        self.trainee = PPOTrainee(capacity={"max_size": 10, "max_agents": 5}, exclude=[load_suite(SUITE)], seed=seed)
         self.state: dict[str, Any] = {"chunks": 0, "env_steps": 0, "cpu_seconds": 0.0, "training_success": []}
         out.mkdir(parents=True, exist_ok=True)
         if (latest := self._latest()) is not None:

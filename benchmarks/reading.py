@@ -26,7 +26,7 @@ OPEN_LOOP = {
 TARGETS = {
     "small-corridors": "study_small-corridors-2",
     "corridors": "study_corridors-2",
-    "three-agents": "study_three-agents",
+    "three-agents": "study_three-agents-2",
     "engineer": "engineers_engineer",
     "MountainCar": "study_own-world",
 }

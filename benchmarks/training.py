@@ -32,7 +32,7 @@ ROOM = {"observation": "ego", "window": 7, "hints": False, "max_size": 5, "max_a
 
 
 def ours() -> Algorithm:
-    trainee = RLlibTrainee(room={"max_size": 5, "max_agents": 2}, seed=0, **OPTIONS.model_dump())
+    trainee = RLlibTrainee(capacity={"max_size": 5, "max_agents": 2}, seed=0, **OPTIONS.model_dump())
     trainee.algorithm.env_runner.env.set_config(LAKES)
     return trainee.algorithm
 

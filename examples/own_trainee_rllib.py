@@ -21,14 +21,14 @@ class StockPPO(Trainee):
     form = "acts"
     reports = frozenset({"loss"})
 
-    def __init__(self, *, world, room, exclude=(), seed=0, num_envs=8, **training):
+    def __init__(self, *, world, capacity, exclude=(), seed=0, num_envs=8, **training):
         def make(context):  # copies of the stage's config, each with a seed of its own
-            own = {"exclude": exclude, "room": room}
+            own = {"exclude": exclude, "capacity": capacity}
             seeds = [derive(context["seed"], "copy", copy) for copy in range(context["num_envs"])]
             return SyncVectorEnv([partial(world.make_env, context["config"], seed=one, **own) for one in seeds])
 
         register_env(name := f"own-world-{id(self)}", make)
-        settings = PPOConfig().environment(name, env_config={"config": room["config"], "seed": seed})
+        settings = PPOConfig().environment(name, env_config={"config": capacity["config"], "seed": seed})
         settings.env_runners(
             num_env_runners=0, num_envs_per_env_runner=num_envs, gym_env_vectorize_mode="vector_entry_point"
         )

@@ -21,8 +21,8 @@ from envtuning.worlds.bfcl.package import TOOL_CLASSES, ToolClass, Version
 FEWER_SEEDS = SEEDS[:3]
 
 
-def without(version: Version, held_out: ToolClass, part: float = 1.0) -> Arm:
-    return Arm(f"without {held_out}", version, held_out=held_out, part=part)
+def without(version: Version, held_out: ToolClass, fraction: float = 1.0) -> Arm:
+    return Arm(f"without {held_out}", version, held_out=held_out, fraction=fraction)
 
 
 def run(

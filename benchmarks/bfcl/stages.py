@@ -23,8 +23,8 @@ ARMS = ("four stages", "single stage")
 OUT = "runs/bfcl-trained"
 
 
-def arm(version: Version, name: str, part: float = 1.0) -> Arm:
-    return Arm(name, version, SWITCHES[name], part=part)
+def arm(version: Version, name: str, fraction: float = 1.0) -> Arm:
+    return Arm(name, version, SWITCHES[name], fraction=fraction)
 
 
 def run(
@@ -78,8 +78,8 @@ def table(figures: dict[str, Any]) -> str:
         [f"four stages minus {other}", *(ranged(of[score], signed=True) for score in SCORES)]
         for other, of in figures["four stages minus"].items()
     ]
-    part = f", {figures['part of the budget']:g} of the budget" if figures["part of the budget"] != 1 else ""
-    head = [f"{figures['tasks']} tasks, {len(figures['seeds'])} seeds{part}, percent", *SCORES]
+    fraction = f", {figures['part of the budget']:g} of the budget" if figures["part of the budget"] != 1 else ""
+    head = [f"{figures['tasks']} tasks, {len(figures['seeds'])} seeds{fraction}, percent", *SCORES]
     return aligned(head, [*rows, *gaps])
 
 

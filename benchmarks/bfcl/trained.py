@@ -35,7 +35,7 @@ class Arm:
     version: Version
     changes: dict[str, Any] = field(default_factory=dict)
     held_out: ToolClass | None = None
-    part: float = 1.0  # of every stage's budget
+    fraction: float = 1.0  # of every stage's budget
 
     def spec(self, seed: int) -> RunSpec:
         """The run, without a test of its own: that of a preset has one variant of each scenario."""
@@ -43,7 +43,7 @@ class Arm:
         world = {"name": "tools", "options": options}
         changes = {"world": world, "seed": seed, "suites.test_per_slice": 0} | self.changes
         stages = enumerate(spec_of(self.version, changes).stages)
-        budgets = {f"stages.{number}.budget": round(self.part * stage.budget) for number, stage in stages}
+        budgets = {f"stages.{number}.budget": round(self.fraction * stage.budget) for number, stage in stages}
         return spec_of(self.version, changes | budgets)
 
     @property
@@ -83,8 +83,8 @@ class Trained:
         print(f"{arm.name}, seed {seed}: {means(found['scores'])}", flush=True)
 
     def folder(self, arm: Arm, seed: int) -> Path:
-        part = "" if arm.part == 1 else f"-budget{arm.part:g}"
-        return self.out / arm.version / f"{arm.name.replace(' ', '-')}{part}-seed{seed}"
+        fraction = "" if arm.fraction == 1 else f"-budget{arm.fraction:g}"
+        return self.out / arm.version / f"{arm.name.replace(' ', '-')}{fraction}-seed{seed}"
 
     def file(self, arm: Arm, seed: int) -> Path:
         folder = self.folder(arm, seed)

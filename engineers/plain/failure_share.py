@@ -13,7 +13,7 @@ import numpy as np
 from engineers.from_file import PLAIN, reads
 from engineers.guard import NO_GUARD, Guard
 from engineers.plain.share_engineers import ShareEngineer
-from engineers.plain.share_rules import Rates, failure
+from engineers.plain.share_rules import Rates
 from engineers.plain.signals import rates
 from engineers.report import StageReport
 from engineers.space import Space
@@ -23,7 +23,7 @@ class FailureShareEngineer(ShareEngineer):
     """The last stage's rates, each drawn towards that of all slices the more the fewer episodes it has."""
 
     name = "failure-share"
-    rule = staticmethod(failure)
+    rule = "failure"
 
     def rates(self, report: StageReport, names: Sequence[str]) -> Rates:
         seen = rates(report.results, report.objective) or rates(report.training_results, report.objective)

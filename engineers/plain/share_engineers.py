@@ -7,7 +7,7 @@ the fourth, with its rates drawn towards the mean of all slices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
@@ -17,7 +17,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.half_success import mixed_with_uniform
-from engineers.plain.share_rules import Array, Rates, Rule, give_up, learnable, progress
+from engineers.plain.share_rules import RULES, Array, Rates
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageReport
 from engineers.roles import find_slices, share_of
@@ -37,7 +37,7 @@ class ShareEngineer(PlainEngineer):
 
     tier = Tier.SLICE_SUCCESS
     turns = "the shares of two slices or more"
-    rule: ClassVar[Rule]
+    rule: str  # in ``RULES``
 
     def __init__(self, *, floor: float = 0.2, **options: Any) -> None:
         super().__init__(**options)
@@ -56,7 +56,7 @@ class ShareEngineer(PlainEngineer):
         rates = self.rates(report, names)
         if not rates:
             return design
-        weights = type(self).rule(rates)
+        weights = RULES[self.rule](rates)
         parts = mixed_with_uniform(dict(zip(names, weights.tolist(), strict=True)), self.floor)
         said = dict(zip(names, zip(rates[-1].tolist(), weights.tolist(), strict=True), strict=True))
         for slice_ in slices:
@@ -70,17 +70,17 @@ class ShareEngineer(PlainEngineer):
 
 class GiveUpEngineer(ShareEngineer):
     name = "give-up"
-    rule = staticmethod(give_up)
+    rule = "give-up"
 
 
 class LearningProgressEngineer(ShareEngineer):
     name = "learning-progress"
-    rule = staticmethod(progress)
+    rule = "progress"
 
 
 class LearnabilityEngineer(ShareEngineer):
     name = "learnability"
-    rule = staticmethod(learnable)
+    rule = "learnable"
 
 
 def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:

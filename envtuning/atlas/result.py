@@ -30,7 +30,7 @@ from envtuning.atlas.walk import Step, Walk, player_of, transcript_of, walk
 from envtuning.errors import RunError
 from envtuning.runs.checked import figures
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 NEAR = 1e-6  # figures that differ by less are the same
 
 

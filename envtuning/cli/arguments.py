@@ -37,6 +37,14 @@ Trusted = Annotated[
     ),
 ]
 
+OnRay = Annotated[
+    bool,
+    typer.Option(
+        "--ray",
+        help="Runs become tasks of the Ray cluster at RAY_ADDRESS, as many at a time as it has room for; `--jobs` is not used (docs/cluster.md).",
+    ),
+]
+
 MOST_SEEDS = 10_000
 
 

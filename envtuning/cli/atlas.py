@@ -14,7 +14,7 @@ from engineers.model.meter import Meter
 from envtuning.atlas import published
 from envtuning.atlas.published import StoredTree
 from envtuning.atlas.roster import ROSTER
-from envtuning.cli.arguments import Trusted, parse_seeds
+from envtuning.cli.arguments import OnRay, Trusted, parse_seeds
 from envtuning.cli.base import app, console, trusting
 from envtuning.errors import RunError, SpecError
 from envtuning.runs import atomic
@@ -144,6 +144,7 @@ def build(
     file: Named,
     seeds: Seeds = None,
     jobs: Jobs = 1,
+    ray: OnRay = False,
     out: Annotated[Path, typer.Option(help="Folder of all trees: OUT/NAME/seedN.reports.json.xz.")] = Path(
         "runs/atlas"
     ),
@@ -156,7 +157,7 @@ def build(
 
         spec = published.spec_named(file)
         chosen = parse_seeds(f"{seeds},") if seeds else None
-        train(spec, out / spec.name, work, seeds=chosen, jobs=jobs, ended=console.print)
+        train(spec, out / spec.name, work, seeds=chosen, jobs=jobs, ray=ray, ended=console.print)
         console.print(f"`envtuning atlas score --tree {file} --folder {out}` scores on it")
 
 
@@ -166,6 +167,7 @@ def real(
     engineer: Engineers = None,
     seeds: Seeds = None,
     jobs: Jobs = 1,
+    ray: OnRay = False,
     out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/atlas-real"),
     json: Written = None,
     trust: Trusted = None,
@@ -185,6 +187,7 @@ def real(
             chosen,
             out / spec.name,
             jobs=jobs,
+            ray=ray,
             ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
         )
         success = real_success(arms, chosen, out / spec.name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from envtuning.cli.arguments import Settings, Trusted, adjusted, parse_seeds, parse_settings
+from envtuning.cli.arguments import OnRay, Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.spec import load_spec
@@ -18,14 +18,6 @@ from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
 from envtuning.studies.study import comparable, execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
-
-OnRay = Annotated[
-    bool,
-    typer.Option(
-        "--ray",
-        help="Runs become tasks of the Ray cluster at RAY_ADDRESS, as many at a time as it has room for; `--jobs` is not used (docs/cluster.md).",
-    ),
-]
 
 
 @app.command()

@@ -6,7 +6,7 @@ from envtuning.curriculum.wrappers import (
     Apply,
     Config,
     Curriculum,
-    Stragglers,
+    OldEpisodes,
     apply_config,
     config_below,
     first_config,
@@ -38,15 +38,15 @@ class SB3CurriculumCallback(BaseCallback):
         self.success_key = success_key
         self.curriculum, self.apply = curriculum, apply
         self.config: Config | None = None  # the one last applied
-        self._stragglers = Stragglers(0, reset_later=False)
+        self._old_episodes = OldEpisodes(0, reset_later=False)
 
     def _on_training_start(self) -> None:
         """A Ladder's configs must have room, and training goes on with the one that it stands on."""
         raise_unless_all_fit(self.training_env, self.curriculum, self.apply)
         copies = self.training_env.num_envs // self._rows
-        if self._stragglers.copies != copies:
-            self._stragglers = Stragglers(copies, reset_later=False)
-            self._stragglers.begun()  # SB3 resets before it says that training starts
+        if self._old_episodes.copies != copies:
+            self._old_episodes = OldEpisodes(copies, reset_later=False)
+            self._old_episodes.begun()  # SB3 resets before it says that training starts
         config = first_config(self.curriculum)
         if config is not None:
             self._swap(config, in_force=self._plays(config))
@@ -60,7 +60,7 @@ class SB3CurriculumCallback(BaseCallback):
             arrived = rewards[row] > 0 and not infos[row].get("TimeLimit.truncated", False)
             return succeeded(infos[row], bool(arrived), self.success_key)
 
-        config = self._stragglers.tell(self.curriculum, dones[::rows], success)
+        config = self._old_episodes.tell(self.curriculum, dones[::rows], success)
         if config is not None:
             self._swap(config)
         return True
@@ -83,4 +83,4 @@ class SB3CurriculumCallback(BaseCallback):
         self.apply(self.training_env, config)
         self.config = config
         if not in_force:
-            self._stragglers.swapped()
+            self._old_episodes.swapped()

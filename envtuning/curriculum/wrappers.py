@@ -162,7 +162,7 @@ class _Swap:
             self.to(config)
 
 
-class Stragglers:
+class OldEpisodes:
     """Tracks environments that are still finishing an episode from the previous config.
 
     ``reset_later``: a copy whose episode is over begins its next one after the step, so with a config set in between.
@@ -183,7 +183,7 @@ class Stragglers:
         self._behind = ~self._between
 
     def tell(self, curriculum: Curriculum, over: NDArray[np.bool_], success: Callable[[int], bool]) -> Config | None:
-        """Tell the curriculum of the episodes that this step ended, stragglers' apart, until it answers with a config."""
+        """Tell the curriculum of the episodes that this step ended, old ones apart, until it answers with a config."""
         self._between = over & self._reset_later
         for copy in np.flatnonzero(over).tolist():
             if self._behind[copy]:
@@ -259,7 +259,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         self._config: Config | None = None
         self._spaces = (env.single_observation_space, env.single_action_space)
         at_once = env.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
-        self._stragglers = Stragglers(env.num_envs, reset_later=not at_once)
+        self._old_episodes = OldEpisodes(env.num_envs, reset_later=not at_once)
         if (first := first_config(curriculum)) is not None:
             self.set_config(first)
 
@@ -268,7 +268,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
         self._apply(self.env, config)
         _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
         self._config = config
-        self._stragglers.swapped()
+        self._old_episodes.swapped()
 
     def get_config(self) -> Config | None:
         """The config last set; None until the first swap."""
@@ -279,7 +279,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         mask = (options or {}).get("reset_mask")  # Gymnasium's own forms take it out of the options
         result = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]  # as its forms take it
-        self._stragglers.begun(mask)
+        self._old_episodes.begun(mask)
         return result
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -289,7 +289,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
             def success(copy: int) -> bool:
                 return succeeded(infos, bool(terminated[copy] and rewards[copy] > 0), self._success_key, copy)
 
-            config = self._stragglers.tell(self._curriculum, terminated | truncated, success)
+            config = self._old_episodes.tell(self._curriculum, terminated | truncated, success)
             if config is not None:
                 self.set_config(config)
         return observations, rewards, terminated, truncated, infos

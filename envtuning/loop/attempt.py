@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engineers.knobs import dump
 from envtuning.loop import inside
-from envtuning.loop.contract import amounts_in, held_to, raise_unless_spent, read_metrics
+from envtuning.loop.contract import amounts_in, as_trainee_failed, raise_unless_spent, read_metrics
 from envtuning.loop.observer import Progress
 from envtuning.loop.report import StageOutcome
 from envtuning.loop.validation import draw_probe
@@ -103,13 +103,13 @@ class Attempt:
             incidents=runner.incidents,
             said=sorted(self.said),
         )
-        with held_to("save"):
+        with as_trainee_failed("save"):
             inside.keep(runner.log.files, runner.stage.path, state, self.trainee.save)
 
     def resume_from(self, interrupted: inside.Interrupted) -> None:
         """Become the attempt that a killed process was at."""
         state = interrupted.state
-        with held_to(f"load of {interrupted.trainee}"):
+        with as_trainee_failed(f"load of {interrupted.trainee}"):
             self.trainee.load(interrupted.trainee)
         self.stretch, self.said = state.stretch, set(state.said)
         self.trained, self.validated = Counter(state.trained), Counter(state.validated)
@@ -143,7 +143,7 @@ class Attempt:
     def _train(self, amount: int, stretch: int) -> int:
         """Train a stretch; returns what it really spent, in the budget's unit."""
         before = self.trained.copy()
-        with held_to("train"):
+        with as_trainee_failed("train"):
             given = self.trainee.train(
                 self._faded(), amount, seed=self._seed("train", stretch), on_iteration=self._on_iteration
             )
@@ -203,7 +203,7 @@ class Attempt:
     # Validation
 
     def _play(self, cases: Any, rules: Any) -> Sequence[Episode]:
-        with held_to("policy"):
+        with as_trainee_failed("policy"):
             policy = self.trainee.policy()
             episodes = self.world.play(policy, cases, rules, seed=derive(self.spec.suites.seed, "play"))
         self._charge(total_cost(episodes), self.validated)

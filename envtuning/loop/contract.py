@@ -28,7 +28,7 @@ PASSED_ON = (TrainingDiverged, WorkerLost, InfeasibleConfig, RunError)
 
 
 @contextmanager
-def held_to(method: str) -> Iterator[None]:
+def as_trainee_failed(method: str) -> Iterator[None]:
     """What one of the trainee's methods raises beyond its contract becomes ``TraineeFailed``."""
     try:
         yield
@@ -93,13 +93,13 @@ def raise_unless_spent(trained: Amounts, unit: str, asked: int) -> None:
 def load_checkpoint(trainee: Trainee, files: Files, folder: Path) -> None:
     """Let the trainee read what was saved there. Raises ``RunError`` where that is damaged, ``TraineeFailed`` where it cannot be taken."""
     files.raise_unless_as_written(folder)
-    with held_to(f"load of {folder}"):
+    with as_trainee_failed(f"load of {folder}"):
         trainee.load(folder)
 
 
 def save_checkpoint(save: Callable[[Path], None], draft: Path) -> None:
     """Let the trainee write into the draft. Raises ``TraineeFailed`` where nothing was written."""
-    with held_to("save"):
+    with as_trainee_failed("save"):
         save(draft)
     if not any(path.is_file() for path in draft.rglob("*")):
         raise TraineeFailed("save wrote nothing into its folder: write all that load needs there")

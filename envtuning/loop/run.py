@@ -14,7 +14,7 @@ from engineers.report import Incident
 from envtuning.errors import RunError
 from envtuning.loop import contract
 from envtuning.loop.ask import ask, redraw
-from envtuning.loop.contract import TraineeFailed, held_to, load_checkpoint, save_checkpoint
+from envtuning.loop.contract import TraineeFailed, as_trainee_failed, load_checkpoint, save_checkpoint
 from envtuning.loop.observer import Observer, Observers
 from envtuning.loop.stage import StageRunner
 from envtuning.loop.validation import Suites, open_suites
@@ -142,7 +142,7 @@ class Loop:
         for earlier in self.log.state.done[: max(0, kept)]:
             if earlier.checkpoint.is_dir():
                 try:
-                    with self.log.files.changing(earlier.checkpoint), held_to("slim"):
+                    with self.log.files.changing(earlier.checkpoint), as_trainee_failed("slim"):
                         self.trainee.slim(earlier.checkpoint)
                 except TraineeFailed as error:  # it takes more room, and nothing else is lost
                     self.record("trainee_failed", str(error))
@@ -174,7 +174,7 @@ class Loop:
         for name, number in (("first", 1), ("last", stages)):
             try:
                 trainee = self.trainee_before(number)
-                with held_to("policy"):
+                with as_trainee_failed("policy"):
                     seed = derive(self.spec.suites.seed, "play the test")
                     episodes = self.plan.world.play(trainee.policy(), suite, self.plan.target, seed=seed)
             except (TraineeFailed, WorkerLost) as error:

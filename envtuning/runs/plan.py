@@ -102,7 +102,7 @@ class Plan:
         return self.trainee.make(
             self.spec.trainee.options | options,
             world=self.world,
-            room=self.world.room([*self.written, *configs]),
+            capacity=self.world.capacity([*self.written, *configs]),
             exclude=exclude,
             seed=derive(self.spec.seed, "trainee"),
             unit=self.unit,

@@ -74,7 +74,7 @@ class WorldSpec(Named):
 
 
 def _without_what_trainees_are_given(options: dict[str, Any]) -> dict[str, Any]:
-    if own := sorted(options.keys() & {"world", "room", "exclude", "seed", "unit"}):
+    if own := sorted(options.keys() & {"world", "capacity", "exclude", "seed", "unit"}):
         raise ValueError(f"{own[0]} is the run's own to give to its trainee: leave it out")
     return options
 

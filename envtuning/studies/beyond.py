@@ -53,8 +53,9 @@ def raise_unless_playable(study: StudySpec, arms: Mapping[str, Plan]) -> None:
     further = targets(study)
     for arm, plan in arms.items():
         for name, target in further.items():
-            rooms = (plan.world.room([*plan.written, *more]) for more in ((), (target,)))
-            trained, played = (plan.trainee.declared.window_in(room, **plan.spec.trainee.options) for room in rooms)
+            capacities = (plan.world.capacity([*plan.written, *more]) for more in ((), (target,)))
+            options = plan.spec.trainee.options
+            trained, played = (plan.trainee.declared.window_in(capacity, **options) for capacity in capacities)
             if trained != played:
                 raise SpecError(
                     f"beyond.{name}: its boards are larger than those of the runs, and the trainee of arm {arm} has window: null, "

@@ -175,12 +175,12 @@ def beginning(plan: Plan) -> str:
 
     Of the engineer counts the ``space`` that a redrawn first config is drawn from.
     """
-    spec, room = plan.spec, plan.world.room(plan.written)
+    spec, capacity = plan.spec, plan.world.capacity(plan.written)
     alike = spec.model_dump(mode="json", exclude={"name", "description", "engineer", "stages", "guard", "seed"})
     first, count = spec.stages[0].model_dump(mode="json"), len(spec.stages)
     options = spec.engineer.model_dump(mode="json")["options"]
     drawn_from = [options["space"]] if spec.stages[0].redraw and "space" in options else []
-    return hashlib.sha256(repr((alike, first, count, room, *drawn_from)).encode()).hexdigest()[:8]
+    return hashlib.sha256(repr((alike, first, count, capacity, *drawn_from)).encode()).hexdigest()[:8]
 
 
 def is_done(job: Job) -> bool:

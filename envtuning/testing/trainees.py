@@ -9,7 +9,7 @@ from typing import Any
 from envtuning.loop.contract import (
     TraineeFailed,
     amounts_in,
-    held_to,
+    as_trainee_failed,
     raise_unless_spent,
     read_metrics,
     save_checkpoint,
@@ -36,7 +36,7 @@ def check_trainee(
     try:
         _check_trainee(kind_or_factory, world, config, suite, budget, unit, made, options)
         for trainee in made:
-            with held_to("close"):
+            with as_trainee_failed("close"):
                 trainee.close()
     except TraineeFailed as error:
         raise BrokenPromise(str(error)) from error
@@ -53,12 +53,12 @@ def _check_trainee(
     options: dict[str, Any],
 ) -> None:
     def make(seed: int) -> Trainee:
-        given = {"world": world, "room": world.room([config]), "exclude": (suite,), "seed": seed, **options}
+        given = {"world": world, "capacity": world.capacity([config]), "exclude": (suite,), "seed": seed, **options}
         made.append(make_trainee(kind, **given) if isinstance(kind, str) else as_trainee(kind(**given)))
         return made[-1]
 
     def play(policy: Any) -> list[Any]:
-        with held_to("policy"):
+        with as_trainee_failed("policy"):
             return [episode.to_json() for episode in world.play(policy, suite, config, seed=SEED)]
 
     one, other = make(SEED), make(SEED + 1)
@@ -76,7 +76,7 @@ def _check_trainee(
         promised(wrong is None, f"its policy raised an error: {wrong}")
 
         def from_the_start(trainee: Trainee) -> tuple[Metrics, list[Any]]:
-            with held_to("load"):
+            with as_trainee_failed("load"):
                 trainee.load(start)
             metrics = _trained(trainee, config, budget, unit)
             return metrics, play(trainee.policy())
@@ -96,7 +96,7 @@ def _check_trainee(
 def _trained(trainee: Trainee, config: Any, budget: int, unit: str) -> Metrics:
     """One call of ``train``, and its metrics."""
     told: list[Metrics] = []
-    with held_to("train"):
+    with as_trainee_failed("train"):
         given = trainee.train(config, budget, seed=SEED, on_iteration=lambda metrics: told.append(dict(metrics)))
     metrics, odd = read_metrics(given, "train")
     promised(not odd, "; ".join(odd))

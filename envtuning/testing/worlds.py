@@ -306,7 +306,7 @@ def _drawn_from(space: Any, seed: int) -> Any:
 def _check_training(world: GymWorld[Any], config: Any, held_out: Sequence[Cases]) -> None:
     from gymnasium.utils.env_checker import check_env
 
-    env = world.make_env(config, exclude=held_out, room=world.room([config]), seed=SEED)
+    env = world.make_env(config, exclude=held_out, capacity=world.capacity([config]), seed=SEED)
     try:
         check_env(env, skip_render_check=True)
     except AssertionError as error:

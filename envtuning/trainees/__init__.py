@@ -107,7 +107,7 @@ class TraineeKind:
                 f"trainee {self.name!r} counts {' and '.join(units)}, and the run's budgets are in {unit}: set unit to {units[0]!r}"
             )
         with _explained(self.name):
-            given = {"world": world, "room": {}, "exclude": (), "seed": 0, **self._told(unit)}
+            given = {"world": world, "capacity": {}, "exclude": (), "seed": 0, **self._told(unit)}
             signature(self.factory).bind(**given, **options)
             self.declared.check_options(**options)
             self._raise_unless_from_file(options)
@@ -117,7 +117,7 @@ class TraineeKind:
         options: Mapping[str, Any],
         *,
         world: World[Any],
-        room: Mapping[str, Any],
+        capacity: Mapping[str, Any],
         exclude: Sequence[Cases],
         seed: int,
         unit: str | None,
@@ -126,7 +126,7 @@ class TraineeKind:
         with _explained(self.name):
             self._raise_unless_from_file(options)
             self.declared.check_world(world)
-            given = {"world": world, "room": room, "exclude": tuple(exclude), "seed": seed, **self._told(unit)}
+            given = {"world": world, "capacity": capacity, "exclude": tuple(exclude), "seed": seed, **self._told(unit)}
             return as_trainee(self.factory(**given, **options))
 
     def _told(self, unit: str | None) -> dict[str, str]:
@@ -144,7 +144,7 @@ def make_trainee(
     /,
     *,
     world: World[Any] | None = None,
-    room: Mapping[str, Any],
+    capacity: Mapping[str, Any],
     exclude: Sequence[Cases] = (),
     seed: int = 0,
     unit: str | None = None,
@@ -152,7 +152,7 @@ def make_trainee(
 ) -> Trainee:
     """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
     world = world or make_world(DEFAULT_WORLD)
-    return TraineeKind.named(kind).make(options, world=world, room=room, exclude=exclude, seed=seed, unit=unit)
+    return TraineeKind.named(kind).make(options, world=world, capacity=capacity, exclude=exclude, seed=seed, unit=unit)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ class WorkerLost(RuntimeError):
 class Trainee(ABC):
     """Learns on a config, acts, and can be saved and loaded.
 
-    A run makes it with the keyword arguments ``world``, ``room`` (what ``world.room`` says of all configs of the run),
+    A run makes it with the keyword arguments ``world``, ``capacity`` (what ``world.capacity`` says of all configs of the run),
     ``exclude`` (held-out cases: never trained on), ``seed`` (of the initial weights), its own options from the run's file, and
     ``unit``, the run's, where it names that. After ``load`` and ``train(…, seed=s)`` the metrics and the policy depend on the
     loaded folder, the config, the budget and ``s`` alone, so that a stage that was killed and started again ends where it would
@@ -87,7 +87,7 @@ class Trainee(ABC):
         return ({"CPU": 1},)
 
     @classmethod
-    def window_in(cls, room: Mapping[str, Any], **options: Any) -> int | None:
+    def window_in(cls, capacity: Mapping[str, Any], **options: Any) -> int | None:
         """The side of what its policy sees: a checkpoint plays only in rooms where this is the same. None: in any."""
         return None
 

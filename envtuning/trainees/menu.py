@@ -177,7 +177,7 @@ class MenuTrainee(Trainee):
         self,
         *,
         world: Any,
-        room: Mapping[str, Any],
+        capacity: Mapping[str, Any],
         exclude: Sequence[Any] = (),
         seed: int = 0,
         learning_rate: float = 0.3,
@@ -216,7 +216,7 @@ class MenuTrainee(Trainee):
         if config.tool_style != "menu":
             raise ValueError(f"tool_style={config.tool_style!r}: this trainee needs tool_style: menu in every config")
         envs = [
-            self.world.make_env(config, exclude=self.exclude, room={}, seed=seed)
+            self.world.make_env(config, exclude=self.exclude, capacity={}, seed=seed)
             for _ in range(self.group * self.groups)
         ]
         spent, totals = 0, np.zeros(4)

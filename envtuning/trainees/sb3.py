@@ -71,7 +71,7 @@ class SB3Trainee(Trainee):
         self,
         *,
         world: World[Any],
-        room: Mapping[str, Any],
+        capacity: Mapping[str, Any],
         exclude: Sequence[Cases] = (),
         seed: int = 0,
         algorithm: str = "PPO",
@@ -86,7 +86,7 @@ class SB3Trainee(Trainee):
         self.envs = DummyVecEnv(
             [
                 lambda copy=copy: world.make_env(
-                    world.config_in(room), exclude=exclude, room=room, seed=derive(seed, "copy", copy)
+                    world.config_in(capacity), exclude=exclude, capacity=capacity, seed=derive(seed, "copy", copy)
                 )
                 for copy in range(num_envs)
             ]
@@ -183,8 +183,10 @@ class SB3Policy:
     ``env_kwargs`` make environments whose observations it understands, where a world's environments have several kinds.
     """
 
-    def __init__(self, policy: Any, deterministic: bool, torch_threads: int, env_kwargs: Mapping[str, Any]) -> None:
-        self.env_kwargs = dict(env_kwargs)
+    def __init__(
+        self, policy: Any, deterministic: bool, torch_threads: int, env_kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        self.env_kwargs = dict(env_kwargs or {})
         self.net, self.deterministic, self.torch_threads = policy, deterministic, torch_threads
         self.generator = np.random.default_rng(0)
 

@@ -40,14 +40,14 @@ class ScriptedTrainee(Trainee):
     def __init__(
         self,
         *,
-        room: Mapping[str, Any],
+        capacity: Mapping[str, Any],
         world: Any = None,
         exclude: Any = (),
         seed: int = 0,
         speed: float = 0.4,
         spill: float = 0.5,
     ) -> None:
-        self.max_size, self.speed, self.spill = int(room["max_size"]), speed, spill
+        self.max_size, self.speed, self.spill = int(capacity["max_size"]), speed, spill
         self.skill = np.zeros(self.max_size + 1)  # float64[max_size + 1]: by board size
 
     @classmethod

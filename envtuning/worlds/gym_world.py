@@ -143,18 +143,18 @@ class GymWorld(World[C]):
         names = [case.slice for case in cases]
         return {name: {"share": round(names.count(name) / len(names), 3)} for name in self.slices(config)}
 
-    def room(self, configs: Sequence[C]) -> dict[str, Any]:
+    def capacity(self, configs: Sequence[C]) -> dict[str, Any]:
         """``config``: one to build on, whose spaces all others of the run have. Raises ``InfeasibleConfig`` where they differ."""
         for config in configs[1:]:
-            self.make_env(config, exclude=(), room={"config": configs[0]}, seed=0).close()
+            self.make_env(config, exclude=(), capacity={"config": configs[0]}, seed=0).close()
         return {"config": configs[0]}
 
-    def config_in(self, room: Mapping[str, Any]) -> Any:
-        return room["config"]
+    def config_in(self, capacity: Mapping[str, Any]) -> Any:
+        return capacity["config"]
 
-    def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> TrainingEnv:
+    def make_env(self, config: C, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> TrainingEnv:
         """An environment with a new training case at every reset, its slice drawn by the shares; see ``TrainingEnv``."""
-        env = TrainingEnv(self, room.get("config", config), exclude=exclude, seed=seed)
+        env = TrainingEnv(self, capacity.get("config", config), exclude=exclude, seed=seed)
         env.set_config(config)
         return env
 

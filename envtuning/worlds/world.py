@@ -157,21 +157,21 @@ class World(ABC, Generic[C]):
         """The target as it is validated on while a stage trains on ``config``: hints, say, are shown there as well."""
         return target
 
-    def room(self, configs: Sequence[C]) -> dict[str, Any]:
+    def capacity(self, configs: Sequence[C]) -> dict[str, Any]:
         """What a trainee must know when it is made, so that it can learn on all of these configs."""
         return {}
 
-    def config_in(self, room: Mapping[str, Any]) -> Any:
-        """A config that the room is for, to build on before the first stage's is known."""
+    def config_in(self, capacity: Mapping[str, Any]) -> Any:
+        """A config of this capacity, to build on before the first stage's is known."""
         return self.config_type()
 
-    def make_env(self, config: C, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
+    def make_env(self, config: C, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> Any:
         """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
         raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
 
     def make_text_env(self, config: C, *, seed: int) -> Any:
         """A Gymnasium environment whose observations and actions are strings, for who trains language models elsewhere."""
-        return self.make_env(config, exclude=(), room=self.room([config]), seed=seed)
+        return self.make_env(config, exclude=(), capacity=self.capacity([config]), seed=seed)
 
     def lessons(self, config: C, count: int, *, seed: int, exclude: Sequence[Cases]) -> Sequence[Lesson]:
         """``count`` training cases, drawn by the shares, to be learnt from; a function of the arguments. None is in ``exclude``."""

@@ -43,7 +43,7 @@ def plan_rewards(
 
     Only the model's last message counts, and in it only the text outside its thoughts. A reply that cannot be read pays 0.
     """
-    judged = [judged_reply(said(reply), row) for reply, row in zip(completions, metadata, strict=True)]
+    judged = [judged_reply(text_of(reply), row) for reply, row in zip(completions, metadata, strict=True)]
     if log_metric is not None and judged:
         log_metric("valid_rate", sum(verdict.valid for _, verdict in judged) / len(judged))
     return [reward for reward, _ in judged]
@@ -57,7 +57,7 @@ def judged_reply(reply: str, row: Mapping[str, Any]) -> tuple[float, Verdict]:
     return plan_reward(row["reward"], instance, plan, verdict), verdict
 
 
-def said(reply: Reply) -> str:
+def text_of(reply: Reply) -> str:
     """The text of a completion, whichever of TRL's two forms it has."""
     if isinstance(reply, str):
         return reply

@@ -5,10 +5,12 @@ from __future__ import annotations
 from concurrent.futures import Executor, Future
 
 import pytest
+from typer.testing import CliRunner
 
 from envtuning.atlas.build import build, build_seed
 from envtuning.atlas.spec import AtlasSpec
 from envtuning.atlas.store import is_stored, read_tree, read_trees
+from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.studies.outcomes import played_on
@@ -47,6 +49,17 @@ def test_a_build_on_a_cluster_gives_it_every_seed_and_stores_the_same(spec, stor
     build(spec, tmp_path / "out", tmp_path / "work", ray=True)
     assert asked == [spec.run.trainee.kind] * len(spec.seeds)
     assert files(tmp_path / "out") == files(stored)
+
+
+@pytest.mark.parametrize(
+    ("words", "at_a_time", "on_ray"), [([], 1, False), (["--jobs", "2"], 2, False), (["--ray"], 1, True)]
+)
+def test_the_command_says_who_builds(words, at_a_time, on_ray, monkeypatch):
+    asked: list[dict] = []
+    monkeypatch.setattr("envtuning.atlas.build.build", lambda *given, **how: asked.append(how))
+    done = CliRunner().invoke(app, ["atlas", "build", "small-corridors", *words])
+    assert done.exit_code == 0, done.output
+    assert [(how["jobs"], how["ray"]) for how in asked] == [(at_a_time, on_ray)]
 
 
 def test_a_build_that_is_killed_goes_on_and_ends_alike(spec, stored, tmp_path, monkeypatch):

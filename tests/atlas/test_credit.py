@@ -68,7 +68,7 @@ def test_every_figure_is_that_of_training_by_hand(run, found, tmp_path):
     )
 
     def by_hand(trained_on, seed):
-        trainee = make_trainee("scripted", room={"max_size": 5, "max_agents": 1})
+        trainee = make_trainee("scripted", capacity={"max_size": 5, "max_agents": 1})
         trainee.load(run.state.stages[0].checkpoint)
         trainee.train(trained_on, run.state.stages[1].done.trained["env_steps"], seed=derive(4, "credit", 1, seed))
         played = world.play(trainee.policy(), cases, run.plan.target, seed=0)

@@ -26,7 +26,7 @@ def test_options_at_their_bounds_are_taken():
 )  # fmt: skip
 def test_options_beyond_their_bounds_are_refused_with_their_value(name, value):
     with pytest.raises(ValueError, match=f"{name}={value}"):
-        MenuTrainee(world=None, room={}, **(BOUNDS | {name: value}))
+        MenuTrainee(world=None, capacity={}, **(BOUNDS | {name: value}))
 
 
 def test_probabilities_are_the_softmax_of_the_summed_weights_however_large():
@@ -55,7 +55,7 @@ def test_the_policy_takes_the_likeliest_or_draws_by_the_odds_and_its_seed():
 
 def test_the_gradient_is_that_of_what_was_earned_and_of_the_distance_from_the_first_policy():
     """Against differences of the objective: advantages weigh the log-odds of what was taken, ``kl`` the divergence from even odds."""
-    trainee = MenuTrainee(world=None, room={}, group=2, groups=2, kl=0.3)
+    trainee = MenuTrainee(world=None, capacity={}, group=2, groups=2, kl=0.3)
     trainee.weights[:6] = [0.5, -0.2, 0.1, 0.0, 0.3, -0.4]
     rows = [np.array([0, 1]), np.array([2]), np.array([3, 4, 5])]
     played = [
@@ -98,7 +98,7 @@ class Button:
 
     turns = 2
 
-    def make_env(self, config, *, exclude, room, seed):
+    def make_env(self, config, *, exclude, capacity, seed):
         env = Button()
         env.next_task = lambda: "button"
         return env
@@ -117,7 +117,7 @@ class Button:
 
 
 def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
-    trainee, told = MenuTrainee(world=Button(), room={}, group=4, groups=2), []
+    trainee, told = MenuTrainee(world=Button(), capacity={}, group=4, groups=2), []
     config = SimpleNamespace(tool_style="menu")
     found = trainee.train(config, 17, seed=0, on_iteration=told.append)
     assert (found["episodes"], found["env_steps"]) == (24.0, 48.0)
@@ -132,10 +132,10 @@ def test_training_plays_whole_groups_adds_up_what_was_spent_and_learns():
 
 def test_a_step_is_no_longer_than_the_clipped_gradient():
     for seed in range(4):
-        trainee = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=0.01, learning_rate=0.5)
+        trainee = MenuTrainee(world=Button(), capacity={}, group=4, groups=2, clip=0.01, learning_rate=0.5)
         norm = trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=seed)["grad_norm"]
         assert np.linalg.norm(trainee.weights) == pytest.approx(0.5 * min(norm, 0.01))
-    free = MenuTrainee(world=Button(), room={}, group=4, groups=2, clip=1e9, learning_rate=0.5)
+    free = MenuTrainee(world=Button(), capacity={}, group=4, groups=2, clip=1e9, learning_rate=0.5)
     found = free.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
     assert np.linalg.norm(free.weights) == pytest.approx(0.5 * found["grad_norm"])
 
@@ -151,24 +151,26 @@ def test_an_episode_that_is_cut_off_is_over():
             env.next_task = lambda: "button"
             return env
 
-    found = MenuTrainee(world=Cut(), room={}, group=2, groups=1).train(SimpleNamespace(tool_style="menu"), 2, seed=0)
+    found = MenuTrainee(world=Cut(), capacity={}, group=2, groups=1).train(
+        SimpleNamespace(tool_style="menu"), 2, seed=0
+    )
     assert (found["episodes"], found["env_steps"]) == (2.0, 4.0)
 
 
 def test_a_policy_that_was_given_out_does_not_learn_on(tmp_path):
-    trainee = MenuTrainee(world=Button(), room={}, group=4, groups=2)
+    trainee = MenuTrainee(world=Button(), capacity={}, group=4, groups=2)
     first = trainee.policy()
     trainee.train(SimpleNamespace(tool_style="menu"), 8, seed=0)
     assert not first.weights.any()
     trainee.save(tmp_path)
-    again = MenuTrainee(world=Button(), room={})
+    again = MenuTrainee(world=Button(), capacity={})
     again.load(tmp_path)
     assert (again.weights == trainee.weights).all()
 
 
 def test_training_gives_the_figures_that_it_has_always_given():
     """With the defaults, and with its seeds as they were: figures that are stored stay comparable."""
-    trainee, told = MenuTrainee(world=Button(), room={}), []
+    trainee, told = MenuTrainee(world=Button(), capacity={}), []
     trainee.train(SimpleNamespace(tool_style="menu"), 64, seed=3)
     assert (trainee.weights.sum(), np.linalg.norm(trainee.weights)) == pytest.approx((1.51790947, 1.01730851))
     found = trainee.train(SimpleNamespace(tool_style="menu"), 32, seed=2**61, on_iteration=told.append)

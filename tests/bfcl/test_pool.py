@@ -19,8 +19,8 @@ TASKS = [task("base", 0), task("base", 1, 2, ("MathAPI", "TravelAPI")), task("ba
 
 
 class Cut:
-    def tasks(self, package, part, splits):
-        assert part == "train"
+    def tasks(self, package, subset, splits):
+        assert subset == "train"
         return [one for split in splits for one in TASKS if one.split == split]
 
 

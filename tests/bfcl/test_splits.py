@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from envtuning.worlds.bfcl.package import SPLITS, TOOL_CLASSES
-from envtuning.worlds.bfcl.splits import PARTS, SIZES, CutName, _deal, by_scenario, by_tool_class, draw, related
+from envtuning.worlds.bfcl.splits import SIZES, SUBSETS, CutName, _deal, by_scenario, by_tool_class, draw, related
 from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import load_tasks
 
@@ -22,10 +22,10 @@ def flat(task):
 @pytest.mark.parametrize("name", get_args(CutName))
 def test_a_stored_cut_is_disjoint_and_complete(v4, name):
     cut = by_scenario(name)
-    sets = [getattr(cut, part) for part in PARTS]
+    sets = [getattr(cut, subset) for subset in SUBSETS]
     assert [len(scenarios) for scenarios in sets] == [80, 20, 100] == list(SIZES.values())
     assert frozenset.union(*sets) == set(range(200))
-    assert [len(cut.tasks(v4, part)) for part in PARTS] == [320, 80, 400]
+    assert [len(cut.tasks(v4, subset)) for subset in SUBSETS] == [320, 80, 400]
 
 
 def test_equal_first_states_are_on_one_side_whatever_classes_a_task_involves(v4):
@@ -33,9 +33,9 @@ def test_equal_first_states_are_on_one_side_whatever_classes_a_task_involves(v4)
 
     def crossing(name):
         sides = {}
-        for part in PARTS:
-            for task in by_scenario(name).tasks(v4, part):
-                sides.setdefault(task.whole_state, {}).setdefault(part, set()).add(task.scenario)
+        for subset in SUBSETS:
+            for task in by_scenario(name).tasks(v4, subset):
+                sides.setdefault(task.whole_state, {}).setdefault(subset, set()).add(task.scenario)
         return {tuple(sorted(set().union(*found.values()))) for found in sides.values() if len(found) > 1}
 
     assert crossing("scenarios-2") == set()
@@ -44,7 +44,7 @@ def test_equal_first_states_are_on_one_side_whatever_classes_a_task_involves(v4)
 
 @pytest.mark.parametrize("name", get_args(CutName))
 def test_a_cut_never_changes(name):
-    told = [sorted(getattr(by_scenario(name), part)) for part in PARTS]
+    told = [sorted(getattr(by_scenario(name), subset)) for subset in SUBSETS]
     digests = {"scenarios-1": "64b804a3606f4638", "scenarios-2": "7a9a85f583f5207c"}
     assert hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16] == digests[name]
 
@@ -52,12 +52,12 @@ def test_a_cut_never_changes(name):
 @pytest.mark.parametrize("name", get_args(CutName))
 def test_no_ground_truth_and_no_scenario_is_on_two_sides(v4, name):
     cut = by_scenario(name)
-    truths = [{flat(task) for task in cut.tasks(v4, part)} for part in PARTS]
+    truths = [{flat(task) for task in cut.tasks(v4, subset)} for subset in SUBSETS]
     assert not truths[0] & truths[1]
     assert not truths[0] & truths[2]
     assert not truths[1] & truths[2]
     for group in related(v4, name=name):
-        assert sum(bool(set(group) & getattr(cut, part)) for part in PARTS) == 1
+        assert sum(bool(set(group) & getattr(cut, subset)) for subset in SUBSETS) == 1
 
 
 def test_a_cut_task_by_task_would_have_leaked(v4):
@@ -75,8 +75,8 @@ def test_the_same_seed_draws_the_same_cut(v4):
 @pytest.mark.parametrize("held_out", TOOL_CLASSES)
 def test_holding_out_a_tool_class_keeps_it_out_of_training(v4, held_out):
     cut = by_tool_class(v4, held_out)
-    for part in ("train", "validation"):
-        assert not any(held_out in task.classes for task in cut.tasks(v4, part))
+    for subset in ("train", "validation"):
+        assert not any(held_out in task.classes for task in cut.tasks(v4, subset))
     assert not cut.train & cut.test
     assert not cut.validation & cut.test
     assert not cut.train & cut.validation
@@ -88,18 +88,20 @@ def test_the_cuts_by_tool_class_are_those_that_figures_were_measured_on(v4):
     told = []
     for held_out in ("MathAPI", "TradingBot"):
         cut = by_tool_class(v4, held_out, "scenarios-1")
-        told.append([sorted(getattr(cut, part)) for part in PARTS])
+        told.append([sorted(getattr(cut, subset)) for subset in SUBSETS])
     assert hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16] == "082f7f783f655495"
 
 
 def test_groups_are_dealt_whole_into_what_room_there_is():
     found = [_deal([[5], [3, 4], [0, 1, 2]], {"a": 3, "b": 3}, seed) for seed in range(20)]
-    assert {frozenset(parts.values()) for parts in found} == {frozenset({frozenset({0, 1, 2}), frozenset({3, 4, 5})})}
-    assert len({parts["a"] for parts in found}) == 2
+    assert {frozenset(subsets.values()) for subsets in found} == {
+        frozenset({frozenset({0, 1, 2}), frozenset({3, 4, 5})})
+    }
+    assert len({subsets["a"] for subsets in found}) == 2
 
 
 def test_what_is_unknown_is_refused_with_what_is_known(v4):
-    with pytest.raises(ValueError, match="part='dev': give one of train, validation, test"):
+    with pytest.raises(ValueError, match="subset='dev': give one of train, validation, test"):
         by_scenario().tasks(v4, "dev")
     with pytest.raises(ValueError, match="cut='mine': the cuts are scenarios-1, scenarios-2"):
         by_scenario("mine")
@@ -131,12 +133,12 @@ def test_the_macro_interval_weighs_groups_alike_and_resamples_scenarios():
 
 OF_THE_PAPER_S_VERSION = """
 from envtuning.worlds.bfcl.package import load
-from envtuning.worlds.bfcl.splits import PARTS, by_scenario, related
+from envtuning.worlds.bfcl.splits import SUBSETS, by_scenario, related
 package, cut = load("v3-paper"), by_scenario()
-truths = [{tuple(call for turn in task.ground_truth for call in turn) for task in cut.tasks(package, part)} for part in PARTS]
-assert [len(cut.tasks(package, part)) for part in PARTS] == [320, 80, 400]
+truths = [{tuple(call for turn in task.ground_truth for call in turn) for task in cut.tasks(package, subset)} for subset in SUBSETS]
+assert [len(cut.tasks(package, subset)) for subset in SUBSETS] == [320, 80, 400]
 assert not (truths[0] & truths[1] or truths[0] & truths[2] or truths[1] & truths[2])
-assert all(sum(bool(set(group) & getattr(cut, part)) for part in PARTS) == 1 for group in related(package))
+assert all(sum(bool(set(group) & getattr(cut, subset)) for subset in SUBSETS) == 1 for group in related(package))
 print("disjoint")
 """
 

@@ -85,7 +85,7 @@ def test_a_held_out_set_has_each_scenario_as_rarely_as_can_be(world):
 def test_no_training_reset_deals_a_held_out_task(world, config):
     validation = world.draw(MENU, 10, seed=1, purpose="validation", exclude=())
     test = world.draw(MENU, 30, seed=1, purpose="test", exclude=(validation,))
-    env = world.make_env(config, exclude=(validation, test), room={}, seed=3)
+    env = world.make_env(config, exclude=(validation, test), capacity={}, seed=3)
     dealt = {find_task(world.package, env.reset(seed=7 if n == 0 else None)[1]["task"]).scenario for n in range(60)}
     assert len(dealt) > 20
     assert not dealt & (validation.fingerprints() | test.fingerprints())
@@ -150,7 +150,7 @@ def walked(package, task):
 def user_prompt(cases):
     config = BFCLConfig()
     report = StageReport(stage=0, config=config.model_dump(mode="json"), failure_cases=cases)
-    context = Context(failures=False, cases=True, token_budget=10**6)
+    context = Context(failures=False, cases=True, case_tokens=10**6, token_budget=10**6)
     return build_prompt(report, WireForm(config), context).messages[1]["content"]
 
 
@@ -299,8 +299,8 @@ def test_a_decision_answers_for_what_comes_after_it():
 
 def test_the_learner_refuses_what_it_cannot_learn_from(world):
     with pytest.raises(ValueError, match="at least 2 episodes"):
-        make_trainee("menu", world=world, room={}, group=1)
-    trainee = make_trainee("menu", world=world, room={})
+        make_trainee("menu", world=world, capacity={}, group=1)
+    trainee = make_trainee("menu", world=world, capacity={})
     with pytest.raises(ValueError, match="tool_style: menu"):
         trainee.train(BFCLConfig(), 8, seed=0)
     with pytest.raises(ValueError, match="has no menu"):
@@ -308,10 +308,10 @@ def test_the_learner_refuses_what_it_cannot_learn_from(world):
 
 
 def test_training_repeats_itself_from_a_saved_folder(world, tmp_path):
-    first = make_trainee("menu", world=world, room={}, group=4, groups=2)
+    first = make_trainee("menu", world=world, capacity={}, group=4, groups=2)
     first.train(BASE, 16, seed=1)
     first.save(tmp_path)
-    again = make_trainee("menu", world=world, room={}, group=4, groups=2)
+    again = make_trainee("menu", world=world, capacity={}, group=4, groups=2)
     again.load(tmp_path)
     assert first.train(BASE, 16, seed=2) == again.train(BASE, 16, seed=2)
     assert (first.weights == again.weights).all()
@@ -320,7 +320,7 @@ def test_training_repeats_itself_from_a_saved_folder(world, tmp_path):
 @pytest.mark.prove
 def test_the_learner_learns_on_unseen_scenarios(world):
     cases = world.draw(BASE, 20, seed=1, purpose="validation", exclude=())
-    trainee = make_trainee("menu", world=world, room={}, exclude=(cases,))
+    trainee = make_trainee("menu", world=world, capacity={}, exclude=(cases,))
     before = rates(world.play(trainee.policy(), cases, BASE, seed=0))
     trainee.train(BASE.model_copy(update={"reward": "syntax"}), 640, seed=3)
     after = rates(world.play(trainee.policy(), cases, BASE, seed=0))

@@ -75,7 +75,7 @@ class CountTrainee(Trainee):
 
     form = "plans"
 
-    def __init__(self, *, world: Any, room: Any, exclude: Any, seed: int) -> None:
+    def __init__(self, *, world: Any, capacity: Any, exclude: Any, seed: int) -> None:
         self.steps = 0
 
     def train(

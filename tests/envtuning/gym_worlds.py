@@ -124,8 +124,8 @@ class WalkerTrainee:
     form = "acts"
     reports = frozenset({"success_rate"})
 
-    def __init__(self, *, world: Any, room: Any, exclude: Any = (), seed: int = 0) -> None:
-        self.env = world.make_env(room["config"], exclude=exclude, room=room, seed=seed)
+    def __init__(self, *, world: Any, capacity: Any, exclude: Any = (), seed: int = 0) -> None:
+        self.env = world.make_env(capacity["config"], exclude=exclude, capacity=capacity, seed=seed)
         self.sense = -0.1
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:
@@ -169,10 +169,10 @@ class AsyncWalkerTrainee(WalkerTrainee):
 
     calls: ClassVar[int] = 0  # of train, by all trainees so far
 
-    def __init__(self, *, world: Any, room: Any, exclude: Any = (), seed: int = 0, kill_once: str = "") -> None:
+    def __init__(self, *, world: Any, capacity: Any, exclude: Any = (), seed: int = 0, kill_once: str = "") -> None:
         self.kill_once = Path(kill_once) if kill_once else None
         contract.CLOSING = 1.0  # a copy that is dead is waited for in vain
-        make = partial(world.make_env, room["config"], exclude=exclude, room=room)
+        make = partial(world.make_env, capacity["config"], exclude=exclude, capacity=capacity)
         self.envs = gym.vector.AsyncVectorEnv([partial(make, seed=seed), partial(make, seed=seed + 1)])
         self.sense = -0.1
 

@@ -21,7 +21,7 @@ kind, world, config, budget, options = json.loads(sys.stdin.read())
 world = make_world(world["name"], **world["options"])
 config = world.config_type.model_validate(config)
 held_out = world.draw(config, 2, seed=1, purpose="validation", exclude=())
-trainee = make_trainee(kind, world=world, room=world.room([config]), exclude=(held_out,), seed=3, **options)
+trainee = make_trainee(kind, world=world, capacity=world.capacity([config]), exclude=(held_out,), seed=3, **options)
 metrics = [trainee.train(config, budget, seed=seed) for seed in (1, 2)]
 episodes = [one.to_json() for one in world.play(trainee.policy(), held_out, config, seed=4)]
 with tempfile.TemporaryDirectory() as folder:

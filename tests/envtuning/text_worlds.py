@@ -89,7 +89,7 @@ class BisectingTrainee:
     form = "replies"
     reports = frozenset({"success_rate"})
 
-    def __init__(self, *, world: Any, room: Any, exclude: Any = (), seed: int = 0) -> None:
+    def __init__(self, *, world: Any, capacity: Any, exclude: Any = (), seed: int = 0) -> None:
         self.world, self.skill = world, 0.0
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: Any = None) -> dict[str, float]:

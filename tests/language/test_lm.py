@@ -32,7 +32,7 @@ PLANS = make_world("lakes", style="short")
 
 
 def made(world=five, exclude=(), seed=0, **options):
-    return make_trainee("lm", world=world, room={}, exclude=exclude, seed=seed, **(SMALL | options))
+    return make_trainee("lm", world=world, capacity={}, exclude=exclude, seed=seed, **(SMALL | options))
 
 
 def ending(rng, knobs):

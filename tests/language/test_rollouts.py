@@ -275,7 +275,7 @@ class Counting:
 
 def test_another_world_needs_only_a_text_environment():
     world = SimpleNamespace(
-        about=SimpleNamespace(name="counting"), make_env=lambda config, *, exclude, room, seed: Counting()
+        about=SimpleNamespace(name="counting"), make_env=lambda config, *, exclude, capacity, seed: Counting()
     )
     tasks = EnvTurns(world, {}, ())
     rows = tasks.rows(None, 4, seed=3)

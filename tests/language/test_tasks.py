@@ -143,8 +143,8 @@ def test_a_case_of_another_world_is_its_environment_reset_with_the_cases_own_see
 
     made = []
 
-    def make_env(config, *, exclude, room, seed):
-        made.append((config, exclude, room, seed))
+    def make_env(config, *, exclude, capacity, seed):
+        made.append((config, exclude, capacity, seed))
         return Dealing()
 
     tasks = EnvTurns(SimpleNamespace(make_env=make_env), {"size": 3}, ("held out",))

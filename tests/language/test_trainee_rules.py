@@ -181,7 +181,7 @@ def making(monkeypatch):
 
 def test_one_process_trains_here(making):
     a, b = (mfl.generate(mfl.LakeConfig.single(3), n=1, seed=seed) for seed in (1, 2))
-    one = GRPOTrainee(world=LAKES, room={"size": 3}, exclude=(a, b), seed=2**32 + 5, unit="tokens", model="m")
+    one = GRPOTrainee(world=LAKES, capacity={"size": 3}, exclude=(a, b), seed=2**32 + 5, unit="tokens", model="m")
     assert making["unseen"] == [("m", a), ("m", b)]
     assert making["tasks"] == (LAKES, {"size": 3}, (a, b))
     assert making["learner"] == (one.options, 5, "tasks", "tokens")
@@ -193,11 +193,11 @@ def test_one_process_trains_here(making):
 
 
 def test_several_processes_train_in_a_group_and_each_of_them_alone(making):
-    one = GRPOTrainee(world=LAKES, room={"size": 3}, exclude=["a"], seed=4, unit="tokens", model="m", processes=2)
+    one = GRPOTrainee(world=LAKES, capacity={"size": 3}, exclude=["a"], seed=4, unit="tokens", model="m", processes=2)
     assert one.group == "group"
-    assert making["group"] == {"world": LAKES, "room": {"size": 3}, "exclude": ("a",), "seed": 4, "unit": "tokens"}
+    assert making["group"] == {"world": LAKES, "capacity": {"size": 3}, "exclude": ("a",), "seed": 4, "unit": "tokens"}
     GRPOTrainee(world=WORDS, model="m", processes=2)
-    assert making["group"] == {"world": WORDS, "room": {}, "exclude": (), "seed": 0, "unit": "samples"}
+    assert making["group"] == {"world": WORDS, "capacity": {}, "exclude": (), "seed": 0, "unit": "samples"}
     assert "learner" not in making
     assert GRPOTrainee(world=WORDS, model="m", processes=2, within_group=True).group is None
     assert "learner" in making

@@ -47,6 +47,9 @@ def test_the_page_of_the_reader_has_the_stored_rows():
         assert f"{over} points above" in readme
 
 
+LAKES = ("small-corridors", "corridors", "three-agents")
+
+
 @pytest.mark.parametrize("target", reading.TARGETS)
 def test_what_reading_is_worth_is_from_the_stored_runs(target):
     for path in (README, README.parent / "docs" / "reading.md"):
@@ -70,6 +73,12 @@ def test_rounds_as_in_the_paper_stand_as_a_null():
     assert f"{ends} uniform draws, with a one-sided 95 % bound of {100 * found.low:+.1f}" in text
     assert found.above == "uniform"
     assert f"solves {100 * fmean(success['uniform']):.0f} % of it" in text
+
+
+def test_a_mixture_does_about_as_well_as_rules_on_the_lakes_of_the_readme():
+    mixed = [reading.percent(reading.success_of(reading.TARGETS[target])["mixture"]) for target in LAKES]
+    first, second, third = mixed
+    assert f"[{first}, {second} and {third} %](docs/reading.md)" in README.read_text(encoding="utf-8")
 
 
 def test_no_target_shows_that_reading_pays():

@@ -35,7 +35,7 @@ class LakeTrainee(Trainee):
     def __init__(
         self,
         *,
-        room: Mapping[str, Any],
+        capacity: Mapping[str, Any],
         world: Any = None,
         exclude: Sequence[Any] = (),
         seed: int = 0,
@@ -44,10 +44,10 @@ class LakeTrainee(Trainee):
         self.options: Any = self.options_type(**options)
         self.env_kwargs: dict[str, Any] = {
             "observation": "ego",
-            "window": self.window_in(room, **options),
+            "window": self.window_in(capacity, **options),
             "hints": self.options.hints,
-            "max_size": room["max_size"],
-            "max_agents": room["max_agents"],
+            "max_size": capacity["max_size"],
+            "max_agents": capacity["max_agents"],
         }
         self.lake_kwargs = self.env_kwargs | {
             "exclude": list(exclude),
@@ -70,9 +70,9 @@ class LakeTrainee(Trainee):
         return ({"CPU": cls.options_type(**options).torch_threads},)
 
     @classmethod
-    def window_in(cls, room: Mapping[str, Any], **options: Any) -> int:
+    def window_in(cls, capacity: Mapping[str, Any], **options: Any) -> int:
         """The side of what an agent sees: a network plays only where it is the side that it was trained with."""
-        return checked_window(cls.options_type(**options).window, room["max_size"])
+        return checked_window(cls.options_type(**options).window, capacity["max_size"])
 
     @abstractmethod
     def make(self, seed: int) -> None:

@@ -67,7 +67,7 @@ class LMTrainee(Trainee):
         self,
         *,
         world: Any,
-        room: Mapping[str, Any] | None = None,
+        capacity: Mapping[str, Any] | None = None,
         exclude: Sequence[Any] = (),
         seed: int = 0,
         **options: Any,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engineers.report import SliceResult
-from mapf_frozenlake.text.trl import Reply, judged_reply, said
+from mapf_frozenlake.text.trl import Reply, judged_reply, text_of
 from mapf_frozenlake.types import FailureKind
 
 TRUNCATED = "truncated"  # a failure kind: the reply was cut at its limit
@@ -43,7 +43,7 @@ class Outcomes:
     ) -> list[float]:
         if paid is None or failure is None:
             judged = [
-                judged_reply(self.begun + said(reply), row) for reply, row in zip(completions, metadata, strict=True)
+                judged_reply(self.begun + text_of(reply), row) for reply, row in zip(completions, metadata, strict=True)
             ]
             cut = [not ids or ids[-1] not in self.eos for ids in completion_ids]
             failure = [named(verdict.failure, short) for (_, verdict), short in zip(judged, cut, strict=True)]

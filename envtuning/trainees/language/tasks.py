@@ -42,12 +42,12 @@ class Tasks(Protocol):
         ...
 
 
-def tasks_of(world: Any, room: Mapping[str, Any], exclude: Sequence[Any]) -> Tasks:
+def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) -> Tasks:
     """The tasks of a world: lakes by their own texts, others by their text environments."""
     if isinstance(world, LakeWorld):
         made = LakeTurns if world.mode == "turns" else LakePlans
         return made(world.style, exclude)
-    return EnvTurns(world, room, exclude)
+    return EnvTurns(world, capacity, exclude)
 
 
 class LakePlans:
@@ -107,8 +107,8 @@ class EnvTurns:
 
     turns = True
 
-    def __init__(self, world: Any, room: Mapping[str, Any], exclude: Sequence[Any]) -> None:
-        self.world, self.room, self.exclude = world, room, exclude
+    def __init__(self, world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) -> None:
+        self.world, self.capacity, self.exclude = world, capacity, exclude
         self.config: Any = None
         self.seeds: list[int] = []
 
@@ -134,7 +134,7 @@ class EnvTurns:
 
     def begin(self, case: int) -> tuple[Any, int, dict[str, Any] | None]:
         seed = self.seeds[case]
-        return self.world.make_env(self.config, exclude=self.exclude, room=self.room, seed=seed), seed, None
+        return self.world.make_env(self.config, exclude=self.exclude, capacity=self.capacity, seed=seed), seed, None
 
     def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
         info = talk.infos[-1] if talk.infos else {}

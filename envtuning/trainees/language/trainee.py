@@ -47,7 +47,7 @@ class GRPOTrainee(Trainee):
         self,
         *,
         world: Any,
-        room: Mapping[str, Any] | None = None,
+        capacity: Mapping[str, Any] | None = None,
         exclude: Sequence[Any] = (),
         seed: int = 0,
         unit: str = "samples",
@@ -63,13 +63,13 @@ class GRPOTrainee(Trainee):
             from envtuning.trainees.language.workers import WorkerGroup
 
             self.group = WorkerGroup(
-                self.options, world=world, room=dict(room or {}), exclude=tuple(exclude), seed=seed, unit=unit
+                self.options, world=world, capacity=dict(capacity or {}), exclude=tuple(exclude), seed=seed, unit=unit
             )
             return
         from envtuning.trainees.language.learner import Learner
         from envtuning.trainees.language.tasks import tasks_of
 
-        self.tasks = tasks_of(world, room or {}, exclude)
+        self.tasks = tasks_of(world, capacity or {}, exclude)
         self.learner: Learner = Learner(self.options, seed % 2**32, self.tasks, unit)
 
     @classmethod

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from envtuning.worlds.bfcl.config import BFCLConfig
 from envtuning.worlds.bfcl.package import SPLITS, Package
-from envtuning.worlds.bfcl.splits import Cut, Part
+from envtuning.worlds.bfcl.splits import Cut, Subset
 from envtuning.worlds.bfcl.tasks import Task
 
 
@@ -16,12 +16,14 @@ class EmptyPool(ValueError):
     """No task fits the config; the message says what to change."""
 
 
-def fitting(package: Package, cut: Cut, part: Part, config: BFCLConfig, excluded: Collection[int] = ()) -> list[Task]:
+def fitting(
+    package: Package, cut: Cut, subset: Subset, config: BFCLConfig, excluded: Collection[int] = ()
+) -> list[Task]:
     """The part's tasks that the config allows, by split and scenario."""
     splits = [split for split in SPLITS if split in config.slices and config.slices[split].share > 0]
     return [
         task
-        for task in cut.tasks(package, part, splits)
+        for task in cut.tasks(package, subset, splits)
         if task.scenario not in excluded
         and config.min_turns <= task.turns <= config.max_turns
         and weight_of(task, config) > 0

@@ -24,9 +24,9 @@ from envtuning.worlds.bfcl.tasks import Task, load_tasks
 
 CutName = Literal["scenarios-1", "scenarios-2"]
 LATEST: CutName = "scenarios-2"
-Part = Literal["train", "validation", "test"]
-PARTS: tuple[Part, ...] = get_args(Part)
-SIZES: dict[Part, int] = {
+Subset = Literal["train", "validation", "test"]
+SUBSETS: tuple[Subset, ...] = get_args(Subset)
+SIZES: dict[Subset, int] = {
     "train": 80,
     "validation": 20,
     "test": 100,
@@ -42,11 +42,13 @@ class Cut:
     validation: frozenset[int]
     test: frozenset[int]
 
-    def tasks(self, package: Package, part: Part, splits: Sequence[str] = SPLITS) -> list[Task]:
-        """The part's tasks of these splits, by split and number."""
-        if part not in PARTS:
-            raise ValueError(f"part={part!r}: give one of {', '.join(PARTS)}")
-        return [task for split in splits for task in load_tasks(package, split) if task.scenario in getattr(self, part)]
+    def tasks(self, package: Package, subset: Subset, splits: Sequence[str] = SPLITS) -> list[Task]:
+        """The subset's tasks of these splits, by split and number."""
+        if subset not in SUBSETS:
+            raise ValueError(f"subset={subset!r}: give one of {', '.join(SUBSETS)}")
+        return [
+            task for split in splits for task in load_tasks(package, split) if task.scenario in getattr(self, subset)
+        ]
 
 
 @cache
@@ -56,7 +58,7 @@ def by_scenario(name: CutName = LATEST) -> Cut:
     if name not in every:
         raise ValueError(f"cut={name!r}: the cuts are {', '.join(every)}")
     stored = every[name]
-    return Cut(**{part: frozenset(stored[part]) for part in PARTS})
+    return Cut(**{subset: frozenset(stored[subset]) for subset in SUBSETS})
 
 
 def by_tool_class(package: Package, held_out: str, name: CutName = LATEST) -> Cut:
@@ -70,13 +72,13 @@ def by_tool_class(package: Package, held_out: str, name: CutName = LATEST) -> Cu
     groups = [group for group in related(package, name=name) if not test & set(group)]
     left = sum(map(len, groups))
     validation = left * SIZES["validation"] // (SIZES["train"] + SIZES["validation"])
-    parts = _deal(groups, {"validation": validation, "train": left - validation}, SEED)
-    return Cut(train=parts["train"], validation=parts["validation"], test=test | _rest(package, test, parts))
+    subsets = _deal(groups, {"validation": validation, "train": left - validation}, SEED)
+    return Cut(train=subsets["train"], validation=subsets["validation"], test=test | _rest(package, test, subsets))
 
 
-def _rest(package: Package, test: frozenset[int], parts: dict[str, frozenset[int]]) -> frozenset[int]:
+def _rest(package: Package, test: frozenset[int], subsets: dict[str, frozenset[int]]) -> frozenset[int]:
     """Scenarios that are related to one of the test's, and so must not be trained on either."""
-    return frozenset(range(len(load_tasks(package, "base")))) - parts["train"] - parts["validation"] - test
+    return frozenset(range(len(load_tasks(package, "base")))) - subsets["train"] - subsets["validation"] - test
 
 
 def related(*packages: Package, name: CutName = LATEST) -> list[list[int]]:
@@ -109,16 +111,16 @@ def draw(groups: list[list[int]], seed: int = SEED) -> Cut:
 
 
 def _deal(groups: list[list[int]], sizes: Mapping[Any, int], seed: int) -> dict[str, frozenset[int]]:
-    """Groups in a drawn order, the larger ones first, each into the part with the most room left."""
+    """Groups in a drawn order, the larger ones first, each into the subset with the most room left."""
     order = list(groups)
     random.Random(seed).shuffle(order)
     order.sort(key=len, reverse=True)
     room: dict[str, int] = dict(sizes)
-    parts: dict[str, set[int]] = {part: set() for part in sizes}
+    subsets: dict[str, set[int]] = {subset: set() for subset in sizes}
     generator = random.Random(seed + 1)
     for group in order:
-        fitting = [part for part in room if room[part] >= len(group)]
-        part = generator.choices(fitting, [room[part] for part in fitting])[0]
-        parts[part].update(group)
-        room[part] -= len(group)
-    return {part: frozenset(scenarios) for part, scenarios in parts.items()}
+        fitting = [subset for subset in room if room[subset] >= len(group)]
+        subset = generator.choices(fitting, [room[subset] for subset in fitting])[0]
+        subsets[subset].update(group)
+        room[subset] -= len(group)
+    return {subset: frozenset(scenarios) for subset, scenarios in subsets.items()}

@@ -20,7 +20,7 @@ from envtuning.worlds.bfcl.hints import WrittenHints
 from envtuning.worlds.bfcl.hints.check import refusals
 from envtuning.worlds.bfcl.package import SPLITS, Package, ToolClass, Version, load
 from envtuning.worlds.bfcl.pool import EmptyPool, TaskPool, fitting
-from envtuning.worlds.bfcl.splits import LATEST, Cut, CutName, Part, by_scenario, by_tool_class
+from envtuning.worlds.bfcl.splits import LATEST, Cut, CutName, Subset, by_scenario, by_tool_class
 from envtuning.worlds.bfcl.tasks import Task, find_task, scenario_of
 from envtuning.worlds.bfcl.transcript import failure_of, transcript
 from envtuning.worlds.episodes import Episode, by_slice
@@ -116,14 +116,14 @@ class BFCLWorld(World[BFCLConfig]):
         if purpose == "probe":  # as the stage's own config deals them
             pool = self._pool(config, seed, excluded)
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
-        part: Part = "validation" if purpose == "validation" else "test"
-        tasks = fitting(self.package, self.cut, part, config, excluded)
+        subset: Subset = "validation" if purpose == "validation" else "test"
+        tasks = fitting(self.package, self.cut, subset, config, excluded)
         chosen: list[Task] = []
         for split in self.slices(config):
             found = [task for task in tasks if task.split == split]
             if len(found) < per_slice:
                 raise TooFewCases(
-                    f"{per_slice} tasks of {split} to {'validate' if part == 'validation' else 'test'} on, and the {part} "
+                    f"{per_slice} tasks of {split} to {'validate' if subset == 'validation' else 'test'} on, and the {subset} "
                     f"scenarios have {len(found)}: ask for at most {len(found)}"
                 )
             # Variants of a scenario are not independent: the scenarios that the set has least often come first.
@@ -205,7 +205,12 @@ class BFCLWorld(World[BFCLConfig]):
         return target.model_copy(update={"feedback": config.feedback, "hints": config.hints})
 
     def make_env(
-        self, config: BFCLConfig, *, exclude: Sequence[Any] = (), room: Mapping[str, Any] | None = None, seed: int = 0
+        self,
+        config: BFCLConfig,
+        *,
+        exclude: Sequence[Any] = (),
+        capacity: Mapping[str, Any] | None = None,
+        seed: int = 0,
     ) -> TrainingEnv:
         """A Gymnasium text environment whose episodes are training tasks drawn by the config."""
         excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))

@@ -184,21 +184,21 @@ class LakeWorld(World[LakeConfig]):
         """While a stage shows hints, its validation shows them as well."""
         return target.model_copy(update={"hint_strength": config.hint_strength})
 
-    def room(self, configs: Sequence[LakeConfig]) -> dict[str, Any]:
+    def capacity(self, configs: Sequence[LakeConfig]) -> dict[str, Any]:
         return {
             "max_size": max(config.max_size for config in configs),
             "max_agents": max(config.max_agents for config in configs),
         }
 
-    def config_in(self, room: Mapping[str, Any]) -> LakeConfig:
-        return LakeConfig.single(room["max_size"], num_agents=1)
+    def config_in(self, capacity: Mapping[str, Any]) -> LakeConfig:
+        return LakeConfig.single(capacity["max_size"], num_agents=1)
 
-    def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], room: Mapping[str, Any], seed: int) -> Any:
+    def make_env(self, config: LakeConfig, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> Any:
         import gymnasium as gym
 
         import mapf_frozenlake  # noqa: F401  # registers the ids
 
-        env = gym.make("MAPFFrozenLake-v0", config=config, exclude=list(exclude), **room)
+        env = gym.make("MAPFFrozenLake-v0", config=config, exclude=list(exclude), **capacity)
         env.reset(seed=seed)
         return env
 

@@ -401,7 +401,7 @@ def test_no_text_makes_the_reader_of_run_files_fail_in_any_other_way_than_a_spec
     [
         ("import envtuning.loop.run", "yaml", "a run"),
         ("from envtuning import RLlibCurriculumCallback", "ray", "RLlibCurriculumCallback"),
-        ("from envtuning.trainees import make_trainee; make_trainee('rllib', room={})", "torch", "trainee 'rllib'"),
+        ("from envtuning.trainees import make_trainee; make_trainee('rllib', capacity={})", "torch", "trainee 'rllib'"),
     ],
 )
 def test_a_missing_extra_is_one_sentence_with_the_command(statement, missing, what):

@@ -217,12 +217,12 @@ def test_the_scripted_learners_gradient_wavers_around_what_there_is_to_learn():
     config = LakeConfig.single(3, num_agents=2, hole_ratio=0.1, wait_ratio=0.0)
     chance = solve_chance(0.0, difficulty(3, 0.1, 0.0, 2))
     signal = 4 * chance * (1 - chance)
-    norms = [ScriptedTrainee(room={"max_size": 3}).train(config, 1, seed=seed)["grad_norm"] for seed in range(200)]
+    norms = [ScriptedTrainee(capacity={"max_size": 3}).train(config, 1, seed=seed)["grad_norm"] for seed in range(200)]
     assert (min(norms), max(norms)) == pytest.approx((0.6 * signal, 1.4 * signal))
 
 
 def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
-    here = {"room": {"max_size": 4, "max_agents": 2}, "seed": 0}
+    here = {"capacity": {"max_size": 4, "max_agents": 2}, "seed": 0}
     assert isinstance(make_trainee("scripted", **here, speed=1.0), ScriptedTrainee)
     assert isinstance(make_trainee("envtuning.trainees.scripted:ScriptedTrainee", **here), Trainee)
     for kind, says in [

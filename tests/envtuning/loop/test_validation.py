@@ -290,10 +290,10 @@ def test_pooling_a_table_is_the_rate_over_all_episodes(drawn):
 def test_a_scripted_trainee_is_what_it_saved(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("trainee")
     config = LakeConfig(num_agents=2, slices={3: {}, 4: {}})
-    one = ScriptedTrainee(room={"max_size": 4, "max_agents": 2}, seed=seed)
+    one = ScriptedTrainee(capacity={"max_size": 4, "max_agents": 2}, seed=seed)
     one.train(config, 1700, seed=seed)
     one.save(folder)
-    two = ScriptedTrainee(room={"max_size": 4, "max_agents": 2}, seed=seed + 1)
+    two = ScriptedTrainee(capacity={"max_size": 4, "max_agents": 2}, seed=seed + 1)
     two.load(folder)
     seen: list[dict] = []
     assert two.train(config, 1700, seed=3, on_iteration=seen.append) == one.train(config, 1700, seed=3)
@@ -306,7 +306,7 @@ def test_a_scripted_trainee_is_what_it_saved(tmp_path_factory, seed):
 
 def test_a_scripted_trainee_learns_what_is_at_its_frontier_and_nothing_from_the_impossible():
     def skill_after(hole_ratio: float) -> float:
-        trainee = ScriptedTrainee(room={"max_size": 4, "max_agents": 2})
+        trainee = ScriptedTrainee(capacity={"max_size": 4, "max_agents": 2})
         trainee.train(LakeConfig.single(4, hole_ratio=hole_ratio), 5000, seed=0)
         return float(trainee.skill[4])
 

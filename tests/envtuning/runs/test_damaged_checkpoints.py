@@ -23,7 +23,7 @@ CORRIDOR = {"n_steps": 32, "batch_size": 32, "n_epochs": 1, "num_envs": 1, "repo
 
 def ppo():
     trainee = make_trainee(
-        "ppo", room={"max_size": 4, "max_agents": 1}, num_envs=4, rollout=8, minibatch=32, hidden=(8,)
+        "ppo", capacity={"max_size": 4, "max_agents": 1}, num_envs=4, rollout=8, minibatch=32, hidden=(8,)
     )
     return trainee, mfl.LakeConfig.single(3, num_agents=1)
 
@@ -33,7 +33,7 @@ def sb3():
     from tests.envtuning.gym_worlds import CorridorConfig, CorridorWorld
 
     world, config = CorridorWorld(), CorridorConfig()
-    return make_trainee("sb3", world=world, room=world.room([config]), **CORRIDOR), config
+    return make_trainee("sb3", world=world, capacity=world.capacity([config]), **CORRIDOR), config
 
 
 def tensors(state: object) -> list[tuple[dict, str]]:
@@ -77,7 +77,7 @@ def test_every_tensor_of_a_checkpoint_is_looked_at(tmp_path, make, damage):
 def test_a_menus_weights_are_looked_at(tmp_path, written):
     from envtuning.trainees.menu import MenuTrainee
 
-    trainee = MenuTrainee(world=None, room={})
+    trainee = MenuTrainee(world=None, capacity={})
     np.save(tmp_path / "weights.npy", written)
     with pytest.raises(ValueError, match="finite numbers"):
         trainee.load(tmp_path)

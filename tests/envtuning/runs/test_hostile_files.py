@@ -175,7 +175,10 @@ GRPO = BASE + "unit: samples\ntrainee: {kind: grpo, options: "  # the rest of it
     "section",
     [
         {"world": {"name": "lakes", "options": {"name": "other"}}},
-        *({"trainee": {"kind": "scripted", "options": {own: 1}}} for own in ("kind", "world", "room", "seed", "unit")),
+        *(
+            {"trainee": {"kind": "scripted", "options": {own: 1}}}
+            for own in ("kind", "world", "capacity", "seed", "unit")
+        ),
         {"engineer": {"name": "rules", "options": {"name": "other"}}},
     ],
 )
@@ -439,7 +442,7 @@ def files_are_strangers():
 def test_sb3_writes_no_log_on_a_files_word(files_are_strangers):
     needed("stable_baselines3", "torch", extra="sb3")
     with pytest.raises(SpecError, match=r"--trust option:trainee\.options\.tensorboard_log"):
-        make_trainee("sb3", room={}, tensorboard_log="./logs")
+        make_trainee("sb3", capacity={}, tensorboard_log="./logs")
 
 
 def test_a_models_folder_with_code_of_its_own_is_not_run(tmp_path, monkeypatch, capfd):

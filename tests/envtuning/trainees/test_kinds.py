@@ -32,8 +32,15 @@ class Own:
     units = ("tokens", "samples")
     train = policy = save = load = close = print
 
-    def __init__(self, *, world, room, exclude, seed, unit="tokens", depth=1):
-        self.given = {"world": world, "room": room, "exclude": exclude, "seed": seed, "unit": unit, "depth": depth}
+    def __init__(self, *, world, capacity, exclude, seed, unit="tokens", depth=1):
+        self.given = {
+            "world": world,
+            "capacity": capacity,
+            "exclude": exclude,
+            "seed": seed,
+            "unit": unit,
+            "depth": depth,
+        }
 
     @staticmethod
     def check_options(depth=1):
@@ -47,7 +54,7 @@ class Own:
 
 
 class Formless:
-    def __init__(self, *, world, room, exclude, seed): ...
+    def __init__(self, *, world, capacity, exclude, seed): ...
 
 
 class Reader(Formless):
@@ -59,13 +66,13 @@ def made(name, unit="tokens", **options):
 
 
 def test_a_trainee_is_given_its_world_room_held_out_cases_and_seed():
-    trainee = make_trainee(HERE + "Own", room={"a": 1}, exclude=[], seed=5, depth=2)
+    trainee = make_trainee(HERE + "Own", capacity={"a": 1}, exclude=[], seed=5, depth=2)
     assert {**trainee.given, "world": None} == {
-        "world": None, "room": {"a": 1}, "exclude": (), "seed": 5, "unit": "tokens", "depth": 2,
+        "world": None, "capacity": {"a": 1}, "exclude": (), "seed": 5, "unit": "tokens", "depth": 2,
     }  # fmt: skip
     assert trainee.given["world"].about.name == "lakes"
-    assert make_trainee(HERE + "Own", world="mine", room={}).given["world"] == "mine"
-    assert make_trainee(HERE + "Own", room={}).given["seed"] == 0
+    assert make_trainee(HERE + "Own", world="mine", capacity={}).given["world"] == "mine"
+    assert make_trainee(HERE + "Own", capacity={}).given["seed"] == 0
     assert TraineeKind.named("scripted").factory is ScriptedTrainee
     made("Own", depth=10)
 
@@ -79,7 +86,7 @@ class Slim(Own):
 
 
 def test_a_class_that_is_not_derived_from_the_contract_is_completed_by_it():
-    own = Slim(world=None, room={}, exclude=(), seed=0)
+    own = Slim(world=None, capacity={}, exclude=(), seed=0)
     trainee = as_trainee(own)
     assert isinstance(trainee, Trainee)
     assert (trainee.form, trainee.reports, trainee.units) == (Own.form, Own.reports, Own.units)
@@ -118,7 +125,7 @@ def test_a_crowd_that_a_text_cannot_name_is_refused_wherever_it_stands(place):
 def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
     def factory(**given): ...
 
-    factory.form, factory.window_in = "acts", lambda room, **options: room["side"]
+    factory.form, factory.window_in = "acts", lambda capacity, **options: capacity["side"]
     kind = as_kind(factory)
     assert (kind.form, kind.window_in({"side": 3}), kind.reports) == ("acts", 3, None)
     assert ScriptedTrainee.window_in({"side": 3}) is None
@@ -139,7 +146,7 @@ def test_what_a_class_declares_is_what_a_run_knows():
     assert TraineeKind.named(HERE + "Own").form == "plans"
     assert TraineeKind.named(HERE + "Own").declared.reports == ("success_rate", "loss")
     assert TraineeKind.named(HERE + "Formless").declared.reports is None
-    assert make_trainee(HERE + "Own", room={}, unit="samples").given["unit"] == "samples"
+    assert make_trainee(HERE + "Own", capacity={}, unit="samples").given["unit"] == "samples"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +162,7 @@ def test_what_a_class_declares_is_what_a_run_knows():
         (lambda: made("Own", depth=-1), f"trainee '{HERE}Own' cannot be made with these options (KeyError: 'no such depth')"),
         (lambda: made("Own", breadth=1), "cannot be made with these options: "),
         (lambda: made("Own", depth=13), f"trainee '{HERE}Own' cannot be made: its code would end this process (enough)"),
-        (lambda: make_trainee(HERE + "Own", room={}, breadth=1), "cannot be made with these options: "),
+        (lambda: make_trainee(HERE + "Own", capacity={}, breadth=1), "cannot be made with these options: "),
     ],
 )  # fmt: skip
 def test_each_refusal_says_what_to_do(call, said):

@@ -20,7 +20,7 @@ SMALL = {"num_envs": 16, "rollout": 24, "minibatch": 128, "hidden": (32,)}
 
 
 def make(**levels):
-    return make_trainee("ppo", room={"max_size": 4, "max_agents": 2}, seed=0, levels=levels, **SMALL)
+    return make_trainee("ppo", capacity={"max_size": 4, "max_agents": 2}, seed=0, levels=levels, **SMALL)
 
 
 def sampler_of(trainee):

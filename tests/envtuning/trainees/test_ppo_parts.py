@@ -101,8 +101,8 @@ def test_a_trainees_lakes_are_made_once_with_what_it_was_given(monkeypatch):
     held_out = mfl.generate(EASY, n=1, seed=0)
     for levels, certificate in ((None, None), ({"score": "regret"}, "exact")):
         made.clear()
-        room = {"max_size": 4, "max_agents": 1}
-        one = make_trainee("ppo", room=room, exclude=(held_out,), num_envs=3, hidden=(4,), levels=levels)
+        capacity = {"max_size": 4, "max_agents": 1}
+        one = make_trainee("ppo", capacity=capacity, exclude=(held_out,), num_envs=3, hidden=(4,), levels=levels)
         lakes = one._lakes(EASY)
         assert one._lakes("another") is lakes
         assert lakes.configs == [EASY, "another"]

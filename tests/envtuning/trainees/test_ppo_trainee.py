@@ -26,7 +26,7 @@ SMALL = {"num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,)}
 
 
 def make(**options):
-    return make_trainee("ppo", room={"max_size": 5, "max_agents": 2}, **{"seed": 0} | SMALL | options)
+    return make_trainee("ppo", capacity={"max_size": 5, "max_agents": 2}, **{"seed": 0} | SMALL | options)
 
 
 def weights(trainee):
@@ -182,7 +182,7 @@ def test_the_papers_row_has_every_column(monkeypatch):
 
     monkeypatch.setattr(papers_row, "SUITE", "quick")
     monkeypatch.setattr(papers_row, "TRIES", 2)
-    trainee = papers_row.PPOTrainee(room={"max_size": 10, "max_agents": 5}, exclude=[], seed=0)
+    trainee = papers_row.PPOTrainee(capacity={"max_size": 10, "max_agents": 5}, exclude=[], seed=0)
     found = papers_row.rows(trainee)
     assert found["sampled"]["overall"]["valid"] <= found["best of 2, valid"] <= 100
     assert found["best of 2, optimal"] <= found["best of 2, valid"]

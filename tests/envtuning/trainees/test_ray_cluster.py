@@ -72,7 +72,7 @@ def test_a_run_completes_on_two_nodes(cluster, tmp_path):
 
 
 def test_a_node_lost_while_training_is_survived_told_once_and_replaced(cluster):
-    trainee = make_trainee("rllib", room=ROOM, seed=0, **SPREAD | {"sample_timeout": 20.0})
+    trainee = make_trainee("rllib", capacity=ROOM, seed=0, **SPREAD | {"sample_timeout": 20.0})
     assert len(set(nodes_of(trainee))) == 2
     told: list[dict[str, float]] = []
 
@@ -103,8 +103,8 @@ def test_a_node_lost_while_the_runners_are_built_is_told_in_time(cluster):
     threading.Timer(1.5, lambda: cluster.remove_node(cluster.second, allow_graceful=False)).start()
     begin = time.monotonic()
     with pytest.raises(WorkerLost, match=r"1 of num_env_runners=2 were up within build_timeout=60 s"):
-        make_trainee("rllib", room=ROOM, seed=0, **SPREAD | {"build_timeout": 60.0})
+        make_trainee("rllib", capacity=ROOM, seed=0, **SPREAD | {"build_timeout": 60.0})
     assert time.monotonic() - begin < 200
-    again = make_trainee("rllib", room=ROOM, seed=0, **SMALL)  # what was half-built is in nobody's way
+    again = make_trainee("rllib", capacity=ROOM, seed=0, **SMALL)  # what was half-built is in nobody's way
     again.train(EASY, 300, seed=0)
     again.close()

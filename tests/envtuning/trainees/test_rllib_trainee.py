@@ -23,7 +23,7 @@ EASY = mfl.LakeConfig.single(3, num_agents=1, reward="shaped")
 WEIGHTS, POLICY = "rl_module", "default_policy"  # as RLlib names the part and its only module
 HARD = mfl.LakeConfig.single(5, num_agents=2, reward="progress", collisions="end")
 ROOM = {"max_size": 5, "max_agents": 2}
-SMALL = {"room": ROOM, "num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,), "window": 5}
+SMALL = {"capacity": ROOM, "num_envs": 16, "rollout": 16, "minibatch": 128, "hidden": (32,), "window": 5}
 REMOTE = SMALL | {"num_env_runners": 2, "cpus_per_env_runner": 0.5}
 
 
@@ -321,6 +321,6 @@ def test_two_remote_learners_stay_in_step(make):
 
 @pytest.mark.prove  # the PPO trainee, which shares sampler and network, learns in `make test`
 def test_learns_two_agents_on_5x5_in_seconds(make):
-    trainee = make(room=ROOM)
+    trainee = make(capacity=ROOM)
     config = mfl.LakeConfig.single(5, num_agents=2, hole_ratio=0.2, reward="shaped")
     assert trainee.train(config, 100_000, seed=0)["success_rate"] >= 0.8

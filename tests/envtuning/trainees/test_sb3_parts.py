@@ -133,7 +133,7 @@ def test_an_algorithm_that_would_fail_or_be_judged_as_another_is_refused_before_
     with pytest.raises(ValueError, match=said):
         SB3Trainee.check_options(algorithm=named)
     with pytest.raises(ValueError, match=said):
-        SB3Trainee(world=CorridorWorld(), room={"config": CorridorConfig()}, algorithm=named)
+        SB3Trainee(world=CorridorWorld(), capacity={"config": CorridorConfig()}, algorithm=named)
 
 
 class Noted(OnPolicyAlgorithm):
@@ -149,7 +149,10 @@ def test_an_algorithm_is_given_the_environments_the_seed_and_its_own_hyperparame
     world, config = CorridorWorld(), CorridorConfig()
     trainees = [
         SB3Trainee(
-            world=world, room={"config": config}, algorithm="tests.envtuning.trainees.test_sb3_parts:Noted", **options
+            world=world,
+            capacity={"config": config},
+            algorithm="tests.envtuning.trainees.test_sb3_parts:Noted",
+            **options,
         )
         for options in ({}, {"seed": 3, "policy": "Own", "num_envs": 2, "device": "meta", "gamma": 0.5})
     ]

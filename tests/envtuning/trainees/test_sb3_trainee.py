@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -45,7 +46,9 @@ KINDS = {"PPO": (CorridorWorld, CONFIG, PPO), "A2C": (CorridorWorld, CONFIG, {"a
 def made(kind, seed=0, exclude=(), **more):
     world_type, config, options = KINDS[kind]
     world = world_type()
-    trainee = make_trainee("sb3", world=world, room=world.room([config]), exclude=exclude, seed=seed, **options | more)
+    trainee = make_trainee(
+        "sb3", world=world, capacity=world.capacity([config]), exclude=exclude, seed=seed, **options | more
+    )
     return trainee, config
 
 
@@ -151,7 +154,7 @@ def test_no_training_episode_is_held_out(monkeypatch):
         return found
 
     monkeypatch.setattr(TrainingEnv, "reset", watched)
-    trainee = make_trainee("sb3", world=world, room={"config": EASY}, exclude=(suite,), **PPO)
+    trainee = make_trainee("sb3", world=world, capacity={"config": EASY}, exclude=(suite,), **PPO)
     trainee.train(EASY, 600, seed=0)
     assert len(dealt) == 10  # of 30, all that are not held out
     assert not dealt & suite.fingerprints()
@@ -210,7 +213,7 @@ class Bare(CorridorWorld):
 def test_a_world_without_environments_for_it_is_refused():
     for made in (
         lambda: TraineeKind.named("sb3").check({}, Bare(), CONFIG),
-        lambda: make_trainee("sb3", world=Bare(), room={}),
+        lambda: make_trainee("sb3", world=Bare(), capacity={}),
     ):
         with pytest.raises(SpecError):
             made()
@@ -225,12 +228,28 @@ def test_on_lakes_it_keeps_its_promises():
     check_trainee("sb3", LAKES, LAKE, budget=64, **small)
 
 
-def test_on_an_easy_lake_every_other_board_is_valid_within_seconds():
-    easy = mfl.LakeConfig.single(4, 1, hole_ratio=0.1, reward="progress")
+LEARNS = {
+    "n_steps": 128,
+    "batch_size": 256,
+    "n_epochs": 4,
+    "learning_rate": 1e-3,
+    "ent_coef": 0.01,
+    "deterministic": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("agents", "stretches", "steps"), [(1, 1, 16_000), pytest.param(2, 5, 25_000, marks=pytest.mark.prove)]
+)
+def test_on_an_easy_lake_every_other_board_is_valid_within_a_minute(agents, stretches, steps):
+    """Of processor time."""
+    easy = mfl.LakeConfig.single(4, agents, hole_ratio=0.1, reward="progress", collisions="end")
     suite = LAKES.draw(easy, 100, seed=1, purpose="validation", exclude=())
-    learns = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3, "ent_coef": 0.01}
-    trainee = make_trainee("sb3", world=LAKES, room=LAKES.room([easy]), exclude=(suite,), deterministic=False, **learns)
-    trainee.train(easy, 16_000, seed=0)
+    trainee = make_trainee("sb3", world=LAKES, capacity=LAKES.capacity([easy]), exclude=(suite,), **LEARNS)
+    began = time.process_time()
+    for seed in range(stretches):
+        trainee.train(easy, steps, seed=seed)
+    assert time.process_time() - began < 60
     episodes = LAKES.play(trainee.policy(), suite, easy, seed=3)
     assert np.mean([episode.metrics["valid_rate"] for episode in episodes]) >= 0.5
 

@@ -14,7 +14,7 @@ ROOM = {"max_size": 8}
 def at_the_frontier(size, **options):
     """A learner that solves half of what the config deals of this size, and that config."""
     config = LakeConfig.single(size, num_agents=2, hole_ratio=0.1, wait_ratio=0.5)
-    trainee = ScriptedTrainee(room=ROOM, **options)
+    trainee = ScriptedTrainee(capacity=ROOM, **options)
     trainee.skill[:] = difficulty(size, 0.1, 0.5, 2)
     return trainee, config
 
@@ -39,7 +39,7 @@ def test_what_is_mastered_or_out_of_reach_teaches_nothing():
 
 def test_slices_pull_with_their_share_of_the_data():
     config = LakeConfig.model_validate({"num_agents": 2, "slices": {4: {"share": 0.75}, 6: {"share": 0.25}}})
-    trainee = ScriptedTrainee(room=ROOM, spill=0.0)
+    trainee = ScriptedTrainee(capacity=ROOM, spill=0.0)
     trainee.skill[[4, 6]] = [difficulty(size, config.slices[size].hole_ratio, 0.1, 2) for size in (4, 6)]
     before = trainee.skill.copy()
     found = trainee.train(config, 1, seed=0)
@@ -69,7 +69,7 @@ def test_boards_are_harder_with_size_holes_waiting_and_agents():
 
 
 def test_a_budget_of_nothing_teaches_nothing_and_says_so():
-    trainee = ScriptedTrainee(room=ROOM)
+    trainee = ScriptedTrainee(capacity=ROOM)
     assert (trainee.speed, trainee.spill) == (0.4, 0.5)
     assert trainee.train(at_the_frontier(5)[1], 0, seed=0) == {"success_rate": 0.0, "grad_norm": 0.0, "env_steps": 0.0}
     assert trainee.skill.tolist() == [0.0] * 9
@@ -95,14 +95,14 @@ def test_its_skill_comes_back_from_its_folder(tmp_path):
     trainee, config = at_the_frontier(5)
     trainee.train(config, 1000, seed=0)
     trainee.save(tmp_path)
-    again = ScriptedTrainee(room=ROOM)
+    again = ScriptedTrainee(capacity=ROOM)
     again.load(tmp_path)
     assert again.skill.tolist() == trainee.skill.tolist()
 
 
 def test_it_solves_what_its_skill_is_enough_for_and_heedless_plans_never_reach():
     boards = list(generate(LakeConfig.single(5, num_agents=2, hole_ratio=0.2), n=30, seed=0))
-    able, unable = ScriptedTrainee(room=ROOM), ScriptedTrainee(room=ROOM)
+    able, unable = ScriptedTrainee(capacity=ROOM), ScriptedTrainee(capacity=ROOM)
     able.skill[:], unable.skill[:] = 40.0, -40.0
     assert all(judge(board, able.policy()(board)).optimal for board in boards)
     assert not any(judge(board, unable.policy()(board)).valid for board in boards)

@@ -76,7 +76,7 @@ def trains(kind: str, heading: str, **options: Any) -> None:
     world, given = WORLDS[heading]
     config = world.config_type.model_validate(given)
     held_out = world.draw(config, 2, seed=1, purpose="validation", exclude=())
-    made = {"world": world, "room": world.room([config]), "exclude": (held_out,), **OPTIONS[kind], **options}
+    made = {"world": world, "capacity": world.capacity([config]), "exclude": (held_out,), **OPTIONS[kind], **options}
     trainee = make_trainee(kind, **made)
     try:
         spent = trainee.train(config, 16, seed=1)[UNIT.get(kind, "env_steps")]

@@ -164,7 +164,11 @@ def test_seeds_of_training_and_of_held_out_cases_are_halves_of_31_bits():
     probe = WORLD.draw(Config(), 20, seed=1, purpose="probe", exclude=(held_out,))
     assert all(case.seed in TRAINING_SEEDS for case in probe)
     assert (len(held_out), len(probe), WORLD.drawn(Config(), probe)) == (20, 20, {"all": {"share": 1.0}})
-    assert WORLD.room([Config(wind=0.1)]) == WORLD.room([Config(wind=0.1), Config()]) == {"config": Config(wind=0.1)}
+    assert (
+        WORLD.capacity([Config(wind=0.1)])
+        == WORLD.capacity([Config(wind=0.1), Config()])
+        == {"config": Config(wind=0.1)}
+    )
 
 
 def test_cases_are_drawn_until_a_thousand_seeds_in_a_row_bring_no_new_one():

@@ -79,7 +79,7 @@ def nothing_stays_open():
 
 
 def training(config, seed=0):
-    return WORLD.make_env(config, exclude=(), room={}, seed=seed)
+    return WORLD.make_env(config, exclude=(), capacity={}, seed=seed)
 
 
 def test_what_was_opened_is_closed_when_it_is_replaced_or_refused_and_at_the_end():
@@ -130,7 +130,7 @@ def test_drawing_and_checking_leave_nothing_open():
     with pytest.raises(InfeasibleConfig, match="slice b: its environment cannot be made"):
         WORLD.check(config_of(a=1, b=0))
     assert len(WORLD.draw(config_of(a=1, b=1), 3, seed=0, purpose="validation", exclude=())) == 6
-    assert WORLD.room([config_of(a=1), config_of(b=1)]) == {"config": config_of(a=1)}
+    assert WORLD.capacity([config_of(a=1), config_of(b=1)]) == {"config": config_of(a=1)}
 
 
 def test_the_seed_that_an_environment_was_made_with_fixes_its_sequence():

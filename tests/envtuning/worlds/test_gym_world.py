@@ -196,7 +196,7 @@ def test_an_episode_that_the_environment_never_ends_is_ended():
             return np.zeros((len(observations), 1))
 
     assert {one.cost["env_steps"] for one in world.play(Still(), cases, FlatConfig(), seed=0)} == {50}
-    env = world.make_env(FlatConfig(), exclude=(), room={}, seed=0)
+    env = world.make_env(FlatConfig(), exclude=(), capacity={}, seed=0)
     env.reset(seed=0)
     assert [env.step(env.action_space.sample())[3] for _ in range(50)] == [False] * 49 + [True]
 
@@ -246,7 +246,7 @@ def test_nested_observations_and_actions_are_batched_as_gymnasium_batches_them()
 def test_no_training_episode_is_a_held_out_case_and_all_others_occur():
     config = config_of(_6=1.0)
     suites = held_out(WORLD, config, 10)
-    env = WORLD.make_env(config, exclude=suites, room={}, seed=3)
+    env = WORLD.make_env(config, exclude=suites, capacity={}, seed=3)
     met = set()
     for number in range(600):
         env.reset(seed=number)
@@ -256,19 +256,19 @@ def test_no_training_episode_is_a_held_out_case_and_all_others_occur():
 
 
 def test_slices_are_dealt_by_their_shares():
-    env = WORLD.make_env(config_of(_6=0.25, _9=0.75, _12=0.0), exclude=(), room={}, seed=0)
+    env = WORLD.make_env(config_of(_6=0.25, _9=0.75, _12=0.0), exclude=(), capacity={}, seed=0)
     dealt = Counter(env.reset()[1]["slice"] for _ in range(2000))
     assert set(dealt) == {"6", "9"}
     assert 0.21 < dealt["6"] / 2000 < 0.29  # four standard deviations
 
 
 def test_the_training_environment_keeps_gymnasiums_rules():
-    check_env(WORLD.make_env(CorridorConfig(), exclude=(), room={}, seed=0), skip_render_check=True)
-    check_env(POLE.make_env(FlatConfig(), exclude=(), room={}, seed=0), skip_render_check=True)
+    check_env(WORLD.make_env(CorridorConfig(), exclude=(), capacity={}, seed=0), skip_render_check=True)
+    check_env(POLE.make_env(FlatConfig(), exclude=(), capacity={}, seed=0), skip_render_check=True)
 
 
 def test_a_seed_deals_the_same_sequence_whatever_was_dealt_before():
-    one, other = (WORLD.make_env(CorridorConfig(), exclude=(), room={}, seed=seed) for seed in (0, 1))
+    one, other = (WORLD.make_env(CorridorConfig(), exclude=(), capacity={}, seed=seed) for seed in (0, 1))
     for _ in range(7):
         other.reset()
     first = [one.reset(seed=5 if number == 0 else None)[0].tolist() for number in range(20)]
@@ -276,7 +276,7 @@ def test_a_seed_deals_the_same_sequence_whatever_was_dealt_before():
 
 
 def test_a_config_goes_into_force_at_the_next_reset():
-    env = WORLD.make_env(config_of(_6=1.0), exclude=(), room={}, seed=0)
+    env = WORLD.make_env(config_of(_6=1.0), exclude=(), capacity={}, seed=0)
     env.reset(seed=0)
     env.set_config(config_of(_12=1.0))
     assert env.step(0)[4]["slice"] == "6"
@@ -285,7 +285,7 @@ def test_a_config_goes_into_force_at_the_next_reset():
 
 
 def test_success_stands_in_the_last_steps_info():
-    env = WORLD.make_env(config_of(_6=1.0), exclude=(), room={}, seed=0)
+    env = WORLD.make_env(config_of(_6=1.0), exclude=(), capacity={}, seed=0)
     observation, _ = env.reset(seed=0)
     over = False
     while not over:
@@ -314,8 +314,8 @@ def test_spaces_that_change_are_refused_in_a_sentence():
         world.check(config_of(_6=1.0, _9=1.0))
     world.check(config_of(_6=1.0))
     with pytest.raises(InfeasibleConfig, match=said):
-        world.room([config_of(_6=1.0), config_of(_9=1.0)])
-    env = world.make_env(config_of(_6=1.0), exclude=(), room={}, seed=0)
+        world.capacity([config_of(_6=1.0), config_of(_9=1.0)])
+    env = world.make_env(config_of(_6=1.0), exclude=(), capacity={}, seed=0)
     with pytest.raises(InfeasibleConfig, match=said):
         env.set_config(config_of(_9=1.0))
     assert env.reset()[1]["slice"] == "6"

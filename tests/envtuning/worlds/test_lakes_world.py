@@ -224,10 +224,10 @@ def test_what_is_said_of_the_boards_of_a_size_is_counted_on_them(boards):
 
 
 def test_an_environment_for_training_begins_where_its_seed_says():
-    room = {"max_size": 4, "max_agents": 2}
+    capacity = {"max_size": 4, "max_agents": 2}
 
     def boards_of(seed):
-        env = LakeWorld().make_env(TARGET, exclude=(), room=room, seed=seed)
+        env = LakeWorld().make_env(TARGET, exclude=(), capacity=capacity, seed=seed)
         return [env.reset()[0].tobytes() for _ in range(3)]
 
     assert boards_of(1) == boards_of(1) != boards_of(2)
@@ -334,7 +334,7 @@ def test_a_config_without_boards_is_refused_and_training_deals_the_config():
     with pytest.raises(InfeasibleConfig):
         LakeWorld().check(LakeConfig.single(3, num_agents=2, hole_ratio=0.7, min_distance=4, wait_ratio=1.0))
     LakeWorld().check(TARGET)
-    env = LakeWorld().make_env(TARGET, exclude=(), room={"max_size": 4, "max_agents": 2}, seed=0)
+    env = LakeWorld().make_env(TARGET, exclude=(), capacity={"max_size": 4, "max_agents": 2}, seed=0)
     assert env.unwrapped.get_config() == TARGET
 
 

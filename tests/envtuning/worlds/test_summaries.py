@@ -77,11 +77,11 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
         world.slices(TwoMaps())
     assert world.summary(Sliced().model_dump()) == summary_of(Sliced(), ABOUT)
     assert world.validated_as("target", "config") == "target"
-    assert (world.room([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
+    assert (world.capacity([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
     assert world.film([], None) is None
     for asked, said in ((world.features, "says no features"), (world.make_env, "makes no training environments")):
         with pytest.raises(NotImplementedError, match=f"the world 'seas' {said}"):
-            asked([]) if asked == world.features else asked(None, exclude=(), room={}, seed=0)
+            asked([]) if asked == world.features else asked(None, exclude=(), capacity={}, seed=0)
 
 
 def test_a_failure_is_explained_by_its_note_or_by_what_its_kind_means():

@@ -61,8 +61,8 @@ class Seen:
 
     def at_resets(self, held_out, count):
         """Of so many training episodes, the first one with a seed and the others going on from there."""
-        room = self.world.room([self.config])
-        with closing(self.world.make_env(self.config, exclude=held_out, room=room, seed=3)) as env:
+        capacity = self.world.capacity([self.config])
+        with closing(self.world.make_env(self.config, exclude=held_out, capacity=capacity, seed=3)) as env:
             for number in range(count):
                 first, info = env.reset(seed=7 if number == 0 else None)
                 yield canonical_key(env.unwrapped.instance) if self.of_lakes else (info["slice"], first.tobytes())
