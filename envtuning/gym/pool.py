@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, HELD_OUT, SIZES, draw
-from envtuning.dynamics.learners import KINDS, Learners
+from envtuning.dynamics.learners import Learners
 from envtuning.errors import SpecError
 
 SPLITS = {"development": DEVELOPMENT, "held-out": HELD_OUT}
@@ -50,8 +50,10 @@ def _digest(text: str) -> int:
 def room(runs: int) -> Learners:
     """Arrays for so many runs, to be filled from pools."""
     of_slices, pairs = (runs, SLICES), (runs, SLICES, SLICES)
-    names = ("weight", "start", "rate", "plateau", "ceiling", "forgetting")
-    arrays: dict[str, Any] = {name: np.zeros(of_slices) for name in names}
-    arrays |= {name: np.zeros(pairs) for name in ("needs", "transfer")}
-    arrays |= {name: np.zeros(runs, dtype=np.int64) for name in ("stages", "cases")}
-    return Learners(**arrays, cause=np.full((*of_slices, len(KINDS)), 1 / len(KINDS)))
+    flat: dict[str, Any] = {
+        name: np.zeros(of_slices) for name in ("weight", "start", "rate", "plateau", "ceiling", "forgetting")
+    }
+    ints: dict[str, Any] = {name: np.zeros(runs, dtype=np.int64) for name in ("stages", "cases")}
+    return Learners(
+        **flat, needs=np.zeros(pairs), transfer=np.zeros(pairs), cause=np.full((*of_slices, 3), 1 / 3), **ints
+    )
