@@ -35,6 +35,7 @@ from engineers.report import SliceResult, StageRecord, StageReport
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import t_mean
 
+STORED = RESULTS / "gate_engineers.json"  # keeps the figures of all variants where they are not made again
 TRAININGS = 2
 FLOORS = (0.0, 0.1, 0.2, 0.4)  # as many settings as the gate's arms have
 NAMES = ("reader", "learnt", "rules")
@@ -206,8 +207,11 @@ def main() -> None:
     fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
     figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, arms())}
     figures["floors"] = {name: best_floor(name) for name in TUNED}
-    if arguments.everywhere:
-        figures["everywhere"] = everywhere()
+    figures["everywhere"] = (
+        everywhere()
+        if arguments.everywhere
+        else json.loads(STORED.read_text(encoding="utf-8"))["figures"]["everywhere"]
+    )
     if arguments.record:
         print(f"written to {record('gate_engineers', figures)}")
 
