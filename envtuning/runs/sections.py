@@ -61,7 +61,12 @@ class Named(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _name_alone(cls, given: Any) -> Any:
-        return {next(iter(cls.model_fields)): given} if isinstance(given, str) else given
+        name = next(iter(cls.model_fields))
+        if isinstance(given, str):
+            return {name: given}
+        if not isinstance(given, dict | cls):
+            raise ValueError(f"{given!r:.60} is no name: write a name, or {{{name}: …, options: {{…}}}}")
+        return given
 
 
 class WorldSpec(Named):

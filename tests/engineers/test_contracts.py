@@ -87,7 +87,7 @@ def test_an_exchange_without_a_result_took_nothing_and_failed():
     exchange = exchanged()
     said = exchange.model_dump(exclude={"context"})
     assert {key: said[key] for key in ("version", "reply", "error", "error_kind")} == {
-        "version": 1, "reply": None, "error": None, "error_kind": "",
+        "version": 2, "reply": None, "error": None, "error_kind": "",
     }  # fmt: skip
     assert (exchange.prompt_tokens, exchange.completion_tokens, exchange.cost, exchange.seconds) == (0, 0, None, 0.0)
     assert str(exchange.failure()) == "no reply"
@@ -147,7 +147,7 @@ def test_a_report_needs_a_stage_and_a_config_and_knows_nothing_else_until_told()
     report = StageReport.model_validate(REPORT | {"rounds_left": 0})
     empty = {name: value for name, value in report.model_dump().items() if value in ("", [], {}, None)}
     rest = {name: value for name, value in report.model_dump().items() if name not in empty}
-    assert rest == {"version": 1, "stage": 0, "objective": "valid_rate", "rounds_left": 0, "unit": "env_steps"}
+    assert rest == {"version": 1, "stage": 0, "objective": "success_rate", "rounds_left": 0, "unit": "env_steps"}
     assert len(empty) == len(StageReport.model_fields) - len(rest)
     assert StageReport.model_validate(REPORT).rounds_left is None
 

@@ -33,7 +33,9 @@ def rows(rates):
 def report_of(current, history):
     data = current.model_dump()
     *before, last = [StageRecord(stage=stage, config=data, results=rows(rates)) for stage, rates in enumerate(history)]
-    return StageReport(stage=last.stage, config=data, target=data, results=last.results, history=before)
+    return StageReport(
+        stage=last.stage, objective="valid_rate", config=data, target=data, results=last.results, history=before
+    )
 
 
 def shares(proposal):

@@ -138,7 +138,7 @@ def test_its_checkpoints_on_lakes_say_which_boards_it_has_not_seen(tmp_path):
 
 def test_lakes_in_turns_have_no_answers_to_learn_from():
     turns = make_world("lakes", mode="turns", style="short")
-    with pytest.raises(ValueError, match="whole plans"):
+    with pytest.raises(SpecError, match="certified answers"):
         made(turns).train(CONFIG, 100, seed=0)
 
 

@@ -94,7 +94,7 @@ def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
 
 def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_path):
     suites = SMALL.model_copy(update={"validate_every": 500})
-    spec = spec_of({"budget": 9000, "advance_when": Spent(env_steps=1400)}, suites=suites)
+    spec = spec_of({"budget": 9000, "advance_when": Spent(amount=1400)}, suites=suites)
     run = loop.start(spec, tmp_path / "run")
     kinds = [line["kind"] for line in run.state.stages[0].metrics()]
     assert kinds[-1] == "end"
