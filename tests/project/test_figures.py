@@ -114,6 +114,20 @@ THREADS = [
     Claim(ENVIRONMENTS, "threads", lambda f, kind=kind, row=row: f"| {row} | {threaded(f, kind)}")
     for kind, row in SEEN.items()
 ]
+BY_THE_CLOCK = [
+    Claim(
+        ENVIRONMENTS,
+        "throughput_threads",
+        lambda f, kind=kind, row=row: f"{f['kinds'][kind]['ratio']} times…with {row}",
+    )
+    for kind, row in (("5×5", "`window=5`"), ("compact", "`compact`"))
+] + [
+    Claim(
+        ENVIRONMENTS,
+        "throughput_threads",
+        lambda f: f"{f['kinds']['11×11']['ratio']} times as fast as one with `window=11`",
+    )
+]
 
 # solvers and generator
 
@@ -567,7 +581,18 @@ TOOL_USE = [
     *(Claim(PAPERS, "bfcl_ablations_v4", lambda f, n=n: ablation(f, n)) for n in ("four stages", "no feedback", "binary reward", "single stage", "no KL", "untrained", "no-op")),
 ]  # fmt: skip
 
-CLAIMS = [*THROUGHPUT, *THREADS, *BOARDS, *SUITE, *LEARNING, *SMALL_MODEL, *INTROSPECTION, *READERS, *TOOL_USE]
+CLAIMS = [
+    *THROUGHPUT,
+    *BY_THE_CLOCK,
+    *THREADS,
+    *BOARDS,
+    *SUITE,
+    *LEARNING,
+    *SMALL_MODEL,
+    *INTROSPECTION,
+    *READERS,
+    *TOOL_USE,
+]
 
 
 @cache
