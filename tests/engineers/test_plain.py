@@ -17,21 +17,7 @@ from engineers.knobs import KnobError, dump, find_knobs
 from engineers.plain.random_search import RandomEngineer
 from engineers.roles import find_slices, shares_of
 from mapf_frozenlake import LakeConfig
-
-PLAIN = [
-    "fixed",
-    "random",
-    "uniform",
-    "rules",
-    "half-success",
-    "progress-share",
-    "failure-share",
-    "give-up",
-    "learning-progress",
-    "learnability",
-    "reader",
-    "learnt",
-]
+from tests.engineers.plain_names import PLAIN
 
 
 @pytest.fixture(params=["kitchen", "lake"])

@@ -12,6 +12,7 @@ from engineers import Engineer, UnknownEngineer, available, registry
 from engineers.extras import require
 from engineers.plain.fixed import FixedEngineer
 from engineers.tiers import Tier
+from tests.engineers.plain_names import PLAIN
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -26,24 +27,7 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
         engineers.make(backend)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "fixed",
-        "random",
-        "uniform",
-        "rules",
-        "half-success",
-        "progress-share",
-        "failure-share",
-        "give-up",
-        "learning-progress",
-        "learnability",
-        "reader",
-        "learnt",
-        "human",
-    ],
-)
+@pytest.mark.parametrize("name", [*PLAIN, "human"])
 def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     options = {"seed": 1, "context": "V4", "transcript": tmp_path / "t.jsonl", "max_cost": 1.0, "max_attempts": 2}
     more = {"space": {}, "feasible": lambda config: None, "max_drop": 0.5, "max_total_tokens": 10}
@@ -52,23 +36,7 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     assert engineer.name == name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "fixed",
-        "random",
-        "uniform",
-        "rules",
-        "half-success",
-        "progress-share",
-        "failure-share",
-        "give-up",
-        "learning-progress",
-        "learnability",
-        "reader",
-        "learnt",
-    ],
-)
+@pytest.mark.parametrize("name", PLAIN)
 def test_nothing_that_is_named_is_silently_ignored(name):
     with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
         engineers.make(f"{name}/gpt-5-mini")
