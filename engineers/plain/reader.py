@@ -37,7 +37,7 @@ from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
 LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is left to all slices alike
-DIGITS = 9  # to which gains are compared, so that the order in which numbers are added decides nothing
+DIGITS = 9  # precision of comparisons between gains, so that the order of additions does not matter
 
 
 class ReaderEngineer(RulesEngineer):
@@ -99,7 +99,7 @@ class ReaderEngineer(RulesEngineer):
 
 @dataclass(frozen=True)
 class Plan:
-    """Doses for every stage that is left, in even shares, and what they are expected to lead to. All are [slices]."""
+    """Doses for every remaining stage, in even shares, and their expected results. All are [slices]."""
 
     doses: Array
     now: Array
@@ -133,7 +133,7 @@ def planned(belief: Belief, weights: Array, left: int, floor: float) -> Plan:
 
 
 def _shared_out(gains: Array, menu: Array, data: float) -> Any:
-    """For each slice an entry of the menu: again and again the rise that gains most for its data, while there is some."""
+    """For each slice an entry of the menu: repeatedly takes the increase that gains most for its data, until the data is used up."""
     at = np.zeros(len(gains), dtype=int)
     rows = np.arange(len(gains))
     while True:
@@ -178,12 +178,12 @@ def evidence_of(
 
 
 def _meanings(knob: Knob) -> Mapping[str, str]:
-    """What the options of a menu stand for; of other knobs nothing."""
+    """The meanings of a menu's options; empty for other knobs."""
     return {option: said for option, said in knob.extra.get("meanings", {}).items() if option in knob.options}
 
 
 def stages_left(report: StageReport) -> int:
-    """Stages left; where nobody says, as many as there were."""
+    """Stages left; if unknown, the number of past stages."""
     return max(len(report.records()) if report.rounds_left is None else report.rounds_left, 1)
 
 
