@@ -442,7 +442,7 @@ def _nanoseconds(run: Callable[[], float]) -> float:
 
 
 def stable_baselines3(envs: int = 64, steps: int = 100) -> dict[str, dict[str, float]]:
-    """Env-steps per second of SB3's vector forms under random actions: by the clock, and by CPU time of all processes."""
+    """Env-steps per second of SB3's vector interfaces under random actions: by the clock, and by CPU time of all processes."""
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
@@ -572,7 +572,7 @@ def main(argv: list[str] | None = None) -> None:
 def say(figures: dict[str, Any]) -> None:
     for goal in figures["compared"]["goals"]:
         print(f"{goal['name']}: {goal['ratio']}× (at least {goal['least']}×, aim {goal['aim']}×)")
-    print(f"Stable-Baselines3's vector forms, env-steps: {figures['stable_baselines3']}")
+    print(f"Stable-Baselines3's vector interfaces, env-steps: {figures['stable_baselines3']}")
 
 
 def _without_places(args: argparse.Namespace) -> list[str]:
