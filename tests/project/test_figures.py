@@ -137,7 +137,7 @@ def of_agents(rows: list[Figures], agents: int) -> list[Figures]:
 
 
 def spread(figures: Figures, agents: int) -> str:
-    ratios = [row["ratio"] for row in of_agents(figures["against_w9"], agents)]
+    ratios = [row["times_fastest_peer"] for row in of_agents(figures["rows"], agents)]
     return f"{min(ratios):.0f}–{max(ratios):.0f}×"
 
 
@@ -210,7 +210,7 @@ def halves(figures: Figures) -> str:
 
 BOARDS = [
     Claim(README, "solvers_plans", lambda f: f"worst of 15 kinds of boards | {f['worst_row']['makespan, times_w9_call_alone']:.1f}×"),
-    Claim(README, "generator", lambda f: f"CBS, ICTS, MAA* (2 agents) | {spread(f, 2)}"),
+    Claim(README, "solvers", lambda f: f"CBS, ICTS, MAA* (2 agents) | {spread(f, 2)}"),
     *(Claim(INSTANCES, "solvers", lambda f, n=n: peers_row(f, n)) for n in (2, 3, 4, 5)),
     Claim(INSTANCES, "solvers", hardest),
     Claim(INSTANCES, "solvers", out_of_time),
