@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks._record import RESULTS
-from envtuning.atlas.published import load
+from envtuning.atlas.published import load, names
 from envtuning.atlas.rows import headroom
 from envtuning.studies.closed_loop import Gain, in_words
 
@@ -619,6 +619,15 @@ def test_the_headroom_of_a_tree_is_what_its_stored_stages_give(tree):
     found = headroom(load(tree).seeds)
     assert asdict(found) == pytest.approx(figures_of(f"atlas_{tree}")["headroom"])
     assert found.found == "none found", "the page says that these trees say nothing about reading"
+
+
+@pytest.mark.parametrize("tree", names(weak=True))
+def test_the_atlas_page_has_the_headroom_of_each_weak_tree(tree):
+    found = headroom(load(tree).seeds)
+    assert found.found == "none found"
+    assert found.low is not None
+    said = f"| `{tree}` | {100 * found.mean:+.1f} over `{found.above}` | {100 * found.low:+.1f} |"
+    assert said in page("docs/atlas.md")
 
 
 @pytest.mark.parametrize("tree", TREES)
