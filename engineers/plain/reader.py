@@ -67,10 +67,11 @@ class ReaderEngineer(RulesEngineer):
             if option is not None:
                 told = ", ".join(f"{kind} {count:g}" for kind, count in sorted(failures.items()))
                 design.turn(remedy.knob, option, f"failures so far: {told}; a sample counts {strength:.2f} times")
-        lack = lack_of(report)
-        for knob in knobs:
-            if lack and (option := option_against(lack, _meanings(knob))) is not None:
-                design.turn(knob, option, lack.reason)
+        menus = [(knob, said) for knob in knobs if (said := _meanings(knob))]
+        if menus and (lack := lack_of(report)):
+            for knob, said in menus:
+                if (option := option_against(lack, said)) is not None:
+                    design.turn(knob, option, lack.reason)
         return design
 
     def _planned(

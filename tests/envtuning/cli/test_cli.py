@@ -328,7 +328,7 @@ def test_seeds_and_names():
     assert parse_seeds("4,7") == [4, 7]
     assert parse_seeds("5,") == [5]
     spec = load_spec("engineer")
-    assert run_name(spec) == "engineer-rules"
+    assert run_name(spec) == "engineer-reader"
     model = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": "local/Qwen/Qwen3-4B"})})
     assert run_name(model) == "engineer-local_Qwen_Qwen3-4B"
     assert run_name(load_spec("ladder")) == "ladder"

@@ -77,9 +77,9 @@ def test_the_note_names_what_this_engineer_cannot_turn_and_nothing_else(change, 
 
 
 def test_a_file_may_write_an_engineer_a_trainee_and_a_world_by_their_names_alone(tmp_path):
-    plain = preset_text("scripted").replace("{kind: scripted}", "scripted").replace("{name: rules}", "rules")
+    plain = preset_text("scripted").replace("{kind: scripted}", "scripted")
     assert plain != preset_text("scripted")
-    (tmp_path / "scripted.yaml").write_text(plain + "world: lakes\n")
+    (tmp_path / "scripted.yaml").write_text(plain + "world: lakes\nengineer: reader\n")
     assert load_spec(tmp_path / "scripted.yaml") == load_spec("scripted")
 
 
