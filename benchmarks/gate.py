@@ -13,7 +13,7 @@ import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +200,25 @@ def report(policies: Policies, tasks: list[Tasks], cases: int, rngs: list) -> tu
     return (found | ~answer).all(3).double().mean(2).numpy(), letters.double().numpy()
 
 
+@torch.no_grad()
+def own_entropy(policies: Policies, tasks: list[Tasks], cases: int, rngs: list) -> np.ndarray:
+    """Of each policy and slice: the entropy of its own answers to fresh questions, by letter, as a part of a blind guess's.
+
+    No right answer is seen: each letter follows those that the policy itself has written.
+    """
+    made = [each.make(np.repeat(np.arange(each.n), cases), rng) for each, rng in zip(tasks, rngs, strict=True)]
+    tokens, written = (torch.stack(a) for a in zip(*made, strict=True))
+    first = tasks[0].longest + 2
+    tokens[..., first:] = 0
+    total = torch.zeros(written.shape[:2])
+    for letter in range(written.shape[2]):
+        logits = policies(tokens)[:, :, letter]
+        total += torch.distributions.Categorical(logits=logits).entropy() * written[..., letter]
+        tokens[..., first + letter] = logits.argmax(-1)
+    by_slice = (total / written.sum(2)).view(len(tasks), tasks[0].n, cases).mean(2)
+    return by_slice.double().numpy() / np.log([each.letters for each in tasks])
+
+
 def roots(variant: Variant, seeds: list[int]) -> tuple[list[Tasks], dict[int, dict[str, Tensor]]]:
     """The policies that runs start from, trained on what they have mastered."""
     folder = KEPT / "roots" / variant.root
@@ -230,6 +249,10 @@ class Seen:
     success: list[np.ndarray] = field(default_factory=list)
     letters: list[np.ndarray] = field(default_factory=list)
     drawn: list[np.ndarray] = field(default_factory=list)  # the parts of the data in each stage so far
+    entropy: Callable[[], np.ndarray] | None = (
+        None  # of the policy's own answers now, by slice; made where an arm asks for it
+    )
+    entropies: list[np.ndarray] = field(default_factory=list)  # what an arm that asks has seen of it
 
 
 def shares(ratio: float, seen: Seen) -> np.ndarray:
@@ -341,15 +364,17 @@ def play(variant: Variant, runs: list[Run]) -> list[Seen]:
     with torch.no_grad():
         for name, parameter in policies.named_parameters():
             parameter.copy_(torch.stack([starts[run.root][name] for run in runs]))
-    draws, tests, orders = (
-        [np.random.default_rng([run.root, run.training, purpose]) for run in runs] for purpose in (3, 4, 5)
+    draws, tests, orders, asks = (
+        [np.random.default_rng([run.root, run.training, purpose]) for run in runs] for purpose in (3, 4, 5, 6)
     )
     seen = [Seen(t, order.permutation(t.n), variant) for t, order in zip(tasks, orders, strict=True)]
     opt = torch.optim.Adam(policies.parameters(), fused=True)
     for stage in range(variant.stages + 1):
         success, letters = report(policies, tasks, 200 if stage == variant.stages else 50, tests)
-        for one, right, close in zip(seen, success, letters, strict=True):
+        entropy = cache(partial(own_entropy, policies, tasks, 50, asks))  # of all side by side, once a stage at most
+        for i, (one, right, close) in enumerate(zip(seen, success, letters, strict=True)):
             one.stage = stage
+            one.entropy = lambda i=i, entropy=entropy: entropy()[i]
             one.success.append(right)
             one.letters.append(close)
         if stage == variant.stages:

@@ -8,6 +8,11 @@ engineer on development roots. Every run is kept in ``runs/gate``: after a kill,
 Written before any of its runs: reading pays here if the least one-sided 95 % bound of an engineer's mean gain over the open-loop
 arms is above zero, and neither of its two controls is above the best of them.
 
+A checkpoint reads, too, without any right answer: ``checkpoint`` is ``failure-share``, told 1 minus the entropy of the policy's own
+answers in place of success; ``base`` is told that of the root, which has learnt nothing since. Written before their runs: a checkpoint
+reads better than its base if the 95 % interval of ``checkpoint - base`` is above zero and ``checkpoint`` ends above
+``checkpoint-permuted``; its reading is worth something if its bound over the best open loop is above zero.
+
 ``--everywhere`` plays ``reader`` on the five development roots of all twelve variants of the gate, too: what does it gain or lose where
 nobody chose the variant for it? Every variant is reported.
 """
@@ -16,9 +21,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from dataclasses import asdict
-from functools import cache, partial
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,14 +42,7 @@ from envtuning.studies.intervals import t_mean
 
 STORED = RESULTS / "gate_engineers.json"  # keeps the figures of all variants where they are not made again
 TRAININGS = 2
-FLOORS = (0.0, 0.1, 0.2, 0.4)  # as many settings as the gate's arms have
-NAMES = ("reader", "learnt", "rules")
-TUNED = (
-    "failure-share",
-    "give-up",
-    "learning-progress",
-    "learnability",
-)  # rules that share out data by success, above a floor
+FLOORS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # the gate's arms have four settings at most
 CONTROLLED = "reader"
 
 Rows = dict[str, dict[str, Any]]  # an arm's figures by its name
@@ -95,48 +93,104 @@ def report_of(seen: Seen, stages: int) -> StageReport:
     )
 
 
-def asking(engineer: Engineer) -> Callable[[Any, Seen], np.ndarray]:
+def success(seen: Seen) -> list[np.ndarray]:
+    return seen.success
+
+
+def checkpoint(seen: Seen) -> list[np.ndarray]:
+    """How sure the policy is of its own answers, before each stage."""
+    assert seen.entropy is not None
+    seen.entropies.append(seen.entropy())
+    return [1 - entropy for entropy in seen.entropies]
+
+
+def base(seen: Seen) -> list[np.ndarray]:
+    """How sure the root was of its own answers, whatever was learnt since."""
+    if seen.stage == 0:
+        checkpoint(seen)
+    return [1 - seen.entropies[0]] * (seen.stage + 1)
+
+
+def itself(engineer: Engineer) -> Engineer:
+    return engineer
+
+
+def exchanged(engineer: Engineer) -> Engineer:
+    return permuted(engineer, 0)
+
+
+def average_self(engineer: Engineer) -> Engineer:
+    """The engineer, told the mean outcomes of its own runs on the development roots."""
+    gate.ARMS[engineer.name] = (asking(engineer), (None,))
+    runs = gate.play(SLOW, [Run(root, engineer.name) for root in DEVELOP])
+    return average(engineer, [[report_of(seen, stages + 1) for stages in range(SLOW.stages)] for seen in runs])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which engineer is asked, and what it is told of each task."""
+
+    engineer: str
+    told: Callable[[Seen], list[np.ndarray]] = success
+    control: Callable[[Engineer], Engineer] = itself
+    tuned: bool = False  # its floor is chosen on the roots for tuning
+
+
+ASKED = {
+    "reader": Asked("reader"),
+    "learnt": Asked("learnt"),
+    "rules": Asked("rules"),
+    "failure-share": Asked("failure-share", tuned=True),
+    "give-up": Asked("give-up", tuned=True),
+    "learning-progress": Asked("learning-progress", tuned=True),
+    "learnability": Asked("learnability", tuned=True),
+    "permuted": Asked("reader", control=exchanged),
+    "average": Asked("reader", control=average_self),
+    "checkpoint": Asked("failure-share", checkpoint, tuned=True),
+    "checkpoint-permuted": Asked("failure-share", checkpoint, exchanged, tuned=True),
+    "base": Asked("failure-share", base, tuned=True),
+    "reader-checkpoint": Asked("reader", checkpoint),
+}
+AGAINST = [("checkpoint", other) for other in ("base", "even", "failure-share", "checkpoint-permuted")]
+AGAINST += [("reader-checkpoint", "reader")]
+
+
+def asking(engineer: Engineer, told: Callable[[Seen], list[np.ndarray]] = success) -> Callable[[Any, Seen], np.ndarray]:
     """An arm of the gate: even draws first, then what the engineer proposes."""
 
     def arm(_config: Any, seen: Seen) -> np.ndarray:
+        known = replace(seen, success=told(seen))
         if seen.stage == 0:
             return np.ones(seen.tasks.n)
-        report = report_of(seen, seen.stage)
+        report = report_of(known, seen.stage)
         proposed = engineer.propose(report, config_of(seen.drawn[-1])).config
         return np.array([task.share for task in proposed.slices.values()])
 
     return arm
 
 
-@cache
-def average_self() -> Engineer:
-    """The engineer, told the mean outcomes of its own runs on the development roots."""
-    made = engineers.make(CONTROLLED)
-    gate.ARMS[CONTROLLED] = (asking(made), (None,))
-    runs = gate.play(SLOW, [Run(root, CONTROLLED) for root in DEVELOP])
-    return average(made, [[report_of(seen, stages + 1) for stages in range(SLOW.stages)] for seen in runs])
+def engineer_of(name: str, floor: float | None) -> Engineer:
+    asked = ASKED[name]
+    options = {} if floor is None else {"floor": floor}
+    return asked.control(engineers.make(asked.engineer, **options))
 
 
-def arms() -> dict[str, Callable[[], Engineer]]:
-    made: dict[str, Callable[[], Engineer]] = {name: partial(engineers.make, name) for name in NAMES}
-    made |= {name: partial(with_best_floor, name) for name in TUNED}
-    made["permuted"] = lambda: permuted(engineers.make(CONTROLLED), 0)
-    made["average"] = average_self
-    return made
-
-
-def with_best_floor(name: str) -> Engineer:
-    return engineers.make(name, floor=best_floor(name))
+def enter(name: str, floor: float | None) -> Callable[[int, int], Run]:
+    """Enters an arm in the gate's table; what makes its runs."""
+    arm = f"engineer {name}"
+    gate.ARMS[arm] = (asking(engineer_of(name, floor), ASKED[name].told), (floor,))
+    return lambda root, training: Run(root, arm, floor, training)
 
 
 @cache
-def best_floor(name: str) -> float:
-    """The floor with which a rule ends highest on the roots for tuning."""
+def best_floor(name: str) -> float | None:
+    """The floor with which a rule ends highest on the roots for tuning; None for an engineer without one."""
+    if not ASKED[name].tuned:
+        return None
     ends = {}
     for floor in FLOORS:
-        arm = f"{name} {floor}"
-        gate.ARMS[arm] = (asking(engineers.make(name, floor=floor)), (None,))
-        ends[floor] = sum(row["end"] for row in gate.rows(SLOW, [Run(root, arm) for root in TUNE]))
+        run = enter(name, floor)
+        ends[floor] = sum(row["end"] for row in gate.rows(SLOW, [run(root, 0) for root in TUNE]))
     return max(ends, key=lambda floor: ends[floor])
 
 
@@ -147,15 +201,14 @@ def stored(variant: Variant, roots: tuple[int, ...]) -> dict[str, Any]:
     return found["arms"]
 
 
-def study(variant: Variant, roots: tuple[int, ...], trainings: int, made: dict[str, Callable[[], Engineer]]) -> Rows:
+def study(variant: Variant, roots: tuple[int, ...], trainings: int, asked: Iterable[str]) -> Rows:
     """How each engineer ends on these roots, over the stored open-loop arms."""
     arms = stored(variant, roots)
     success = {arm: arms[arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED if arm in arms}
     opened, found = list(success), {}
-    for name, make in made.items():
-        gate.ARMS[f"engineer {name}"] = (asking(make()), (None,))
-        runs = [Run(root, f"engineer {name}", None, seed) for root in roots for seed in range(trainings)]
-        played = gate.rows(variant, runs)
+    for name in asked:
+        run = enter(name, best_floor(name))
+        played = gate.rows(variant, [run(root, seed) for root in roots for seed in range(trainings)])
         ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
         success[name] = ends
         over = gain(success, name, opened, oracle=False)
@@ -175,8 +228,16 @@ def study(variant: Variant, roots: tuple[int, ...], trainings: int, made: dict[s
 
 def everywhere() -> dict[str, Rows]:
     """``reader`` on the development roots of every variant."""
-    made: dict[str, Callable[[], Engineer]] = {CONTROLLED: partial(engineers.make, CONTROLLED)}
-    return {name: study(variant, DEVELOP, 1, made) for name, variant in gate.VARIANTS.items()}
+    return {name: study(variant, DEVELOP, 1, [CONTROLLED]) for name, variant in gate.VARIANTS.items()}
+
+
+def differences(found: Rows) -> dict[str, Any]:
+    """Of an arm that is told the checkpoint's entropy, to what it is set against: paired by root, with 95 % intervals."""
+    ends = {name: row["per_root"] for name, row in found.items()} | {"even": stored(SLOW, FRESH)["even"]["per_root"]}
+    return {
+        f"{one} - {other}": asdict(t_mean([a - b for a, b in zip(ends[one], ends[other], strict=True)]))
+        for one, other in AGAINST
+    }
 
 
 def line(name: str, row: dict[str, Any]) -> str:
@@ -205,8 +266,11 @@ def main() -> None:
     if arguments.record:
         raise_unless_committed()
     fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
-    figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, arms())}
-    figures["floors"] = {name: best_floor(name) for name in TUNED}
+    figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, ASKED)}
+    figures["floors"] = {name: best_floor(name) for name, asked in ASKED.items() if asked.tuned}
+    figures["differences"] = differences(figures["arms"])
+    for pair, found in figures["differences"].items():
+        print(f"{pair}: {' '.join(f'{100 * x:+.1f}' for x in found.values())}")
     figures["everywhere"] = (
         everywhere()
         if arguments.everywhere

@@ -70,3 +70,23 @@ def test_the_search_tries_all_that_the_gate_chooses_from(name):
     assert written(gate.OPEN[name][1]) <= written(gate_search.TRIED[name])
     assert written(gate.SEARCHED["searched"][1]) <= written(gate_search.TRIED["blocks"])
     assert not set(gate_search.ROOTS) & {*gate.TUNE, *gate.DEVELOP, *gate.FRESH}
+
+
+def test_a_policys_own_entropy_reads_no_right_answer():
+    torch = pytest.importorskip("torch")
+    np = pytest.importorskip("numpy")
+    variant = gate.replace(gate.SLOW, slices=6, lacking=2, hopeless=2)
+    tasks = [gate.Tasks(variant, 0)]
+    policies = gate.Policies(tasks, [0])
+
+    def entropy():
+        return gate.own_entropy(policies, tasks, 20, [np.random.default_rng(3)])[0]
+
+    found = entropy()
+    assert ((found > 0) & (found <= 1)).all()
+    tasks[0].codes = (tasks[0].codes + 1) % variant.letters[0]
+    tasks[0].mixes = tasks[0].mixes[:, ::-1]
+    assert (entropy() == found).all()
+    with torch.no_grad():
+        policies.head[:] = 0  # every letter is as likely as any other
+    assert entropy() == pytest.approx(1)
