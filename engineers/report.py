@@ -45,6 +45,13 @@ def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+class Probe(_Section):
+    """The trainee's results on a config that the stage did not train on."""
+
+    config: dict[str, Any]
+    results: list[SliceResult]
+
+
 class FailureCase(_Section):
     """One failed episode, drawn so that a reader can see what went wrong."""
 
@@ -123,6 +130,10 @@ class StageReport(_Section):
     training_results: list[SliceResult] = Field(
         default_factory=list,
         description="Success on a probe of the stage's own training distribution, per slice in use; `results` has the target's.",
+    )
+    probes: list[Probe] = Field(
+        default_factory=list,
+        description="Success on configs that the stage did not train on, where somebody paid for such probes.",
     )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(
