@@ -24,6 +24,13 @@ class SliceResult(_Section):
     metrics: dict[str, float] = Field(default_factory=dict, description="Rates and means, e.g. success_rate.")
     failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
 
+    def rate(self, objective: str) -> float | None:
+        """Success from 0 to 1, which a probe may know only as ``success_rate``; None where nothing was played or measured."""
+        value = self.metrics.get(objective, self.metrics.get("success_rate"))
+        if not self.episodes or value is None or not math.isfinite(value):
+            return None
+        return min(max(value, 0.0), 1.0)
+
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
         """Wilson interval of a rate over this slice's episodes."""
         return wilson(self.metrics[metric], self.episodes, z)

@@ -31,8 +31,7 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
 
 def _meanings(knob: Knob) -> str:
     """What each option of a choice stands for, where its field says so; a line each."""
-    meanings = knob.extra.get("meanings", {})
-    return "".join(f"\n  - {compact(option)}: {meanings[option]}" for option in knob.options if option in meanings)
+    return "".join(f"\n  - {compact(option)}: {said}" for option, said in knob.meanings.items())
 
 
 def _keys(same: Iterable[Knob]) -> str:
