@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from engineers.registry import DEFAULT_ENGINEER
 from envtuning.cli.arguments import OnRay, Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
@@ -29,7 +30,7 @@ def compare(
     ] = "engineer",
     engineers: Annotated[
         str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
-    ] = "fixed,random,uniform,rules",
+    ] = f"fixed,random,uniform,{DEFAULT_ENGINEER}",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
     stages: Annotated[int | None, typer.Option(min=1, help="Number of stages, as for `envtuning run`.")] = None,
     out: Annotated[

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from engineers.knobs import KnobError, dump, validated
-from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
+from engineers.registry import COMMON_OPTIONS, DEFAULT_ENGINEER, LOOPS_OWN
 from envtuning.runs.reading import storable, without_secrets
 from envtuning.runs.transitions import Rule
 from envtuning.trainees.base import DEFAULT_KIND
@@ -100,7 +100,9 @@ class TraineeSpec(Named):
 
 
 class EngineerSpec(Named):
-    name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
+    name: str = Field(
+        DEFAULT_ENGINEER, description="As engineers.make takes it: reader, rules, openai/…, local/…, replay/FILE."
+    )
     options: Annotated[Options, AfterValidator(without_secrets), _without(LOOPS_OWN)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
     )
