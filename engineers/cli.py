@@ -17,13 +17,13 @@ from engineers.backends.local import LocalChat
 from engineers.backends.serve import serve_until_interrupted
 from engineers.extras import require
 from engineers.knobs import KnobError, as_text, validated
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
-from engineers.model.wire import WireForm
 from engineers.own import object_at
 from engineers.proposal import Proposal
-from engineers.registry import NEEDS_MODEL, available, make
+from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
 from engineers.report import EXAMPLE_REPORT, StageReport
 from engineers.sentences import in_sentences
 from engineers.terminal import TextConsole
@@ -72,7 +72,7 @@ Named = Annotated[str, typer.Option("--engineer", help="The engineer: see 'list'
 @app.command()
 def propose(
     report: ReportFile,
-    engineer: Named = "rules",
+    engineer: Named = DEFAULT_ENGINEER,
     context: ProposeContext = None,
     config_class: ConfigClass = "",
     editable: Editable = None,
@@ -127,15 +127,15 @@ def prompt(
 ) -> None:
     """Show a model's prompt without sending it."""
     read, current = _load(report, config_class)
-    wire_form, told = WireForm(current, editable or None), context_named(context)
+    answer_format, told = AnswerFormat(current, editable or None), context_named(context)
     if told.summary:
-        _show_prompt(build_summary_prompt(read, wire_form, told), "first question: the summary")
+        _show_prompt(build_summary_prompt(read, answer_format, told), "first question: the summary")
     _show_prompt(
-        build_prompt(read, wire_form, told, "(the model's summary)" if told.summary else ""),
+        build_prompt(read, answer_format, told, "(the model's summary)" if told.summary else ""),
         f"context {told.name}, tier {told.tier.value}: {told.tier.meaning}",
     )
     if schema:
-        out.print_json(json.dumps(wire_form.schema))
+        out.print_json(json.dumps(answer_format.schema))
 
 
 @app.command(name="list")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engineers.knobs import Knob, find_knobs, get_or_none, leaves
-from engineers.model.wire import WireForm
+from engineers.model.answer_format import AnswerFormat
 from engineers.report import StageRecord
 from engineers.roles import find_slices
 from engineers.space import Space, range_of
@@ -31,8 +31,7 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
 
 def _meanings(knob: Knob) -> str:
     """The meaning of each option of a choice, one line each, if its field has meanings."""
-    meanings = knob.extra.get("meanings", {})
-    return "".join(f"\n  - {compact(option)}: {meanings[option]}" for option in knob.options if option in meanings)
+    return "".join(f"\n  - {compact(option)}: {said}" for option, said in knob.meanings.items())
 
 
 def _keys(same: Iterable[Knob]) -> str:
@@ -80,10 +79,10 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
 class ShownConfigs:
     """The configs of a run in a prompt about the current one: the editable part, the fixed part, and the changes."""
 
-    def __init__(self, wire_form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
-        knobs = find_knobs(wire_form.current, ("*",))
+    def __init__(self, answer_format: AnswerFormat[Any], trained_on: Mapping[str, Any]) -> None:
+        knobs = find_knobs(answer_format.current, ("*",))
         self.trained_on = trained_on
-        self.paths = [knob.path for knob in wire_form.knobs]
+        self.paths = [knob.path for knob in answer_format.knobs]
         self.slices = [(slice_, slice_.share) for slice_ in find_slices(knobs) if slice_.share is not None]
         self.meanings = {knob.name: str(knob.schema["description"]).rstrip(".") for knob in knobs}
 
@@ -110,11 +109,20 @@ class ShownConfigs:
         """An earlier config without switched-off slices; after another one, only the differences."""
         if before is None:
             return compact_json(self.editable(self.in_use(record.config)))
+        turned = self._turned(before.config, record.config)
+        return f"since stage {before.stage} {turned}" if turned else f"as in stage {before.stage}"
+
+    def beside(self, config: Mapping[str, Any]) -> str:
+        """Another config by what it has otherwise than what the stage was trained on."""
+        return self._turned(self.trained_on, config) or "as trained"
+
+    def _turned(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+        """The knobs that have another value and matter for what is drawn."""
         shares = {share.path for _, share in self.slices}
-        was_off, is_off = self._off(before.config), self._off(record.config)
+        was_off, is_off = self._off(before), self._off(after)
         turned = []
         for path in self.paths:
-            old, new = get_or_none(before.config, path), get_or_none(record.config, path)
+            old, new = get_or_none(before, path), get_or_none(after, path)
             name, is_share = ".".join(path), path in shares
             if path[:-1] in is_off and not is_share:
                 continue  # nothing is drawn from it
@@ -122,7 +130,7 @@ class ShownConfigs:
                 turned.append(f"{name} {compact(new)}")  # never told before
             elif old != new:
                 turned.append(f"{name} {compact(old)} → {compact(new)}")
-        return f"since stage {before.stage} {', '.join(turned)}" if turned else f"as in stage {before.stage}"
+        return ", ".join(turned)
 
     def fixed(self, target: Mapping[str, Any]) -> str:
         """The target's other values, written once if its slices agree; beside them training's values, if they differ."""

@@ -1,4 +1,4 @@
-"""The common part of the Gymnasium and the PettingZoo form: one lake, its config and its rendering."""
+"""The common part of the Gymnasium and the PettingZoo interface: one lake, its config and its rendering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's vector form, native: one kernel call instead of the processes of a ``SubprocVecEnv``."""
+"""Stable-Baselines3's vector interface, native: one kernel call instead of the processes of a ``SubprocVecEnv``."""
 
 from __future__ import annotations
 

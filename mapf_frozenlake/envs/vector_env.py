@@ -1,4 +1,4 @@
-"""Gymnasium's vector form, native: one kernel call, with the same bits as the same number of single envs."""
+"""Gymnasium's vector interface, native: one kernel call, with the same bits as the same number of single envs."""
 
 from __future__ import annotations
 

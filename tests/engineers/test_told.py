@@ -8,12 +8,12 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from engineers import CONTEXTS, SliceResult, StageRecord, StageReport, WireForm
+from engineers import CONTEXTS, AnswerFormat, SliceResult, StageRecord, StageReport
 from engineers.model import figures
 from engineers.model.context import NAMES, context_named
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import build_prompt
-from engineers.report import FailureCase, Split
+from engineers.report import FailureCase, Probe, Split
 from engineers.tiers import Tier
 
 
@@ -54,7 +54,7 @@ def told(kitchen):
 
 
 def text_of(report, config, context="informed"):
-    return build_prompt(report, WireForm(config), context_named(context)).messages[1]["content"]
+    return build_prompt(report, AnswerFormat(config), context_named(context)).messages[1]["content"]
 
 
 def counts(line):
@@ -75,6 +75,26 @@ def test_each_slice_and_all_together_have_their_counts_and_their_interval(told, 
         assert f"{row.failures['burnt']} burnt" in line
         assert "gap" not in line, "put aside"
     assert counts(next(line for line in table.splitlines() if "probe" in line)) == [(18, 20)]
+
+
+def test_probes_of_other_configs_are_told_by_what_is_different_in_them(told, kitchen):
+    hot = kitchen.model_copy(
+        update={"menu": {**kitchen.menu, "stew": kitchen.menu["stew"].model_copy(update={"heat": 250.0})}}
+    )
+    probe = Probe(config=hot.model_dump(mode="json"), results=rows(10, soup=0.8, stew=0.3))
+    with_probe = told.model_copy(update={"probes": [probe]})
+    (line,) = [
+        line for line in section(text_of(with_probe, kitchen), "Results").splitlines() if "menu.stew.heat" in line
+    ]
+    assert re.findall(r"\d+", line.partition(":")[0]) == ["150", "250"]
+    assert counts(line) == [(8, 10), (3, 10)]
+    without, more = (
+        build_prompt(one, WireForm(kitchen), context_named("informed")).tokens for one in (told, with_probe)
+    )
+    assert without < more <= 1.15 * without
+    assert text_of(with_probe, kitchen, "V6") == text_of(told, kitchen, "V6"), (
+        "the ablation's contexts stay as they are"
+    )
 
 
 def test_stages_stand_beside_their_typical_gain_and_beside_chance(told, kitchen):
@@ -129,13 +149,13 @@ class Dish(BaseModel):
 
 def test_what_options_stand_for_is_told_once_and_not_in_the_schema(told):
     menu = told.model_copy(update={"config": {"choice": "A"}, "target": {"choice": "B"}, "target_words": "a big stew", "history": []})  # fmt: skip
-    form = WireForm(Dish())
+    answer_format = AnswerFormat(Dish())
     text = text_of(menu, Dish())
     assert "- A: a soup" in text
     assert "- B: a stew" in text
     assert '{"choice": "B"}' in section(text, "The target")
     assert "a big stew" in section(text, "The target")
-    assert "soup" not in str(form.schema)
+    assert "soup" not in str(answer_format.schema)
 
 
 def test_every_context_can_show_cases_within_its_tokens(told, kitchen):
