@@ -35,7 +35,7 @@ test: setup-dev ## Every test
 test-fast: setup-dev ## The tests that take seconds
 	$(BIN)/python -m pytest -m "not slow and not ray and not prove" $(SPREAD) $(PYTEST_ARGS)
 
-test-world: ## The environment: kernels, forms, text, generator, solvers, maps, pictures
+test-world: ## The environment: kernels, interfaces, text, generator, solvers, maps, pictures
 test-engineers: ## Engineers without and with a model, their backends and their command
 test-loop: ## Runs, stages, reports, comparisons, worlds, curricula and the command line
 test-trainees: ## The trainees of lakes and of Stable-Baselines3, but for those that start Ray

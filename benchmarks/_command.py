@@ -1,11 +1,34 @@
-"""How a benchmark's command ends where its caller can mend what is wrong."""
+"""How a benchmark's command begins, stores its figures, and ends where its caller can mend what is wrong."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from benchmarks._record import _started, raise_unless_committed, record
 from engineers.errors import Mendable
+
+
+def command(doc: str) -> argparse.ArgumentParser:
+    """A parser with ``--record``; its help begins with the first paragraph of the module's docstring."""
+    parser = argparse.ArgumentParser(prog=" ".join(_started()), description=doc.split("\n\n")[0])
+    parser.add_argument("--record", action="store_true", help="store the figures in benchmarks/results")
+    return parser
+
+
+def arguments_of(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """What the caller gave. What could not be recorded afterwards is refused before it is measured."""
+    arguments = parser.parse_args()
+    if arguments.record:
+        raise_unless_committed()
+    return arguments
+
+
+def record_if_asked(arguments: argparse.Namespace, name: str, figures: dict[str, Any]) -> None:
+    if arguments.record:
+        print(f"written to {record(name, figures)}")
 
 
 @contextmanager

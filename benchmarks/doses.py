@@ -6,14 +6,13 @@ Tasks that are lacking get one, two and three times their even share in every st
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks import gate
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
 
 DOSES = (1, 2, 3)
 GRID = np.linspace(0.02, 2.0, 100)
@@ -55,16 +54,11 @@ def forgotten(success: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.doses", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(command(__doc__))
     torch.set_num_threads(1)
-    if arguments.record:
-        raise_unless_committed()
     figures = measured(gate.SLOW)
     print(figures["fits"])
-    if arguments.record:
-        print(f"written to {record('doses', figures)}")
+    record_if_asked(arguments, "doses", figures)
 
 
 if __name__ == "__main__":

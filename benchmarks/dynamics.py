@@ -7,7 +7,6 @@ Every setting is kept in ``runs/dynamics``: after a kill, the same command goes 
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import time
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import engineers
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
 from envtuning.dynamics import families, learners, plans, reports
 from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, Sizes, draw
 from envtuning.dynamics.learners import KINDS, Array, Learners, step, value
@@ -28,7 +27,7 @@ from envtuning.dynamics.plans import attainable, best_on_menu, informed
 from envtuning.dynamics.reports import play
 from envtuning.runs import atomic
 from envtuning.studies.closed_loop import freeze, gain
-from envtuning.studies.intervals import Interval, t_mean
+from envtuning.studies.intervals import t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "dynamics"
 TUNING, FRESH = 1, 2  # seeds of roots
@@ -160,23 +159,23 @@ def kept(below: Path, sources: Sequence[str], name: str, make: Callable[[], dict
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.dynamics", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.record:
-        raise_unless_committed()
+    arguments = arguments_of(command(__doc__))
     sources = [*(str(module.__file__) for module in (families, learners, plans, reports)), __file__]
     studies = []
     for setting in SETTINGS:
         studies.append(kept(KEPT, sources, setting, partial(study, setting)))
         print(line(studies[-1]), flush=True)
-    if arguments.record:
-        print(f"written to {record('dynamics', {'studies': studies, 'milliseconds': speed()})}")
+    record_if_asked(arguments, "dynamics", {"studies": studies, "milliseconds": speed()})
 
 
 def in_words(schedule: str) -> str:
     """A schedule's name with its configuration, for a table."""
     return schedule.replace("(", "").replace(")", "")
+
+
+def in_points(found: dict[str, float]) -> str:
+    mean, low, high = (100 * found[key] for key in ("mean", "low", "high"))
+    return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
 
 
 def line(figures: dict[str, Any]) -> str:
@@ -186,8 +185,7 @@ def line(figures: dict[str, Any]) -> str:
     cells = [f"`{figures['setting']}`", f"{100 * rows['even 0.0']['success']['mean']:.1f}"]
     cells.append(f"{100 * rows[best]['success']['mean']:.1f} ({in_words(best)})")
     for name in ("full information", "attainable", "failure-share", *ENGINEERS):
-        over = Interval(**rows[name]["over_best_open_loop"])
-        cells.append(f"{100 * over.mean:+.1f} ({100 * over.low:+.1f}, {100 * over.high:+.1f})")
+        cells.append(in_points(rows[name]["over_best_open_loop"]))
     return f"| {' | '.join(cells)} |"
 
 

@@ -5,13 +5,12 @@ Of one core's processor time; actions are drawn beforehand, so that it is the en
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import gymnasium
 
 import envtuning.gym
-from benchmarks._record import record
+from benchmarks._command import arguments_of, command, record_if_asked
 
 ENVIRONMENTS, STEPS = 256, 200
 FAMILIES = ("development", "held-out", "rates", "transfer+causes", "null")
@@ -34,14 +33,11 @@ def episodes_a_second(family: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engineering_gym", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(command(__doc__))
     found = {family: episodes_a_second(family) for family in FAMILIES}
     for family, rates in found.items():
         print(f"{family}: {rates['episodes']:,.0f} episodes and {rates['stages']:,.0f} stages a CPU second")
-    if arguments.record:
-        record("engineering_gym", {"environments": ENVIRONMENTS, "per_cpu_second": found})
+    record_if_asked(arguments, "engineering_gym", {"environments": ENVIRONMENTS, "per_cpu_second": found})
 
 
 if __name__ == "__main__":

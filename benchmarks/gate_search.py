@@ -7,7 +7,6 @@ this table says whether a better rival was overlooked. Every run is kept in ``ru
 
 from __future__ import annotations
 
-import argparse
 from itertools import product
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 
 from benchmarks import gate
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks.gate import SEARCHED, SLOW, Run
 
 ROOTS = (200, 201, 202, 203)
@@ -39,18 +38,13 @@ def searched() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_search", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(command(__doc__))
     torch.set_num_threads(1)
-    if arguments.record:
-        raise_unless_committed()
     found = searched()
     for place, row in enumerate(found, 1):
         rival = (row["arm"], row["config"]) == ("blocks", SEARCHED["searched"][1][0])
         print(f"{place:2} {100 * row['success']:5.1f} {row['arm']} {row['config']}{' (searched)' * rival}")
-    if arguments.record:
-        print(f"written to {record('gate_search', {'variant': SLOW.name, 'roots': ROOTS, 'settings': found})}")
+    record_if_asked(arguments, "gate_search", {"variant": SLOW.name, "roots": ROOTS, "settings": found})
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import numpy as np
 
 import engineers
 from benchmarks import dynamics, reader
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
 from engineers.controls import permuted
 from engineers.plain import learnt
 from engineers.plain.learnt import MEMORY, SHAPES, TWINS, features, outcomes, stage
@@ -32,7 +32,6 @@ from engineers.proposal import as_engineer
 from envtuning.dynamics import families, learners, reports
 from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, HELD_OUT, NULL, draw
 from envtuning.dynamics.learners import Array, Learners
-from envtuning.studies.closed_loop import gain
 from envtuning.studies.intervals import t_mean
 
 KEPT = Path(__file__).parents[1] / "runs" / "learnt"
@@ -142,9 +141,8 @@ def train(steps: int, twins: Sequence[str]) -> None:
 
 def study(family: str, roots: int) -> dict[str, Any]:
     """On the roots and cases of ``benchmarks.reader``, by reports as in a run."""
-    tuning, fresh = draw(family, dynamics.TUNING_ROOTS, reader.TUNING), draw(family, roots, reader.FRESH)
-    opened = dynamics.frozen(tuning)
-    ends = {name: dynamics.unread(*arm, fresh) for name, arm in opened.items()}
+    tuning, fresh, opened = reader.begun(family, roots)
+    ends = dict(opened)
     for name in ("failure", "give-up"):
         ends[name] = reader.ruled(
             reader.RULES[name], reader.best_floor(reader.RULES[name], tuning), fresh, reader.CASES
@@ -154,21 +152,10 @@ def study(family: str, roots: int) -> dict[str, Any]:
     ends["permuted"] = reader.ended(permuted(engineers.make("learnt"), 0), fresh)
     ends["reader"] = reader.ended(engineers.make("reader"), fresh)
     ends["reader, shares alone"] = reader.ended(as_engineer(reader.Turning("slices.*.share")), fresh)
-    best = max(opened, key=lambda name: float(ends[name].mean()))
-    rows = {}
-    for name in ROWS:
-        over = gain(ends, name, list(opened), oracle=False)
-        between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
-        rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
-    others = [name for name in ROWS if name != "learnt"]
-    return {
-        "family": family,
-        "roots": roots,
-        "best": best,
-        "open_loop": {name: float(ends[name].mean()) for name in opened},
-        "rows": rows,
+    found, others = reader.figures(family, opened, ends), [name for name in ROWS if name != "learnt"]
+    return found | {
         "learnt_less": {name: asdict(t_mean((ends["learnt"] - ends[name]).tolist())) for name in others},
-        "differences": {name: (ends["learnt"] - ends[name]).round(5).tolist() for name in [*others, best]},
+        "differences": {name: (ends["learnt"] - ends[name]).round(5).tolist() for name in [*others, found["best"]]},
     }
 
 
@@ -181,44 +168,31 @@ def pooled(studies: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {name: asdict(t_mean(values.tolist())) for name, values in less.items()}
 
 
-def line(found: dict[str, Any]) -> str:
-    """Success in percent and differences to the best open loop in points, as a row of a table."""
-    best = f"{100 * found['open_loop'][found['best']]:.1f} ({dynamics.in_words(found['best'])})"
-    cells = [f"`{found['family']}`", best]
-    for name in ROWS:
-        mean, low, high = (100 * found["rows"][name]["over_best_open_loop"][key] for key in ("mean", "low", "high"))
-        cells.append(f"{mean:+.1f} ({low:+.1f}, {high:+.1f})")
-    return f"| {' | '.join(cells)} |"
-
-
-def compare(chosen: Sequence[str], roots: int, store: bool) -> None:
-    if store:
-        raise_unless_committed()
+def compare(arguments: argparse.Namespace) -> None:
     modules = (dynamics, reader, families, learners, reports, learnt)
     sources = [*(str(module.__file__) for module in modules), str(WEIGHTS), __file__]
     studies = []
-    for family in chosen:
-        studies.append(dynamics.kept(KEPT, sources, f"{family}-{roots}", partial(study, family, roots)))
-        print(line(studies[-1]), flush=True)
-    if set(chosen) >= set(HELD_OUT):
+    for family in arguments.families:
+        made = partial(study, family, arguments.roots)
+        studies.append(dynamics.kept(KEPT, sources, f"{family}-{arguments.roots}", made))
+        print(reader.line(studies[-1]), flush=True)
+    if set(arguments.families) >= set(HELD_OUT):
         print(f"learnt less others, mean over held-out families: {pooled(studies)}")
-        if store:
-            print(f"written to {record('learnt', {'less': pooled(studies), 'studies': studies})}")
+        record_if_asked(arguments, "learnt", {"less": pooled(studies), "studies": studies})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.learnt", description=__doc__.split("\n\n")[0])
+    parser = command(__doc__)
     parser.add_argument("what", choices=("train", "compare"))
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--twins", nargs="*", choices=TWINS, default=TWINS)
     parser.add_argument("--families", nargs="*", choices=FAMILIES, default=[*HELD_OUT, NULL])
     parser.add_argument("--roots", type=int, default=24)
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(parser)
     if arguments.what == "train":
         train(arguments.steps, arguments.twins)
     else:
-        compare(arguments.families, arguments.roots, arguments.record)
+        compare(arguments)
 
 
 if __name__ == "__main__":

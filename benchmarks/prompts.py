@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engineers.knobs import validated
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.context import context_named
 from engineers.model.meter import estimate_tokens
 from engineers.model.prompt import PROMPT_VERSION, build_prompt
-from engineers.model.wire import WireForm
 from engineers.report import StageReport
 from envtuning.atlas.menu import as_menu, menu_at
 from envtuning.atlas.published import load
@@ -39,26 +39,26 @@ class Told:
     tokens: int
 
 
-def told(report: StageReport, form: WireForm) -> Told:
-    messages = build_prompt(report, form, context_named(CONTEXT)).messages
+def told(report: StageReport, answer_format: AnswerFormat) -> Told:
+    messages = build_prompt(report, answer_format, context_named(CONTEXT)).messages
     text = "\n\n".join(message["content"] for message in messages)
-    return Told(text, estimate_tokens(text) + estimate_tokens(json.dumps(form.schema)))
+    return Told(text, estimate_tokens(text) + estimate_tokens(json.dumps(answer_format.schema)))
 
 
 def stored(name: str) -> StageReport:
     return StageReport.model_validate_json((STORED / f"{name}.json").read_bytes())
 
 
-def questions() -> dict[str, tuple[StageReport, WireForm]]:
-    """The three reports with the form of their answers."""
+def questions() -> dict[str, tuple[StageReport, AnswerFormat]]:
+    """The three reports with the formats of their answers."""
     tree = load(TREE).seeds[0]
     menu = menu_at(tree, WAY)
     node = as_menu(tree.report(WAY, "gpt"), menu, tree, WAY)
     lakes, tasks = stored("lakes"), stored("tasks")
     return {
-        "lakes": (lakes, WireForm(validated(LakeConfig, lakes.config))),
-        "menu": (node, WireForm(menu.model.model_validate(node.config))),
-        "tasks": (tasks, WireForm(validated(five_tasks.config_type, tasks.config))),
+        "lakes": (lakes, AnswerFormat(validated(LakeConfig, lakes.config))),
+        "menu": (node, AnswerFormat(menu.model.model_validate(node.config))),
+        "tasks": (tasks, AnswerFormat(validated(five_tasks.config_type, tasks.config))),
     }
 
 

@@ -8,7 +8,6 @@ Every family is kept in ``runs/reader``: after a kill, the same command goes on.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -20,7 +19,8 @@ from pydantic import BaseModel
 
 import engineers
 from benchmarks import dynamics
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks.dynamics import in_points
 from engineers.controls import average, permuted
 from engineers.plain import causes, growth, reader, share_rules
 from engineers.plain.causes import SMOOTHED
@@ -95,10 +95,27 @@ def ended(engineer: Engineer, of: Learners) -> Array:
     return np.array([run.success for run in play(engineer, of, CASES)])
 
 
-def study(family: str, roots: int) -> dict[str, Any]:
+def begun(family: str, roots: int) -> tuple[Learners, Learners, dict[str, Array]]:
+    """Roots for tuning, fresh roots, and how the open-loop schedules that were chosen on the former end on the latter."""
     tuning, fresh = draw(family, dynamics.TUNING_ROOTS, TUNING), draw(family, roots, FRESH)
-    opened = dynamics.frozen(tuning)
-    ends = {name: dynamics.unread(*arm, fresh) for name, arm in opened.items()}
+    return tuning, fresh, {name: dynamics.unread(*arm, fresh) for name, arm in dynamics.frozen(tuning).items()}
+
+
+def figures(family: str, opened: dict[str, Array], ends: dict[str, Array]) -> dict[str, Any]:
+    """The ends of the open loops, and of each other arm with its difference to the best of them."""
+    rows = {}
+    for name in [name for name in ends if name not in opened]:
+        over = gain(ends, name, list(opened), oracle=False)
+        between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
+        rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
+    open_loop = {name: float(end.mean()) for name, end in opened.items()}
+    roots, best = len(next(iter(ends.values()))), max(open_loop, key=lambda name: open_loop[name])
+    return {"family": family, "roots": roots, "best": best, "open_loop": open_loop, "rows": rows}
+
+
+def study(family: str, roots: int) -> dict[str, Any]:
+    tuning, fresh, opened = begun(family, roots)
+    ends = dict(opened)
     floors = {name: best_floor(rule, tuning) for name, rule in RULES.items()}
     ends |= {name: ruled(RULES[name], floor, fresh, CASES) for name, floor in floors.items()}
     floors[FOCUSED] = best_floor(failure, tuning, focused=True)
@@ -109,21 +126,11 @@ def study(family: str, roots: int) -> dict[str, Any]:
     ends["average"] = np.array([ended(average_self(family, one, run), one)[0] for run, one in enumerate(alone)])
     for part, knob in zip(PARTS, ("share", "focus"), strict=True):
         ends[part] = ended(as_engineer(Turning(f"slices.*.{knob}")), fresh)
-    best = max(opened, key=lambda name: float(ends[name].mean()))
-    rows = {}
-    for name in (*RULES, FOCUSED, "reader", "permuted", "average", *PARTS):
-        over = gain(ends, name, list(opened), oracle=False)
-        between = asdict(t_mean((ends[name] - ends[over.above]).tolist()))
-        rows[name] = {"success": float(ends[name].mean()), "over_best_open_loop": between, "bound": over.low}
-    rivals = {OPEN_LOOP: best, "failure": "failure", FOCUSED: FOCUSED}
+    found = figures(family, opened, ends)
+    rivals = {OPEN_LOOP: found["best"], "failure": "failure", FOCUSED: FOCUSED}
     beyond = {name: ends["reader"] - ends[rival] for name, rival in rivals.items()}
-    return {
-        "family": family,
-        "roots": roots,
-        "best": best,
-        "open_loop": {name: float(ends[name].mean()) for name in opened},
+    return found | {
         "floors": floors,
-        "rows": rows,
         "beyond": {name: asdict(t_mean(gains.tolist())) for name, gains in beyond.items()},
         "gains": {name: gains.round(5).tolist() for name, gains in beyond.items()},
     }
@@ -132,11 +139,6 @@ def study(family: str, roots: int) -> dict[str, Any]:
 def pooled(studies: Sequence[dict[str, Any]], rival: str) -> Interval:
     """The mean over the held-out families of ``reader`` over a rival: by root, each family counting alike."""
     return t_mean(np.mean([study["gains"][rival] for study in studies if study["family"] != NULL], axis=0))
-
-
-def in_points(found: dict[str, float]) -> str:
-    mean, low, high = (100 * found[key] for key in ("mean", "low", "high"))
-    return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
 
 
 def line(found: dict[str, Any]) -> str:
@@ -154,13 +156,10 @@ def line_of_parts(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reader", description=__doc__.split("\n\n")[0])
+    parser = command(__doc__)
     parser.add_argument("--families", nargs="*", choices=FAMILIES, default=[*HELD_OUT, NULL])
     parser.add_argument("--roots", type=int, default=24)
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.record:
-        raise_unless_committed()
+    arguments = arguments_of(parser)
     modules = (dynamics, families, learners, reports, causes, growth, reader, share_rules)
     sources = [*(str(module.__file__) for module in modules), __file__]
     studies = []
@@ -174,8 +173,7 @@ def main() -> None:
     print(
         *(f"over {rival}, all families but `{NULL}`: {in_points(over)}" for rival, over in over_all.items()), sep="\n"
     )
-    if arguments.record:
-        print(f"written to {record('reader', {'over_all_families': over_all, 'studies': studies})}")
+    record_if_asked(arguments, "reader", {"over_all_families": over_all, "studies": studies})
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ TARGETS = {
     "small-corridors": "study_small-corridors-2",
     "corridors": "study_corridors-2",
     "three-agents": "study_three-agents-2",
-    "engineer": "engineers_engineer",
+    "engineer": "study_engineer-2",
     "MountainCar": "study_own-world",
 }
 

@@ -25,11 +25,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks._record import record
-from benchmarks.generator import OUR_CAP, candidates, certify_all, w9_all, w9_solvers
 from mapf_frozenlake.errors import SolverBudgetExceeded
+from mapf_frozenlake.generator import kernel
+from mapf_frozenlake.generator.generate import seed_key
+from mapf_frozenlake.generator.strata import hole_count
 from mapf_frozenlake.instance_set import InstanceSet
 from mapf_frozenlake.solvers import solve, solve_batch
-from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, Certificates
+from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, Certificates, certify_batch, certify_one
 from mapf_frozenlake.solvers.solve import Objective
 from mapf_frozenlake.types import Instance
 
@@ -37,7 +39,69 @@ SECONDS_PER_BOARD = 0.5  # a peer is stopped there, and charged that; the board 
 SECONDS_PER_ROW = 2.0  # a peer that has spent this on a row is not given its remaining boards
 TARGETS = {2: (4.0, 10.0), 3: (4.0, 10.0), 4: (1.5, 4.0), 5: (1.0, 2.0)}  # agents: (at least, aim)
 SIZES, HOLE_RATIOS, AGENTS = (5, 8, 10), (0.1, 0.2, 0.3, 0.4, 0.5), (2, 3, 4, 5)
+OUR_CAP = 10_000_000  # expansions per board
 GROWTH_BUDGET = 500_000  # expansions a plan in the growth tables may take; the few that take more are charged that
+
+
+def candidates(agents: int, size: int, hole_ratio: float, n: int) -> tuple[InstanceSet, int, float]:
+    """n boards on which each agent alone can reach its goal, how many were drawn for them, and the CPU seconds of that."""
+    room, tally = InstanceSet.empty(n, size, size, agents), np.zeros((n, kernel.NUM_FATES), np.int64)
+    began = time.process_time()
+    kernel.fill_reachable(
+        seed_key(0), np.arange(n), np.arange(n), size, size, agents, hole_count(size, size, agents, hole_ratio), 1, np.empty((0, 3), np.int64),
+        np.empty(0, np.uint64), 1_000_000, room.holes, room.starts, room.goals, tally,
+    )  # fmt: skip
+    return room, int(tally.sum()), time.process_time() - began
+
+
+def certify_all(boards: InstanceSet) -> tuple[Certificates, float, np.ndarray]:
+    """The certificates, the CPU seconds of all of them in one call, and of each in a call of its own."""
+    arguments = boards.holes, boards.starts, boards.goals
+    began = time.process_time()
+    certificates = certify_batch(*arguments, budget=OUR_CAP, num_threads=1)
+    together = time.process_time() - began
+    each = np.empty(len(boards.holes))
+    size, agents = boards.holes.shape[1], boards.starts.shape[1]
+    for row, (holes, starts, goals) in enumerate(zip(*arguments, strict=True)):
+        began = time.process_time()
+        certify_one(holes, size, size, starts, goals, agents, OUR_CAP)
+        each[row] = time.process_time() - began
+    return certificates, together, each
+
+
+def w9_solvers() -> dict[str, Callable[[Any], Any]]:
+    from w9_pathfinding.mapf import CBS, ICTS, MultiAgentAStar
+
+    return {"CBS": CBS, "ICTS": ICTS, "MAA*": MultiAgentAStar}
+
+
+def w9_all(
+    solver: Callable[[Any], Any], boards: InstanceSet, cap: float, most_seconds: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per board: whether a plan was found, the CPU seconds of making the Grid, those of the solver's call.
+
+    ``cap`` is for one board; after ``most_seconds`` for all of them the rest is left out.
+    """
+    from w9_pathfinding.envs import Grid
+
+    n = len(boards.holes)
+    solved, making, solving = np.zeros(n, bool), np.zeros(n), np.zeros(n)
+    for row in range(n):
+        if solving.sum() > most_seconds:
+            return solved[:row], making[:row], solving[:row]
+        weights = np.where(boards.holes[row], -1.0, 1.0).tolist()
+        starts = [(col, line) for line, col in boards.starts[row].tolist()]
+        goals = [(col, line) for line, col in boards.goals[row].tolist()]
+        began = time.process_time()
+        engine = solver(Grid(weights, edge_collision=True))
+        made = time.process_time()
+        try:
+            solved[row] = bool(engine.mapf(starts, goals, max_time=cap))
+        except RuntimeError:  # its way to say that the time is over
+            solved[row] = False
+        solving[row] = time.process_time() - made
+        making[row] = made - began
+    return solved, making, solving
 
 
 def certified_boards(

@@ -7,46 +7,36 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._figure import COLOURS, picture
 from envtuning.runs.log import RunLog
 from envtuning.studies.summary import Summary
 from envtuning.worlds.episodes import pooled
 
-COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#8c8c8c", "#8172b3", "#c44e52", "#937860", "#da8bc3")
-
 
 def draw(summary: Summary, runs: dict[tuple[str, int], RunLog], path: Path) -> None:
     """Left: validation after every stage, mean and range over seeds. Right: each seed's test, mean and interval."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     metric, word = next(iter(summary.headings.items()))
     rows = sorted(summary.rows, key=lambda row: row.success.mean)
-    figure, (climb, end) = pyplot.subplots(1, 2, figsize=(9.5, 3.8), width_ratios=(1.15, 1), layout="constrained")
-    for row, colour in zip(rows, COLOURS, strict=False):
-        spent, curves = curves_of([run for (arm, _), run in runs.items() if arm == row.arm], metric)
-        climb.plot(spent, 100 * curves.mean(axis=0), color=colour, label=row.arm, linewidth=2)
-        climb.fill_between(
-            spent, 100 * curves.min(axis=0), 100 * curves.max(axis=0), color=colour, alpha=0.12, linewidth=0
-        )
-    climb.set_xlabel(f"{summary.unit.replace('_', ' ')} spent, thousands")
-    climb.set_ylabel(f"{word} on validation, %")
-    climb.legend(frameon=False, fontsize=8)
-    for place, (row, colour) in enumerate(zip(rows, COLOURS, strict=False)):
-        values = [100 * one.success for one in summary.runs if one.arm == row.arm]
-        end.plot(values, [place] * len(values), "o", color=colour, alpha=0.5, markersize=5, markeredgewidth=0)
-        low, high = row.success.low, row.success.high
-        if low is not None and high is not None:
-            end.plot([100 * low, 100 * high], [place, place], color=colour, linewidth=2)
-        end.plot(100 * row.success.mean, place, "|", color=colour, markersize=16, markeredgewidth=2.5)
-    end.set_yticks(range(len(rows)), [f"{row.arm} (n={row.seeds})" for row in rows])
-    end.set_xlabel(f"{word} on the test, %")
-    for axes in (climb, end):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"{summary.study}: {summary.budget:,} {summary.unit.replace('_', ' ')} a run", fontsize=10)
-    figure.savefig(path, dpi=130, metadata={"Software": None})
-    pyplot.close(figure)
+    with picture(path, 2, figsize=(9.5, 3.8), width_ratios=(1.15, 1)) as (figure, (climb, end)):
+        for row, colour in zip(rows, COLOURS, strict=False):
+            spent, curves = curves_of([run for (arm, _), run in runs.items() if arm == row.arm], metric)
+            climb.plot(spent, 100 * curves.mean(axis=0), color=colour, label=row.arm, linewidth=2)
+            climb.fill_between(
+                spent, 100 * curves.min(axis=0), 100 * curves.max(axis=0), color=colour, alpha=0.12, linewidth=0
+            )
+        climb.set_xlabel(f"{summary.unit.replace('_', ' ')} spent, thousands")
+        climb.set_ylabel(f"{word} on validation, %")
+        climb.legend(frameon=False, fontsize=8)
+        for place, (row, colour) in enumerate(zip(rows, COLOURS, strict=False)):
+            values = [100 * one.success for one in summary.runs if one.arm == row.arm]
+            end.plot(values, [place] * len(values), "o", color=colour, alpha=0.5, markersize=5, markeredgewidth=0)
+            low, high = row.success.low, row.success.high
+            if low is not None and high is not None:
+                end.plot([100 * low, 100 * high], [place, place], color=colour, linewidth=2)
+            end.plot(100 * row.success.mean, place, "|", color=colour, markersize=16, markeredgewidth=2.5)
+        end.set_yticks(range(len(rows)), [f"{row.arm} (n={row.seeds})" for row in rows])
+        end.set_xlabel(f"{word} on the test, %")
+        figure.suptitle(f"{summary.study}: {summary.budget:,} {summary.unit.replace('_', ' ')} a run", fontsize=10)
 
 
 def curves_of(runs: Sequence[RunLog], metric: str) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,6 @@ clock needs two idle cores: ``python -m benchmarks.throughput --threads 2``.
 
 from __future__ import annotations
 
-import argparse
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._record import raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
 from benchmarks.throughput import lake, make_vector, tape_of
 from mapf_frozenlake.world import batch as batches
 from mapf_frozenlake.world import turns
@@ -80,19 +79,14 @@ def row(config: Any, shared: Shared, random: bool = False, **kwargs: Any) -> dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.record:
-        raise_unless_committed()
+    arguments = arguments_of(command(__doc__))
     shared = Shared()
     for owner, name in ((batches.kernels, "begin_envs"), (batches.kernels, "keep_seen"), (turns, "_all_done")):
         setattr(owner, name, shared.timed(getattr(owner, name)))
     table = {kind: row(lake(8, 4), shared, **kwargs) for kind, kwargs in KINDS.items()}
     for kind, figures in table.items():
         print(kind, figures)
-    if arguments.record:
-        print(f"written to {record('threads', {'envs': ENVS, 'rounds': ROUNDS, 'kinds': table})}")
+    record_if_asked(arguments, "threads", {"envs": ENVS, "rounds": ROUNDS, "kinds": table})
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""How fast the lake steps, beside FrozenLake, POGEMA and a JAX environment in the same run, in CPU time.
+"""How fast the lake steps, beside FrozenLake, Stable-Baselines3 and POGEMA in the same run, in CPU time.
 
-    python -m benchmarks.throughput --pogema-python PATH --jax-python PATH
+    python -m benchmarks.throughput --ratios --pogema-python PATH
+    python -m benchmarks.throughput --threads 2
 
-POGEMA and Jumanji pin other versions than this project, so each is measured by an interpreter of its own:
+POGEMA pins other versions than this project, so it is measured by an interpreter of its own:
 
     python -m venv pogema && pogema/bin/pip install pogema "gymnasium<1"
-    python -m venv jax && jax/bin/pip install jumanji
 
-A peer without an interpreter is skipped with a note. Ours and the peers' measurements take turns, several rounds of them;
+Without one it is skipped with a note. Ours and the peers' measurements take turns, several rounds of them;
 the best of each counts, because whatever else the machine does can only slow one down.
 
 Agents walk at random over ice: their moves are recorded beforehand, so that what is timed is stepping, rewards, observations
@@ -43,8 +43,7 @@ from mapf_frozenlake.types import Action
 
 HOLES, HORIZON, TAPE = 0.2, 64, 64
 ROLLOUT = 16  # observations that a trainer holds at a time: more than the vector env keeps arrays for
-ENV_STEPS = ("single env", "FrozenLake")  # what is measured in env-steps begins so
-PEERS = Path(__file__).parent / "_throughput_peers.py"
+PEER = Path(__file__).parent / "_pogema.py"
 
 
 @dataclass(frozen=True)
@@ -58,57 +57,19 @@ class Goal:
     aim: float
 
 
+POGEMA_4, POGEMA_64 = "POGEMA 4 agents 8×8 11×11", "POGEMA 64 agents 32×32 11×11"
 GOALS = (
-    Goal("4 agents, 8×8, 11×11 windows, over POGEMA", "4 agents 8×8 11×11", "POGEMA 4 agents 8×8 11×11", 25, 60),
-    Goal(
-        "64 agents, 32×32, 11×11 windows, over POGEMA", "64 agents 32×32 11×11", "POGEMA 64 agents 32×32 11×11", 45, 60
-    ),
-    Goal("4 agents, 8×8, 5×5 windows, over POGEMA", "4 agents 8×8 5×5", "POGEMA 4 agents 8×8 5×5", 80, 200),
-    Goal(
-        "native vector env, observations the caller's to keep, walks over ice, over POGEMA",
-        "vector env, keeping",
-        "POGEMA 4 agents 8×8 11×11",
-        45,
-        60,
-    ),
-    Goal(
-        "the same, random moves and resets",
-        "vector env, random",
-        "POGEMA 4 agents 8×8 11×11",
-        60,
-        60,
-    ),
-    Goal(
-        "the same, resets within the step",
-        "vector env, random, same step",
-        "POGEMA 4 agents 8×8 11×11",
-        60,
-        60,
-    ),
-    Goal(
-        "the same, the last observation held",
-        "vector env, random, same step, 1 held",
-        "POGEMA 4 agents 8×8 11×11",
-        45,
-        60,
-    ),
-    Goal(
-        f"random moves and resets, the last {ROLLOUT} observations held",
-        f"vector env, random, {ROLLOUT} held",
-        "POGEMA 4 agents 8×8 11×11",
-        45,
-        60,
-    ),
-    Goal(
-        "one env by gym.make, 4 agents, walks over ice, over FrozenLake (env-steps)",
-        "single env",
-        "FrozenLake",
-        1.25,
-        2.0,
-    ),
+    Goal("4 agents, 8×8, 11×11 windows, over POGEMA", "4 agents 8×8 11×11", POGEMA_4, 25, 60),
+    Goal("64 agents, 32×32, 11×11 windows, over POGEMA", "64 agents 32×32 11×11", POGEMA_64, 45, 60),
+    Goal("native vector env, observations the caller's to keep, walks over ice, over POGEMA", "vector env, keeping", POGEMA_4, 45, 60),
+    Goal("the same, random moves and resets", "vector env, random", POGEMA_4, 60, 60),
+    Goal("the same, resets within the step", "vector env, random, same step", POGEMA_4, 60, 60),
+    Goal("the same, the last observation held", "vector env, random, same step, 1 held", POGEMA_4, 45, 60),
+    Goal(f"random moves and resets, the last {ROLLOUT} observations held", f"vector env, random, {ROLLOUT} held", POGEMA_4, 45, 60),
+    Goal("one env by gym.make, 4 agents, walks over ice, over FrozenLake (env-steps)", "single env", "FrozenLake", 1.25, 2.0),
     Goal("the same, random actions and resets", "single env, random", "FrozenLake, random", 1.5, 2.0),
     Goal("the same, 11×11 windows", "single env, random, ego", "FrozenLake, random", 1.25, 1.5),
-)
+)  # fmt: skip
 
 
 # -- ours ---------------------------------------------------------------------------------------------------------------
@@ -333,21 +294,21 @@ def frozen_lake() -> Callable[[], float]:
     return lambda: steps / cpu_seconds(play, 0.2)
 
 
-def foreign(python: str | None, peer: str, settings: dict[str, Any]) -> Callable[[], Any] | None:
-    """Measures a peer in another interpreter; None, with a note, where it does not run."""
+def pogema(python: str | None, settings: dict[str, Any]) -> Callable[[], Any] | None:
+    """Measures POGEMA in another interpreter; None, with a note, where it does not run."""
     if python is None:
-        print(f"skipped: {peer} {settings} (no interpreter given)", file=sys.stderr)
+        print(f"skipped: POGEMA {settings} (no interpreter given)", file=sys.stderr)
         return None
 
     def measure() -> Any:
-        command = [python, str(PEERS), peer, json.dumps(settings)]
+        command = [python, str(PEER), json.dumps(settings)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
         return json.loads(done.stdout.splitlines()[-1])
 
     try:
         measure()
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"skipped: {peer} {settings} ({getattr(error, 'stderr', '') or error})"[-400:], file=sys.stderr)
+        print(f"skipped: POGEMA {settings} ({getattr(error, 'stderr', '') or error})"[-400:], file=sys.stderr)
         return None
     return measure
 
@@ -360,89 +321,46 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     big = 64 if not args.quick else 16
     runs: dict[str, Callable[[], Any] | None] = {
         "4 agents 8×8 11×11": stepper(lake(8, 4), 1024, window=11),
-        "4 agents 8×8 11×11 int8": stepper(lake(8, 4), 1024, window=11, dtype="int8"),
-        "4 agents 8×8 5×5": stepper(lake(8, 4), 1024, window=5),
-        "4 agents 8×8 compact": stepper(lake(8, 4), 1024, observation="compact"),
         "64 agents 32×32 11×11": vector_env(big, lake(32, 64), window=11),
-        "2 agents 8×8 11×11, 256 envs": stepper(lake(8, 2), 256, window=11),
         "single env": single_env(),
         "FrozenLake": frozen_lake(),
         "single env, random": lake_at_random("compact"),
         "single env, random, ego": lake_at_random("ego"),
         "FrozenLake, random": frozen_lake_at_random(),
         "vector env, keeping": vector_env(window=11),
-        "vector env, lending": vector_env(window=11, copy=False),
         "vector env, random": vector_env(window=11, random=True),
         "vector env, random, same step": vector_env(window=11, random=True, autoreset_mode="SameStep"),
         "vector env, random, same step, 1 held": vector_env(window=11, random=True, autoreset_mode="SameStep", held=1),
         f"vector env, random, {ROLLOUT} held": vector_env(window=11, random=True, held=ROLLOUT),
     }
-    for agents, size, window in ((4, 8, 11), (4, 8, 5), (64, 32, 11)):
-        for lifelong in (False, True):
-            name = f"POGEMA {agents} agents {size}×{size} {window}×{window}{' lifelong' if lifelong else ''}"
-            settings = {
-                "agents": agents, "size": size, "radius": window // 2, "lifelong": lifelong, "holes": HOLES,
-                "horizon": HORIZON, "steps": 2000 if agents == 4 else 200,
-            }  # fmt: skip
-            runs[name] = foreign(args.pogema_python, "pogema", settings)
-    runs["Jumanji LevelBasedForaging"] = foreign(args.jax_python, "jumanji", {"envs": 256, "steps": 500})
+    for agents, size, steps in ((4, 8, 2000), (64, 32, 200)):
+        settings = {"agents": agents, "size": size, "radius": 5, "holes": HOLES, "horizon": HORIZON, "steps": steps}
+        runs[f"POGEMA {agents} agents {size}×{size} 11×11"] = pogema(args.pogema_python, settings)
 
     speeds: dict[str, list[float]] = {name: [] for name, run in runs.items() if run is not None}
     for turn in range(args.rounds):
         for name in speeds:
-            figure = runs[name]()  # type: ignore[misc]
-            speeds[name].append(figure["speed"] if isinstance(figure, dict) else figure)
+            speeds[name].append(runs[name]())  # type: ignore[misc]
         print(f"round {turn + 1} of {args.rounds}", file=sys.stderr)
     return {
         "steps_per_cpu_second": {name: {"best": max(each), "all": each} for name, each in speeds.items()},
-        "million_agent_steps_per_cpu_second": {
-            name: round(max(each) / 1e6, 2) for name, each in speeds.items() if not name.startswith(ENV_STEPS)
-        },
         "goals": [_judged(goal, speeds) for goal in GOALS if goal.peer in speeds],
     }
 
 
 def _judged(goal: Goal, speeds: dict[str, list[float]]) -> dict[str, Any]:
     ratio = max(speeds[goal.ours]) / max(speeds[goal.peer])
-    lifelong = speeds.get(f"{goal.peer} lifelong")
     return {
         "name": goal.name,
         "ratio": round(ratio, 2),
-        "ratio_to_lifelong": round(max(speeds[goal.ours]) / max(lifelong), 2) if lifelong else None,
         "least": goal.least,
         "aim": goal.aim,
         "met": ratio >= goal.least,
     }
 
 
-def growth(quick: bool) -> dict[str, dict[str, float]]:
-    """Nanoseconds of CPU per agent-step, as one thing grows."""
-    most_envs = 4096 if quick else 65_536
-    tables: dict[str, dict[str, float]] = {
-        "agents (32×32, 11×11)": {},
-        "size (4 agents, 11×11)": {},
-        "envs (8×8, 4 agents, 5×5)": {},
-    }
-    for agents in (1, 2, 4, 8, 16, 32, 64):
-        run = stepper(lake(32, agents), max(4, 1024 // agents), window=11)
-        tables["agents (32×32, 11×11)"][str(agents)] = _nanoseconds(run)
-    for size in (4, 8, 16, 32, 64):
-        run = stepper(lake(size, 4), 256, window=11)
-        tables["size (4 agents, 11×11)"][str(size)] = _nanoseconds(run)
-    envs = 1
-    while envs <= most_envs:
-        run = stepper(lake(8, 4), envs, window=5)
-        tables["envs (8×8, 4 agents, 5×5)"][str(envs)] = _nanoseconds(run)
-        envs *= 4
-    return tables
-
-
-def _nanoseconds(run: Callable[[], float]) -> float:
-    return round(1e9 / max(run() for _ in range(3)), 1)
-
-
 def stable_baselines3(envs: int = 64, steps: int = 100) -> dict[str, dict[str, float]]:
-    """Env-steps per second of SB3's vector forms under random actions: by the clock, and by CPU time of all processes."""
+    """Env-steps per second of SB3's vector interfaces under random actions: by the clock, and by CPU time of all processes."""
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
@@ -488,33 +406,6 @@ def _cpu_seconds_with(processes: list[int]) -> float:
     return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
-def chart(figures: dict[str, Any], path: Path) -> None:
-    """Ratios to the peers beside how cost grows."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    panels, axes = plt.subplots(1, 4, figsize=(18, 4.2), constrained_layout=True)
-    goals = figures["compared"]["goals"]
-    labels = [goal["name"].replace(", over ", "\nover ").replace(" (env-steps)", "") for goal in goals]
-    axes[0].barh(labels, [goal["ratio"] for goal in goals], color="#4c8eb5")
-    for row, goal in enumerate(goals):
-        axes[0].plot([goal["least"]] * 2, [row - 0.4, row + 0.4], color="#c2452d", label="least" if row == 0 else None)
-        axes[0].plot([goal["aim"]] * 2, [row - 0.4, row + 0.4], color="#2d7d46", label="aim" if row == 0 else None)
-        axes[0].annotate(f" {goal['ratio']:g}×", (goal["ratio"], row), va="center")
-    axes[0].set(xscale="log", xlabel="times the peer's steps per CPU second", xlim=(0.8, 1200))
-    axes[0].invert_yaxis()
-    if goals:
-        axes[0].legend(loc="lower right")
-    for axis, (name, table) in zip(axes[1:], figures["growth"].items()):
-        axis.plot([int(key) for key in table], list(table.values()), marker="o", color="#4c8eb5")
-        axis.set_xscale("log", base=2)
-        axis.set(title=name, ylabel="ns of CPU per agent-step", ylim=(0, None))
-        axis.grid(alpha=0.3)
-    panels.savefig(path, dpi=110)
-
-
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.throughput",
@@ -522,16 +413,13 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--pogema-python", metavar="PATH", help="an interpreter that has pogema")
-    parser.add_argument("--jax-python", metavar="PATH", help="an interpreter that has jumanji")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of the comparison (default 5)")
-    parser.add_argument("--ratios", action="store_true", help="the comparisons alone, to throughput_ratios.json")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="N threads against one, by the clock, alone, to throughput_threads.json",
+    table = parser.add_mutually_exclusive_group(required=True)
+    table.add_argument("--ratios", action="store_true", help="the comparisons, to throughput_ratios.json")
+    table.add_argument(
+        "--threads", type=int, metavar="N", help="N threads against one, by the clock, to throughput_threads.json"
     )
-    parser.add_argument("--quick", action="store_true", help="smaller tables, two rounds, nothing written")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, nothing written")
     return parser.parse_args(argv)
 
 
@@ -540,44 +428,23 @@ def main(argv: list[str] | None = None) -> None:
     if args.quick:
         args.rounds = 2
     if args.threads:
-        figures = threads(args.threads, 10 * args.rounds) | {"load_average": os.getloadavg()[0]}
+        figures = threads(args.threads, 10 * args.rounds)
         for name, row in figures["kinds"].items():
             print(f"{name}: {row}")
-        if not args.quick:
-            print(record("throughput_threads", figures))
-        return
-    if args.ratios:
-        figures = {
-            "compared": compare(args),
-            "stable_baselines3": stable_baselines3(),
-            "load_average": os.getloadavg()[0],
-        }
-        say(figures)
-        sys.argv = _without_places(args)
-        print(record("throughput_ratios", figures))
-        return
-    figures = {
-        "compared": compare(args),
-        "growth": growth(args.quick),
-        "stable_baselines3": stable_baselines3(),
-    }
-    say(figures)
+    else:
+        figures = {"compared": compare(args), "stable_baselines3": stable_baselines3()}
+        for goal in figures["compared"]["goals"]:
+            print(f"{goal['name']}: {goal['ratio']}× (at least {goal['least']}×, aim {goal['aim']}×)")
+        print(f"Stable-Baselines3's vector interfaces, env-steps: {figures['stable_baselines3']}")
     if not args.quick:
         sys.argv = _without_places(args)
-        path = record("throughput", figures)
-        chart(figures, path.with_suffix(".png"))
-        print(f"written: {path.name}, {path.with_suffix('.png').name}")
-
-
-def say(figures: dict[str, Any]) -> None:
-    for goal in figures["compared"]["goals"]:
-        print(f"{goal['name']}: {goal['ratio']}× (at least {goal['least']}×, aim {goal['aim']}×)")
-    print(f"Stable-Baselines3's vector forms, env-steps: {figures['stable_baselines3']}")
+        name = "throughput_threads" if args.threads else "throughput_ratios"
+        print(record(name, figures | {"load_average": os.getloadavg()[0]}))
 
 
 def _without_places(args: argparse.Namespace) -> list[str]:
-    """The command without where this machine keeps the peers' interpreters."""
-    return [Path(word).name if word in (args.pogema_python, args.jax_python) else word for word in sys.argv]
+    """The command without where this machine keeps the peer's interpreter."""
+    return [Path(word).name if word == args.pogema_python else word for word in sys.argv]
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ from engineers.backends.local import LocalChat
 from engineers.backends.serve import serve_until_interrupted
 from engineers.extras import require
 from engineers.knobs import KnobError, as_text, validated
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import ChatError
 from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
-from engineers.model.wire import WireForm
 from engineers.own import object_at
 from engineers.proposal import Proposal
 from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
@@ -124,15 +124,15 @@ def prompt(
 ) -> None:
     """Show what would be sent to a model, without sending it."""
     read, current = _load(report, config_class)
-    wire_form, told = WireForm(current, editable or None), context_named(context)
+    answer_format, told = AnswerFormat(current, editable or None), context_named(context)
     if told.summary:
-        _show_prompt(build_summary_prompt(read, wire_form, told), "first question: the summary")
+        _show_prompt(build_summary_prompt(read, answer_format, told), "first question: the summary")
     _show_prompt(
-        build_prompt(read, wire_form, told, "(the model's summary)" if told.summary else ""),
+        build_prompt(read, answer_format, told, "(the model's summary)" if told.summary else ""),
         f"context {told.name}, tier {told.tier.value}: {told.tier.meaning}",
     )
     if schema:
-        out.print_json(json.dumps(wire_form.schema))
+        out.print_json(json.dumps(answer_format.schema))
 
 
 @app.command(name="list")

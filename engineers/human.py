@@ -20,13 +20,13 @@ from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
 from engineers.guard import NO_GUARD, Guard
+from engineers.model.answer_format import AnswerFormat, answer_format_of
 from engineers.model.chat import Message
 from engineers.model.context import Context, context_named
 from engineers.model.prompt import PROMPT_VERSION, build_prompt, build_reask, quoted, require_templates
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError
 from engineers.model.transcript import Exchange, Transcript, now
-from engineers.model.wire import WireForm, wire_form_of
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.report import StageReport
 from engineers.space import Space, checked_space
@@ -68,15 +68,15 @@ class HumanEngineer(Engineer):
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
-        wire_form_of(current, editable, self.space)
+        answer_format_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
         """The config in the saved answer, guarded like any other; the current one with ``fallback=True`` on a time-out."""
-        wire_form = wire_form_of(current, editable, self.space)
-        question = build_prompt(report, wire_form, self.context, space=self.space).messages
-        answer_file = self._lay_out(report, wire_form, question[-1]["content"])
+        answer_format = answer_format_of(current, editable, self.space)
+        question = build_prompt(report, answer_format, self.context, space=self.space).messages
+        answer_file = self._lay_out(report, answer_format, question[-1]["content"])
         messages = question
         given = answer_file.with_name(ACCEPTED)
         again = (
@@ -87,7 +87,7 @@ class HumanEngineer(Engineer):
         self.say(
             f"Stage {report.stage} is done: read {given.parent / 'report.md'}, edit and save {answer_file}.{again}"
         )
-        begin, seen, settling = time.monotonic(), _untouched(answer_file, wire_form), None
+        begin, seen, settling = time.monotonic(), _untouched(answer_file, answer_format), None
         refusals: list[str] = []
         while (waited := time.monotonic() - begin) < self.timeout:
             stamp = _stamp(answer_file)
@@ -100,8 +100,8 @@ class HumanEngineer(Engineer):
                 text = _read(answer_file)
                 if text is None:  # an editor that saves by renaming is between its two steps
                     continue
-                self._record(report.stage, messages, wire_form, text, waited)
-                config, reasons = read_config(text, wire_form, report, guard=self.guard)
+                self._record(report.stage, messages, answer_format, text, waited)
+                config, reasons = read_config(text, answer_format, report, guard=self.guard)
             except (ReplyError, NotReadable) as error:
                 refusal = f"{answer_file.name} {error}" if isinstance(error, NotReadable) else str(error)
                 refusals.append(refusal)
@@ -117,7 +117,9 @@ class HumanEngineer(Engineer):
         usage = Usage(seconds=round(time.monotonic() - begin, 3), attempts=len(refusals))
         return Proposal(config=current, usage=usage, engineer=self.name, fallback=True, refusals=refusals)
 
-    def _record(self, stage: int, messages: list[Message], wire_form: WireForm[Any], reply: str, waited: float) -> None:
+    def _record(
+        self, stage: int, messages: list[Message], answer_format: AnswerFormat[Any], reply: str, waited: float
+    ) -> None:
         """As an exchange with a model: after a refusal, the question is the same with the bad answer and what was wrong with it."""
         if self.transcript is not None:
             exchange = Exchange(
@@ -131,7 +133,7 @@ class HumanEngineer(Engineer):
                 number=len(messages) // 2 - 1,  # a question has two messages, and so has each refusal
                 kind="proposal",
                 messages=[dict(message) for message in messages],
-                json_schema=wire_form.schema,
+                json_schema=answer_format.schema,
                 max_tokens=0,
                 reply=reply,
                 cost=0.0,
@@ -139,7 +141,7 @@ class HumanEngineer(Engineer):
             )
             self.transcript.append(exchange)
 
-    def _lay_out(self, report: StageReport, wire_form: WireForm[Any], read_me: str) -> Path:
+    def _lay_out(self, report: StageReport, answer_format: AnswerFormat[Any], read_me: str) -> Path:
         """Write the question. An answer that was edited for the very same question is left as it is."""
         folder = self.desk / f"stage-{report.stage}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +152,7 @@ class HumanEngineer(Engineer):
         _write(report_file, question)
         _write(folder / "report.md", f"{read_me}\n")
         if not (asked_before and answer_file.exists()):
-            _write(answer_file, _blank_answer(wire_form))
+            _write(answer_file, _blank_answer(answer_format))
         return answer_file
 
 
@@ -175,8 +177,8 @@ def _write(file: Path, text: str) -> None:
     draft.replace(file)
 
 
-def _blank_answer(wire_form: WireForm[Any]) -> str:
-    return json.dumps(wire_form.example(), indent=2) + "\n"
+def _blank_answer(answer_format: AnswerFormat[Any]) -> str:
+    return json.dumps(answer_format.example(), indent=2) + "\n"
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
@@ -188,9 +190,9 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _untouched(answer_file: Path, wire_form: WireForm[Any]) -> tuple[int, int] | None:
+def _untouched(answer_file: Path, answer_format: AnswerFormat[Any]) -> tuple[int, int] | None:
     """The stamp of a blank answer; None, which is never a stamp that is waited for, if somebody has edited it already."""
-    return _stamp(answer_file) if _holds(answer_file, _blank_answer(wire_form)) else None
+    return _stamp(answer_file) if _holds(answer_file, _blank_answer(answer_format)) else None
 
 
 @reads({"poll": PLAIN, "timeout": PLAIN, "who": PLAIN})

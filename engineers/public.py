@@ -2,6 +2,7 @@
 
 from engineers.guard import Guard as Guard
 from engineers.guard import check as check
+from engineers.model.answer_format import AnswerFormat as AnswerFormat
 from engineers.model.chat import Chat as Chat
 from engineers.model.chat import ChatError as ChatError
 from engineers.model.chat import Completion as Completion
@@ -13,7 +14,6 @@ from engineers.model.meter import BudgetExceeded as BudgetExceeded
 from engineers.model.meter import Meter as Meter
 from engineers.model.meter import Price as Price
 from engineers.model.replies import ReplyError as ReplyError
-from engineers.model.wire import WireForm as WireForm
 from engineers.proposal import Change as Change
 from engineers.proposal import Engineer as Engineer
 from engineers.proposal import Proposal as Proposal

@@ -79,7 +79,7 @@ register_envs()
 
 
 def __getattr__(name: str) -> Any:
-    """Imports PettingZoo and Stable-Baselines3 only when their forms are used."""
+    """Imports PettingZoo and Stable-Baselines3 only when their interfaces are used."""
     if name == "parallel_env":
         from mapf_frozenlake.mapf_frozenlake_v0 import parallel_env
 

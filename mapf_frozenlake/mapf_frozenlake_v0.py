@@ -13,7 +13,7 @@ __all__ = ["env", "parallel_env", "raw_env"]
 
 
 def parallel_env(**kwargs: Any) -> MAPFFrozenLakeParallelEnv:
-    """All agents move at once: the lake's native form."""
+    """All agents move at once: the lake's native interface."""
     return MAPFFrozenLakeParallelEnv(**kwargs)
 
 

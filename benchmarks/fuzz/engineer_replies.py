@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from engineers import ReplyError, StageReport, WireForm
+from engineers import AnswerFormat, ReplyError, StageReport
 from engineers.guard import check
 from engineers.model.reading import read_config
 from mapf_frozenlake import LakeConfig
@@ -33,15 +33,15 @@ VALUES = [
 def run(n: int, seed: int) -> dict[str, Any]:
     """Read n replies; returns how many were accepted and refused and the slowest one's seconds. Raises on any crash."""
     rng = random.Random(seed)
-    wire_form = WireForm(CONFIG)
+    answer_format = AnswerFormat(CONFIG)
     report = StageReport(stage=0, config=CONFIG.model_dump(mode="json"))
     outcomes: Counter[str] = Counter()
     slowest = 0.0
     for index in range(n):
-        reply = _reply(rng, wire_form)
+        reply = _reply(rng, answer_format)
         begin = time.process_time()
         try:
-            outcomes[_read(reply, wire_form, report)] += 1
+            outcomes[_read(reply, answer_format, report)] += 1
         except Exception as error:
             raise AssertionError(f"reply {index} of seed {seed} crashed the reader: {reply[:500]!r}") from error
         took = time.process_time() - begin
@@ -50,12 +50,12 @@ def run(n: int, seed: int) -> dict[str, Any]:
     return {"replies": n, "seed": seed, "slowest_seconds": round(slowest, 3), **outcomes}
 
 
-def _read(reply: str, wire_form: WireForm[LakeConfig], report: StageReport) -> str:
+def _read(reply: str, answer_format: AnswerFormat[LakeConfig], report: StageReport) -> str:
     try:
-        config, reasons = read_config(reply, wire_form, report)
+        config, reasons = read_config(reply, answer_format, report)
     except ReplyError as error:
         return _explained(error)
-    assert check(config, wire_form.current) == []
+    assert check(config, answer_format.current) == []
     assert all(change.path.startswith("slices.") for change in reasons)
     return "accepted"
 
@@ -67,8 +67,8 @@ def _explained(error: ReplyError) -> str:
     return "refused"
 
 
-def _reply(rng: random.Random, wire_form: WireForm[LakeConfig]) -> str:
-    body = wire_form.example()
+def _reply(rng: random.Random, answer_format: AnswerFormat[LakeConfig]) -> str:
+    body = answer_format.example()
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
         _change(rng, body)
     text = json.dumps(body, indent=rng.choice((None, None, 2)), ensure_ascii=rng.random() < 0.5)

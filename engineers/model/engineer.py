@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, Allowed
 from engineers.guard import NO_GUARD, Guard
+from engineers.model.answer_format import AnswerFormat, answer_format_of
 from engineers.model.chat import Chat, ChatError, Message
 from engineers.model.context import Context, context_named
 from engineers.model.ledger import Ledger, Taken
@@ -28,7 +29,6 @@ from engineers.model.prompt import (
 from engineers.model.reading import read_config
 from engineers.model.replies import ReplyError, encodable, without_thoughts
 from engineers.model.transcript import Exchange, Transcript, now
-from engineers.model.wire import WireForm, wire_form_of
 from engineers.proposal import Change, Engineer, Proposal, Usage
 from engineers.redaction import redact
 from engineers.registry import require_common
@@ -93,7 +93,7 @@ class ModelEngineer(Engineer):
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
         """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
-        wire_form_of(current, editable, self.space)
+        answer_format_of(current, editable, self.space)
 
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
@@ -102,15 +102,15 @@ class ModelEngineer(Engineer):
 
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
         """
-        wire_form = wire_form_of(current, editable, self.space)
+        answer_format = answer_format_of(current, editable, self.space)
         dialogue = _Dialogue(self, report.stage)
         try:
-            messages = self._opening(dialogue, report, wire_form)
+            messages = self._opening(dialogue, report, answer_format)
             while dialogue.may_ask("proposal"):
                 text = ""
                 try:
-                    text = dialogue.ask("proposal", messages, wire_form.schema)
-                    config, reasons = read_config(text, wire_form, report, guard=self.guard)
+                    text = dialogue.ask("proposal", messages, answer_format.schema)
+                    config, reasons = read_config(text, answer_format, report, guard=self.guard)
                     return self._proposal(dialogue, config, reasons)
                 except ReplyError as error:
                     dialogue.refuse(error)
@@ -175,13 +175,13 @@ class ModelEngineer(Engineer):
             self.ledger.took(Taken(charged[0] + charged[1], charged[2]))
         return result, counts
 
-    def _opening(self, dialogue: _Dialogue, report: StageReport, wire_form: WireForm[Any]) -> list[Message]:
+    def _opening(self, dialogue: _Dialogue, report: StageReport, answer_format: AnswerFormat[Any]) -> list[Message]:
         """The question, preceded by the model's own summary where the context asks for one."""
         summary = ""
         if self.context.summary:
-            question = build_summary_prompt(report, wire_form, self.context)
+            question = build_summary_prompt(report, answer_format, self.context)
             summary = without_thoughts(dialogue.ask("summary", question.messages, None)).strip()[:QUOTED]
-        return build_prompt(report, wire_form, self.context, summary, space=self.space).messages
+        return build_prompt(report, answer_format, self.context, summary, space=self.space).messages
 
     def _proposal(
         self, dialogue: _Dialogue, config: ConfigT, reasons: list[Change], *, fallback: bool = False

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engineers.extras import require
 from engineers.model import figures
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Message
 from engineers.model.context import Context
 from engineers.model.meter import estimate_tokens
 from engineers.model.replies import without_thoughts
 from engineers.model.shown import ShownConfigs, compact, compact_json, drawn, knob_docs, split_stats
-from engineers.model.wire import WireForm
 from engineers.redaction import scrub, scrub_picture
 from engineers.report import FailureCase, SliceResult, Split, StageRecord, StageReport, wilson
 from engineers.space import Space
@@ -77,15 +77,20 @@ def require_templates() -> None:
 
 
 def build_prompt(
-    report: StageReport, wire_form: WireForm[Any], context: Context, summary: str = "", *, space: Space | None = None
+    report: StageReport,
+    answer_format: AnswerFormat[Any],
+    context: Context,
+    summary: str = "",
+    *,
+    space: Space | None = None,
 ) -> Prompt:
     """The question for the next config. Raises ``ValueError`` if the budget has no room even without cases and history."""
-    return _within_budget("propose.md.j2", report, wire_form, context, summary, space or {})
+    return _within_budget("propose.md.j2", report, answer_format, context, summary, space or {})
 
 
-def build_summary_prompt(report: StageReport, wire_form: WireForm[Any], context: Context) -> Prompt:
+def build_summary_prompt(report: StageReport, answer_format: AnswerFormat[Any], context: Context) -> Prompt:
     """The question for a summary of the failures, asked before the config (context V5)."""
-    return _within_budget("summary.md.j2", report, wire_form, context, "", {})
+    return _within_budget("summary.md.j2", report, answer_format, context, "", {})
 
 
 def quoted(text: str) -> Message:
@@ -99,12 +104,12 @@ def build_reask(error: str) -> Message:
 
 
 def _within_budget(
-    template: str, report: StageReport, wire_form: WireForm[Any], context: Context, summary: str, space: Space
+    template: str, report: StageReport, answer_format: AnswerFormat[Any], context: Context, summary: str, space: Space
 ) -> Prompt:
     material = _material(report, context)
     left_out: list[str] = []
     while True:
-        prompt = Prompt(_render(template, report, wire_form, context, summary, space, material), left_out)
+        prompt = Prompt(_render(template, report, answer_format, context, summary, space, material), left_out)
         if prompt.tokens <= context.token_budget:
             return prompt
         less = material.trimmed()
@@ -146,13 +151,13 @@ def _is_default(record: StageRecord) -> bool:
 def _render(
     template: str,
     report: StageReport,
-    wire_form: WireForm[Any],
+    answer_format: AnswerFormat[Any],
     context: Context,
     summary: str,
     space: Space,
     material: _Material,
 ) -> list[Message]:
-    shown = ShownConfigs(wire_form, report.config)
+    shown = ShownConfigs(answer_format, report.config)
     told = report.target if context.target else {}
     now, objective = report.records()[-1], report.objective
     stages = figures.by_stage([*material.history[::-1], now], objective)
@@ -190,9 +195,9 @@ def _render(
         "asked": asked,
         "behaviour": material.behaviour,
         "history": material.history[::-1],
-        "knobs": knob_docs(wire_form.knobs, space, shown.in_use(told)),
-        "menu": all(knob.options for knob in wire_form.knobs),
-        "example": compact_json(wire_form.example()),
+        "knobs": knob_docs(answer_format.knobs, space, shown.in_use(told)),
+        "menu": all(knob.options for knob in answer_format.knobs),
+        "example": compact_json(answer_format.example()),
         "summary": summary,
         "failed": _failed,
         "succeeded": lambda result: _succeeded(result, objective),

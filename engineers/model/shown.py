@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engineers.knobs import Knob, find_knobs, get_or_none, leaves
-from engineers.model.wire import WireForm
+from engineers.model.answer_format import AnswerFormat
 from engineers.report import StageRecord
 from engineers.roles import find_slices
 from engineers.space import Space, range_of
@@ -79,10 +79,10 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
 class ShownConfigs:
     """The configs of a run in a prompt about the current one: what may be written, what is fixed, what changed."""
 
-    def __init__(self, wire_form: WireForm[Any], trained_on: Mapping[str, Any]) -> None:
-        knobs = find_knobs(wire_form.current, ("*",))
+    def __init__(self, answer_format: AnswerFormat[Any], trained_on: Mapping[str, Any]) -> None:
+        knobs = find_knobs(answer_format.current, ("*",))
         self.trained_on = trained_on
-        self.paths = [knob.path for knob in wire_form.knobs]
+        self.paths = [knob.path for knob in answer_format.knobs]
         self.slices = [(slice_, slice_.share) for slice_ in find_slices(knobs) if slice_.share is not None]
         self.meanings = {knob.name: str(knob.schema["description"]).rstrip(".") for knob in knobs}
 

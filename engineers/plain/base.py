@@ -120,7 +120,7 @@ class PlainEngineer(Engineer):
         for part in parts.values():
             for halving in range(HALVINGS + 1):
                 step = {
-                    knob.path: _part_way(knob, design.values[knob.path], 0.5**halving, self.range_of(knob))
+                    knob.path: _some_way(knob, design.values[knob.path], 0.5**halving, self.range_of(knob))
                     for knob in part
                 }
                 tried, refused = self._guarded(values | step, report, current, editable)
@@ -181,8 +181,8 @@ def with_the_sum_of_now(asked: Sequence[tuple[Knob, Any]]) -> dict[KnobPath, flo
     return fitted | {largest.path: largest.fit(rest, exact=rest)}
 
 
-def _part_way(knob: Knob, value: Any, part: float, within: tuple[float, float] | None = None) -> Any:
+def _some_way(knob: Knob, value: Any, fraction: float, within: tuple[float, float] | None = None) -> Any:
     """The value that far between the knob's present one and the designed one; only numbers go half ways."""
-    if part == 1 or knob.bounds is None or knob.value is None or value is None:
+    if fraction == 1 or knob.bounds is None or knob.value is None or value is None:
         return value
-    return knob.fit(knob.value + part * (value - knob.value), within)
+    return knob.fit(knob.value + fraction * (value - knob.value), within)

@@ -15,7 +15,7 @@ from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.rules import Thresholds, eased
 from engineers.plain.signals import Rates, learnability, signals
-from engineers.plain.way import Walker, Way, part_with, shares_ahead
+from engineers.plain.way import Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
 from engineers.space import Space
@@ -43,27 +43,32 @@ class HalfSuccessEngineer(Walker):
         if not way.is_known:
             way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
             return design
-        part, why = step(seen.here, seen.here.pooled, seen.there())
-        way.turn_shares(design, shares, part if part < 0 else shares_ahead(part, seen.there()), why)
+        fraction, why = step(seen.here, seen.here.pooled, seen.there())
+        way.turn_shares(design, shares, fraction if fraction < 0 else shares_ahead(fraction, seen.there()), why)
         for slice_ in with_beside(slices, knobs):
             way.turn_dials(design, slice_, *step(seen.here, seen.here[slice_.name], seen.there(slice_.name)))
         return design
 
 
 def step(here: Rates, trained: float, on_target: float) -> tuple[float, str]:
-    """The part of the way up to where half succeed, and why; negative where nothing succeeds: back to what is easier."""
+    """The fraction of the way up to where half succeed, and why; negative where nothing succeeds: back to what is easier."""
     if max(trained, on_target) <= LIMITS.of_dead(here):
         return -LIMITS.easing, eased(trained)
-    part = part_with(LIMITS.frontier, trained, on_target)
-    return part, f"success {trained:.2f} in training, {on_target:.2f} on the target: {part:.0%} of the way to it"
+    fraction = fraction_with(LIMITS.frontier, trained, on_target)
+    return (
+        fraction,
+        f"success {trained:.2f} in training, {on_target:.2f} on the target: {fraction:.0%} of the way to it",
+    )
 
 
-def mixed_with_uniform(scores: dict[str, float], uniform_part: float) -> dict[str, float]:
+def mixed_with_uniform(scores: dict[str, float], uniform_fraction: float) -> dict[str, float]:
     """Shares that sum to 1: in proportion to the scores, mixed with equal ones; all equal where no score is above 0."""
     total = sum(scores.values())
     if total <= 0:
         return dict.fromkeys(scores, 1.0 / max(len(scores), 1))
-    return {name: uniform_part / len(scores) + (1 - uniform_part) * score / total for name, score in scores.items()}
+    return {
+        name: uniform_fraction / len(scores) + (1 - uniform_fraction) * score / total for name, score in scores.items()
+    }
 
 
 def make(

@@ -23,7 +23,7 @@ from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.signals import Rates, Signals, learnability, signals
-from engineers.plain.way import ALIVE, Walker, Way, part_with, shares_ahead
+from engineers.plain.way import ALIVE, Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices, with_beside
 from engineers.space import Space
@@ -37,7 +37,7 @@ class Thresholds:
     frontier: float = 0.5  # the success that a step aims at: p(1 − p) is greatest there
     alive: float = ALIVE  # no step goes to where less is to be expected
     dead: float = 0.08  # success below which there is next to nothing to learn from
-    settled: float = 0.5  # part of the rounds that is spent on the target itself
+    settled: float = 0.5  # fraction of the rounds that is spent on the target itself
     easing: float = 0.25  # of a knob's range, downwards, where nothing succeeds and no better stage is remembered
     floor: float = 0.25  # least weight of a slice of the target, where one at the frontier has 1 + floor
 
@@ -68,15 +68,15 @@ class RulesEngineer(Walker):
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
         wanted = self._wanted_shares(way, slices, seen)
-        part, why = self.step(report, seen, way)
-        ahead = shares_ahead(part, seen.there()) if way.is_known else max(part, 0.5)
-        way.turn_shares(design, wanted, part if part < 0 else ahead, why)
+        fraction, why = self.step(report, seen, way)
+        ahead = shares_ahead(fraction, seen.there()) if way.is_known else max(fraction, 0.5)
+        way.turn_shares(design, wanted, fraction if fraction < 0 else ahead, why)
         for slice_ in with_beside(slices, knobs):
             way.turn_dials(design, slice_, *self.step(report, seen, way, slice_.name))
         return design
 
     def step(self, report: StageReport, seen: Signals, way: Way, name: str | None = None) -> tuple[float, str]:
-        """The part of the way that is left to go now, and why: for one slice's dials, or for all the data together."""
+        """The fraction of the way that is left to go now, and why: for one slice's dials, or for all the data together."""
         limits, here = self.thresholds, seen.here
         assert here is not None, "a step is taken from where something was measured"
         p = here.pooled if name is None else here[name]
@@ -84,12 +84,14 @@ class RulesEngineer(Walker):
         if max(p, v) <= limits.of_dead(here):
             return -limits.easing, eased(p)
         if way.is_known:
-            part = max(part_with(limits.frontier, p, v), even_pace(report, limits.settled))
-            part = min(part, part_with(limits.alive, p, v))
+            fraction = max(fraction_with(limits.frontier, p, v), even_pace(report, limits.settled))
+            fraction = min(fraction, fraction_with(limits.alive, p, v))
         else:
-            part = min(part_with(limits.frontier, p, v), max(p - v, 0.0)) / 2  # how far the target is, nobody knows
+            fraction = (
+                min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
+            )  # how far the target is, nobody knows
         left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
-        return part, f"success {p:.2f} in training, {v:.2f} on the target{left}: {part:.0%} of the way to it"
+        return fraction, f"success {p:.2f} in training, {v:.2f} on the target{left}: {fraction:.0%} of the way to it"
 
     def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals) -> dict[str, float]:
         """The target's slices, those near the frontier first; without a target, the validated ones, else all."""
@@ -122,7 +124,7 @@ def eased(success: float) -> str:
 
 
 def even_pace(report: StageReport, settled: float) -> float:
-    """The part that reaches the target in even steps with the last ``settled`` part of all rounds still to come."""
+    """The fraction that reaches the target in even steps with the last ``settled`` fraction of all rounds still to come."""
     if report.rounds_left is None:
         return 0.0
     rounds = report.stage + 1 + report.rounds_left

@@ -41,11 +41,11 @@ class ScheduleEngineer(Walker):
         way = Way(slices, dump(first), report.target, self.range_of)
         if way.wanted is None:
             return design
-        part = self.parts[report.stage] if report.stage < len(self.parts) else 1.0
-        why = f"{part:.0%} of the way, as written"
-        way.turn_shares(design, way.wanted, shares_ahead(part, 0.0), why)
+        fraction = self.parts[report.stage] if report.stage < len(self.parts) else 1.0
+        why = f"{fraction:.0%} of the way, as written"
+        way.turn_shares(design, way.wanted, shares_ahead(fraction, 0.0), why)
         for slice_ in with_beside(slices, of_first):
-            way.turn_dials(design, slice_, part, why)
+            way.turn_dials(design, slice_, fraction, why)
         return design
 
 

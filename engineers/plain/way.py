@@ -1,9 +1,9 @@
 """``Way``: the straight line from the current config to the target; every step of an engineer is along it.
 
 All difficulties move together, each by the same fraction of its remaining distance. Shares move along the slices' order by
-optimal transport: the data is a distribution over the ordered slices, and each part of it moves the same fraction of its way
+optimal transport: the data is a distribution over the ordered slices, and each bit of it moves the same fraction of its way
 to its place in the target's distribution. So data that moves from the smallest slice to the largest passes through those
-between. A slice that has no data and is on no part's way gets none.
+between. A slice that has no data and is on no bit's way gets none.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ class Way:
             return list(default)
         return [name for name, share in self.wanted.items() if share > 0]
 
-    def turn_shares(self, design: Design, wanted: Mapping[str, float], part: float, why: str) -> None:
-        """Move the data that part of the way to the wanted shares (weights by slice name); a negative part, to the first slice."""
-        if part < 0:
-            wanted, part = {self.slices[0].name: 1.0}, -part
+    def turn_shares(self, design: Design, wanted: Mapping[str, float], fraction: float, why: str) -> None:
+        """Move the data that fraction of the way to the wanted shares (weights by slice name); a negative fraction, to the first slice."""
+        if fraction < 0:
+            wanted, fraction = {self.slices[0].name: 1.0}, -fraction
         names = [slice_.name for slice_ in self.slices]
         total = sum(wanted.get(name, 0.0) for name in names)
         if total <= 0:
             return
         goal = [wanted.get(name, 0.0) / total for name in names]
         start = [self.shares[name] for name in names] if sum(self.shares.values()) > 0 else goal
-        for slice_, share in zip(self.slices, transported(start, goal, part), strict=True):
+        for slice_, share in zip(self.slices, transported(start, goal, fraction), strict=True):
             if slice_.share is not None:
                 design.turn(slice_.share, share_of(slice_.share, share), why)
 
-    def turn_dials(self, design: Design, slice_: SliceKnobs, part: float, why: str) -> None:
-        """Move the slice's difficulties that part of the way to the target's; a negative part eases them instead.
+    def turn_dials(self, design: Design, slice_: SliceKnobs, fraction: float, why: str) -> None:
+        """Move the slice's difficulties that fraction of the way to the target's; a negative fraction eases them instead.
 
         The range in which they move reaches as far as the target does, so that no engineer that knows the target moves away from it.
         """
@@ -68,12 +68,12 @@ class Way:
             aim = self.aim_of(slice_, knob, bounds)
             if aim is not None:
                 bounds = (min(bounds[0], aim), max(bounds[1], aim))
-            end = aim if part >= 0 else self._easy_end(knob, aim, bounds)
+            end = aim if fraction >= 0 else self._easy_end(knob, aim, bounds)
             if end is None:
                 continue  # the target leaves it open: so do we
             start = bounds[0] if knob.value is None and self.is_known else knob.value
             if start is not None:
-                reached = _step(start, end, abs(part), "number" not in knob.types)
+                reached = _step(start, end, abs(fraction), "number" not in knob.types)
                 design.turn(knob, knob.fit(reached, bounds, exact=end), why)
 
     def _easy_end(self, knob: Knob, aim: float | None, bounds: tuple[float, float]) -> float:
@@ -118,10 +118,10 @@ class Walker(PlainEngineer):
         return len(slices) > 1 or bool(dials)
 
 
-def part_with(success: float, here: float, there: float) -> float:
-    """The part of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there.
+def fraction_with(success: float, here: float, there: float) -> float:
+    """The fraction of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there.
 
-    More success, here or there, never gives a smaller part.
+    More success, here or there, never gives a smaller fraction.
     """
     if there >= success:
         return 1.0
@@ -131,17 +131,17 @@ def part_with(success: float, here: float, there: float) -> float:
 ALIVE = 0.2  # success from which a trainee learns from a distribution by itself
 
 
-def shares_ahead(part: float, there: float) -> float:
-    """How far the data goes when difficulties go that part of the way: twice as far, and all of it once the target is alive.
+def shares_ahead(fraction: float, there: float) -> float:
+    """How far the data goes when difficulties go that fraction of the way: twice as far, and all of it once the target is alive.
 
     A slice of the target at an easy setting is taken to teach more about the target than another slice at a harder one. That was
     suggested by single development runs, and has not been measured by itself.
     """
-    return 1.0 if part > 0 and there >= ALIVE else min(1.0, 2 * part)
+    return 1.0 if fraction > 0 and there >= ALIVE else min(1.0, 2 * fraction)
 
 
-def transported(start: Sequence[float], goal: Sequence[float], part: float) -> list[float]:
-    """The heap ``start`` moved that part of the way to ``goal``: equal masses, every grain on the shortest way.
+def transported(start: Sequence[float], goal: Sequence[float], fraction: float) -> list[float]:
+    """The heap ``start`` moved that fraction of the way to ``goal``: equal masses, every grain on the shortest way.
 
     A grain that stands between two slices is split between them.
     """
@@ -150,7 +150,7 @@ def transported(start: Sequence[float], goal: Sequence[float], part: float) -> l
     left, room = start[0], goal[0]
     while True:
         mass = min(left, room)
-        place = source + part * (sink - source)
+        place = source + fraction * (sink - source)
         below = min(math.floor(place), len(start) - 1)
         moved[below] += mass * (1 - (place - below))
         if place > below:
@@ -168,11 +168,11 @@ def transported(start: Sequence[float], goal: Sequence[float], part: float) -> l
             room = goal[sink]
 
 
-def _step(start: float, end: float, part: float, whole: bool) -> float:
-    """Move by that part of the way; an integer moves by at least 1, so that small parts do not leave it unchanged for ever."""
-    if part == 1:
+def _step(start: float, end: float, fraction: float, whole: bool) -> float:
+    """Move by that fraction of the way; an integer moves by at least 1, so that small fractions do not leave it unchanged for ever."""
+    if fraction == 1:
         return end
-    way = part * (end - start)
+    way = fraction * (end - start)
     if whole and 0 < abs(way) < 1:
         way = math.copysign(1.0, way)
     return start + way

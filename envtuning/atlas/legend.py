@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from engineers.knobs import dump, find_knobs
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.shown import ShownConfigs
-from engineers.model.wire import WireForm
 from engineers.roles import SliceKnobs, find_slices
 from engineers.space import range_of
 from envtuning.atlas.spec import UNIFORM, AtlasSpec
@@ -63,7 +63,7 @@ def spread_over(config: BaseModel, spec: AtlasSpec) -> str:
 def target_in_words(spec: AtlasSpec, config: BaseModel) -> str:
     """The target, with what engineers cannot change."""
     target = dump(spec.plan.target)
-    fixed = ShownConfigs(WireForm(config, spec.run.editable), target).fixed(target)
+    fixed = ShownConfigs(AnswerFormat(config, spec.run.editable), target).fixed(target)
     return ". ".join(filter(None, [in_words(spec.plan.target, spec), f"Of all configs: {fixed}" if fixed else ""]))
 
 

@@ -1,6 +1,6 @@
 """A curriculum for your own training: swap the config under a running trainer, at the next reset, and change nothing else.
 
-``CurriculumEnv`` (Gymnasium), ``CurriculumVectorEnv`` (Gymnasium's vector form) and ``CurriculumParallelEnv`` (PettingZoo)
+``CurriculumEnv`` (Gymnasium), ``CurriculumVectorEnv`` (Gymnasium's vector interface) and ``CurriculumParallelEnv`` (PettingZoo)
 wrap any environment that has ``set_config``; for others pass ``apply=lambda env, config: …``. The spaces do not change, so the
 trainer keeps its weights and its optimiser. Your training loop swaps the config by ``env.set_config(config)``, or the
 environment itself does by ``curriculum=Ladder(configs)``.
@@ -277,8 +277,8 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        mask = (options or {}).get("reset_mask")  # Gymnasium's own forms take it out of the options
-        result = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]  # as its forms take it
+        mask = (options or {}).get("reset_mask")  # Gymnasium's own interfaces take it out of the options
+        result = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]  # as its interfaces take it
         self._old_episodes.begun(mask)
         return result
 
@@ -366,7 +366,7 @@ def raise_unless_all_fit(env: Any, curriculum: Curriculum | None, apply: Apply) 
 
 
 def succeeded(info: dict[str, Any], otherwise: bool, success_key: str | None = None, index: int | None = None) -> bool:
-    """The success in the info, under ``success_key`` if there is one; in the vector form at ``index``, where the entry is set."""
+    """The success in the info, under ``success_key`` if there is one; in the vector interface at ``index``, where the entry is set."""
     info = info.get("final_info", info)  # same-step autoreset keeps the finished episode's info apart
     for key in ("is_success", "success") if success_key is None else (success_key,):
         value = info.get(key)

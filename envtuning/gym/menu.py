@@ -93,14 +93,14 @@ class MenuEnv(gymnasium.Env[dict[str, Any], np.int64]):
             return None
         if len(self.path) == self.tree.spec.depth:
             return f"The walk is over: {', '.join(self.path)}."
+        from engineers.model.answer_format import AnswerFormat
         from engineers.model.context import context_named
         from engineers.model.prompt import build_prompt
-        from engineers.model.wire import WireForm
         from envtuning.atlas.menu import as_menu, menu_at
 
         menu = menu_at(self.walked, self.path)
         report = as_menu(self.walked.report(self.path), menu, self.walked, self.path)
-        form = WireForm(menu.model.model_validate(report.config))
+        answer_format = AnswerFormat(menu.model.model_validate(report.config))
         return "\n\n".join(
-            message["content"] for message in build_prompt(report, form, context_named("informed")).messages
+            message["content"] for message in build_prompt(report, answer_format, context_named("informed")).messages
         )

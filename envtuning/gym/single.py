@@ -81,12 +81,12 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         """The prompt for the next config, as a language model would be asked; needs the extra prompt."""
         if self.render_mode != "ansi":
             return None
+        from engineers.model.answer_format import AnswerFormat
         from engineers.model.context import context_named
         from engineers.model.prompt import build_prompt
-        from engineers.model.wire import WireForm
 
-        form = WireForm(self.config, SkillsConfig.editable)
-        asked = build_prompt(self.report, form, context_named(self.context))
+        answer_format = AnswerFormat(self.config, SkillsConfig.editable)
+        asked = build_prompt(self.report, answer_format, context_named(self.context))
         return "\n\n".join(message["content"] for message in asked.messages)
 
     def _begun(self) -> Telling:

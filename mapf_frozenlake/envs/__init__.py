@@ -1,1 +1,1 @@
-"""The environment's public forms, each a thin adapter over ``world.batch.LakeBatch``."""
+"""The environment's public interfaces, each a thin adapter over ``world.batch.LakeBatch``."""

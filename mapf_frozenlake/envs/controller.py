@@ -16,11 +16,11 @@ from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.batch import LakeBatch
 from mapf_frozenlake.world.layout import space_of
 
-CONTROLLER = ("flat", "discrete")  # arguments of the Gymnasium forms alone
+CONTROLLER = ("flat", "discrete")  # arguments of the Gymnasium interfaces alone
 
 
 class Controller:
-    """Spaces of the Gymnasium forms, and the way between them and the batch's arrays.
+    """Spaces of the Gymnasium interfaces, and the way between them and the batch's arrays.
 
     ``flat`` sees [A · …] in place of [A, …]; ``discrete`` acts by one number where there is one agent.
     """

@@ -1,4 +1,4 @@
-"""The Gymnasium form: one controller moves all agents and is paid the team's mean."""
+"""The Gymnasium interface: one controller moves all agents and is paid the team's mean."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
     ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success`` (and
     ``is_success``, the same by another name), ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
 
-    Every form takes these arguments, none of them needed:
+    Every interface takes these arguments, none of them needed:
 
     what is drawn  ``size``, ``num_agents`` (a count, or a weight for each), ``hole_ratio``, ``wait_ratio``, ``min_distance``;
                    or ``config``; or one board for all episodes: ``desc`` or ``instance``. Configs and instances also as JSON

@@ -1,4 +1,4 @@
-"""What the Gymnasium and the PettingZoo form share: one lake, its config, and how it is shown."""
+"""What the Gymnasium and the PettingZoo interface share: one lake, its config, and how it is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses an environment's keyword arguments into a config, an optional fixed board and a batch, for every form."""
+"""Parses an environment's keyword arguments into a config, an optional fixed board and a batch, for every interface."""
 
 from __future__ import annotations
 

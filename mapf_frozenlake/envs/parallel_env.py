@@ -1,4 +1,4 @@
-"""The PettingZoo form: every agent acts, sees and is paid for itself. AEC through PettingZoo's own conversion."""
+"""The PettingZoo interface: every agent acts, sees and is paid for itself. AEC through PettingZoo's own conversion."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from mapf_frozenlake.world.layout import space_of
 Observation = dict[str, NDArray] | NDArray
 ActionMask = Literal["observation", "info"]
 StateName = Literal["observations", "compact"]
-PARALLEL = ("action_mask", "state", "fixed_roster", "max_cycles")  # arguments of this form alone
+PARALLEL = ("action_mask", "state", "fixed_roster", "max_cycles")  # arguments of this interface alone
 
 
 class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
     """One lake; agents ``agent_0`` … are the slots, of which an episode fills the first.
 
-    In "compact" form an agent sees all agents' rows in one vector, its own first. Beside the arguments of every form:
+    With "compact" observations an agent sees all agents' rows in one vector, its own first. Beside the arguments of every interface:
 
     action_mask   "observation": each agent sees ``{"observation", "action_mask"}``; "info": the mask is in its info, and it
                   sees an array; None: no mask

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's vector form, native: one kernel call where ``SubprocVecEnv`` asks as many processes."""
+"""Stable-Baselines3's vector interface, native: one kernel call where ``SubprocVecEnv`` asks as many processes."""
 
 from __future__ import annotations
 

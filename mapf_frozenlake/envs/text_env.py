@@ -76,7 +76,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         if style not in STYLES:
             raise LakeError(f"style={style!r}: give one of {', '.join(map(repr, STYLES))}")
         if render_mode not in (None, "ansi"):
-            raise LakeError(f"render_mode={render_mode!r}: the text form renders 'ansi' only; give that or None")
+            raise LakeError(f"render_mode={render_mode!r}: the text interface renders 'ansi' only; give that or None")
         if mode == "plan" and callable(kwargs.get("reward")):
             raise LakeError("reward is a callable, which pays single steps: name a reward, or use mode='turns'")
         options = options_from({**kwargs, "observation": "compact"}, also=("mode", "style", "augmenter"))
@@ -185,5 +185,5 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
 def _refuse_slippery(config: LakeConfig) -> None:
     if config.is_slippery:
         raise LakeError(
-            "is_slippery=True: the text form has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
+            "is_slippery=True: the text interface has no slippery ice; use is_slippery=False, or MAPFFrozenLake-v0"
         )

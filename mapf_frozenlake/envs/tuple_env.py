@@ -1,4 +1,4 @@
-"""The form of PyMARL's family (EPyMARL and what follows it): one Gymnasium env, a tuple entry and a reward for each agent."""
+"""The interface of PyMARL's family (EPyMARL and what follows it): one Gymnasium env, a tuple entry and a reward for each agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Seen = tuple[NDArray, ...]
 class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
     """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces, a list of rewards; every slot is an agent, also an empty one.
 
-    Plays what the PettingZoo form with a fixed roster plays, and takes its arguments. ``n_agents``, ``action_masks`` and
+    Plays what the PettingZoo interface with a fixed roster plays, and takes its arguments. ``n_agents``, ``action_masks`` and
     ``state`` are public; ``info`` has Gymnasium's outcome when the episode is over, and the events of every step.
     """
 
@@ -57,7 +57,7 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         return self.lake.batch.action_masks()[0]
 
     def state(self) -> NDArray:
-        """The ``state`` of the PettingZoo form."""
+        """The ``state`` of the PettingZoo interface."""
         return self.lake.state()
 
     def set_config(self, config: Any) -> None:

@@ -1,4 +1,4 @@
-"""Gymnasium's vector form, native: bit for bit what the same number of single envs would do, in one kernel call."""
+"""Gymnasium's vector interface, native: bit for bit what the same number of single envs would do, in one kernel call."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import engineers
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Completion
 from engineers.model.engineer import ModelEngineer
-from engineers.model.wire import WireForm
 from engineers.tiers import Tier
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import as_menu, menu_at
@@ -193,7 +193,7 @@ def test_a_menu_tells_what_letters_stand_for_and_no_names(trees):
     assert report.config == {"choice": menu.letters["crowded"]}
     assert report.target == {"choice": menu.letters["target"]}
     assert [record.config for record in report.history] == [{"choice": menu.letters["easy"]}]
-    form = WireForm(menu.model.model_validate(report.config))
+    form = AnswerFormat(menu.model.model_validate(report.config))
     said = form.knobs[0].extra["meanings"]
     assert sorted(form.knobs[0].schema["enum"]) == ["A", "B", "C", "D"]
     assert "5×5 100%, hole ratio 0.524, wait ratio 1" in said[menu.letters["crowded"]]  # 11 of 21 cells

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engineers import WireForm
+from engineers import AnswerFormat
 from envtuning.worlds.bfcl.actionability.measure import Condition, draw_samples, play_plan, recovered, summary
 from envtuning.worlds.bfcl.actionability.readers import READERS
 from envtuning.worlds.bfcl.command import main as bfcl_command
@@ -203,7 +203,7 @@ def test_an_engineer_writes_hints_and_is_told_which_are_refused(v4):
     report = StageReport(stage=0, config=config.model_dump(mode="json"), objective="success_rate")
 
     def written(hint):
-        answer = WireForm(config).example()
+        answer = AnswerFormat(config).example()
         answer["config"]["hints"][CD] = hint
         chat = ScriptedChat(json.dumps(answer))
         proposal = ModelEngineer(chat).propose(report, current=config)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from engineers import Context, StageReport, WireForm, make, redaction
+from engineers import AnswerFormat, Context, StageReport, make, redaction
 from engineers.knobs import find_knobs
 from engineers.model.prompt import build_prompt
 from engineers.report import FailureCase
@@ -151,7 +151,7 @@ def user_prompt(cases):
     config = BFCLConfig()
     report = StageReport(stage=0, config=config.model_dump(mode="json"), failure_cases=cases)
     context = Context(failures=False, cases=True, case_tokens=10**6, token_budget=10**6)
-    return build_prompt(report, WireForm(config), context).messages[1]["content"]
+    return build_prompt(report, AnswerFormat(config), context).messages[1]["content"]
 
 
 def test_failure_cases_and_prompts_keep_the_paths_that_they_are_about(v4, monkeypatch):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from engineers import ChatError, Completion, Message, SliceResult, StageRecord, StageReport, WireForm
+from engineers import AnswerFormat, ChatError, Completion, Message, SliceResult, StageRecord, StageReport
 
 EXAMPLE_REPORT = Path(__file__).parents[2] / "engineers" / "example_report.json"
 
@@ -109,7 +109,7 @@ def answer(kitchen: Kitchen) -> Callable[..., str]:
     """answer(soup={"heat": 120.0}) is a good reply that changes these knobs."""
 
     def make(reason: str = "it burns", **dishes: dict[str, Any]) -> str:
-        body = WireForm(kitchen).example()
+        body = AnswerFormat(kitchen).example()
         for dish, knobs in dishes.items():
             body["config"]["menu"][dish].update(knobs)
             body["reasons"] += [{"path": f"menu.{dish}.{knob}", "reason": reason} for knob in knobs]

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import engineers
-from engineers import Guard, WireForm
+from engineers import AnswerFormat, Guard
 from engineers.human import HumanEngineer, make
 from engineers.model.prompt import PROMPT_VERSION
 from engineers.model.transcript import read_transcript
@@ -110,7 +110,7 @@ def test_what_lies_on_the_desk_is_replaced_not_written_through(tmp_path, answer,
 
 
 def test_saved_as_it_is_changes_nothing(tmp_path, report, kitchen):
-    desk = Desk(tmp_path, json.dumps(WireForm(kitchen).example()))
+    desk = Desk(tmp_path, json.dumps(AnswerFormat(kitchen).example()))
     proposal = desk.engineer().propose(report, kitchen)
     assert proposal.config == kitchen
     assert not proposal.fallback
@@ -190,7 +190,7 @@ def test_a_blank_answer_is_laid_out_to_be_edited_and_again_where_it_was_removed(
         gone = desk.engineer(timeout=0.02, poll=60).propose(report, kitchen)  # no look is later than the end
         assert (gone.fallback, gone.engineer, gone.usage.attempts) == (True, "human", 1)
         assert gone.usage.seconds < 5
-        assert file.read_text() == json.dumps(WireForm(kitchen).example(), indent=2) + "\n"
+        assert file.read_text() == json.dumps(AnswerFormat(kitchen).example(), indent=2) + "\n"
         file.unlink()
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-from engineers import WireForm
+from engineers import AnswerFormat
 from engineers.knobs import KnobError, changes, find_knobs, with_values
 from engineers.roles import find_slices, natural_key
 from mapf_frozenlake import LakeConfig
@@ -167,10 +167,10 @@ def test_places_of_a_list_are_told_apart():
 
 
 def test_the_whole_world_goes_through_the_wire():
-    form = WireForm(World())
-    answer = json.loads(json.dumps(form.example()))
+    answer_format = AnswerFormat(World())
+    answer = json.loads(json.dumps(answer_format.example()))
     answer["config"] |= {"colour": "blue", "mode": None, "sideLength": 5, "pair": [3, 4]}
-    world = form.merge(answer)
+    world = answer_format.merge(answer)
     assert (world.colour, world.mode, world.size, world.pair) == (Colour.BLUE, None, 5, (3, 4))
 
 

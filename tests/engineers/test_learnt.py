@@ -133,7 +133,7 @@ def test_a_little_training_learns_something():
 
 def test_the_page_has_the_stored_comparison():
     from benchmarks._record import RESULTS
-    from benchmarks.learnt import line
+    from benchmarks.reader import line
 
     page = (Path(__file__).parents[2] / "docs" / "engineering_gym.md").read_text(encoding="utf-8")
     found = json.loads((RESULTS / "learnt.json").read_text(encoding="utf-8"))["figures"]

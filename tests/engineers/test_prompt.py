@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engineers import CONTEXTS, Context, StageReport, WireForm
+from engineers import CONTEXTS, AnswerFormat, Context, StageReport
 from engineers.model.prompt import build_prompt, build_summary_prompt
 from mapf_frozenlake import LakeConfig
 
@@ -48,8 +48,8 @@ def later(example_report) -> StageReport:
 
 
 def text_of(report, context, **more):
-    form = WireForm(LakeConfig.model_validate(report.config))
-    return "\n".join(m["content"] for m in build_prompt(report, form, context, **more).messages)
+    answer_format = AnswerFormat(LakeConfig.model_validate(report.config))
+    return "\n".join(m["content"] for m in build_prompt(report, answer_format, context, **more).messages)
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
@@ -144,9 +144,9 @@ def test_what_is_fixed_in_the_target_is_told_beside_what_may_be_written(later):
 
 def test_where_all_knobs_are_open_nothing_is_called_fixed(report, kitchen):
     told = report.model_copy(update={"target": kitchen.model_dump(mode="json")})
-    form = WireForm(kitchen, ("*",))
-    assert "Fixed, " not in build_prompt(told, form, CONTEXTS["informed"]).messages[1]["content"]
-    closed = build_prompt(told, WireForm(kitchen), CONTEXTS["informed"]).messages[1]["content"]
+    answer_format = AnswerFormat(kitchen, ("*",))
+    assert "Fixed, " not in build_prompt(told, answer_format, CONTEXTS["informed"]).messages[1]["content"]
+    closed = build_prompt(told, AnswerFormat(kitchen), CONTEXTS["informed"]).messages[1]["content"]
     assert "Fixed, nothing that you write changes it: owner nobody\n" in closed
 
 
@@ -207,14 +207,14 @@ def test_the_papers_contexts_show_every_earlier_config_whole_with_its_editable_k
 
 
 def test_cases_go_first_when_the_budget_is_short(later):
-    form = WireForm(LakeConfig.model_validate(later.config))
+    answer_format = AnswerFormat(LakeConfig.model_validate(later.config))
     full = CONTEXTS["full"]
-    whole = build_prompt(later, form, full)
+    whole = build_prompt(later, answer_format, full)
     assert whole.left_out == []
     dropped = []
     for budget in range(whole.tokens, 1500, -25):
         try:
-            prompt = build_prompt(later, form, full.model_copy(update={"token_budget": budget}))
+            prompt = build_prompt(later, answer_format, full.model_copy(update={"token_budget": budget}))
         except ValueError as error:
             assert "the shortest prompt has about" in str(error)  # noqa: PT017
             break
@@ -229,8 +229,8 @@ def test_cases_go_first_when_the_budget_is_short(later):
 
 
 def test_summary_prompt_asks_for_no_config(later):
-    form = WireForm(LakeConfig.model_validate(later.config))
-    text = build_summary_prompt(later, form, CONTEXTS["V5"]).messages[1]["content"]
+    answer_format = AnswerFormat(LakeConfig.model_validate(later.config))
+    text = build_summary_prompt(later, answer_format, CONTEXTS["V5"]).messages[1]["content"]
     assert "Sum up" in text
     assert "JSON" not in text
 
@@ -273,7 +273,7 @@ def test_a_context_of_ones_own(later):
 
 
 def test_another_environment_gets_the_same_prompt_without_a_word_of_lakes(report, kitchen):
-    prompt = build_prompt(report, WireForm(kitchen), CONTEXTS["V3"])
+    prompt = build_prompt(report, AnswerFormat(kitchen), CONTEXTS["V3"])
     text = prompt.messages[1]["content"]
     assert "- soup: 20 of 100 failed: 20 burnt" in text
     assert "menu.*.heat (* is soup, stew): Degrees of the stove. Must be above 0. A number from 0 to 300." in text
@@ -294,15 +294,15 @@ def test_the_history_is_shown_oldest_first_and_its_oldest_goes_first(later):
     assert [shown.index(f"Stage {number} (config by") for number in range(4)] == sorted(
         shown.index(f"Stage {number} (config by") for number in range(4)
     )
-    form = WireForm(LakeConfig.model_validate(long.config))
+    answer_format = AnswerFormat(LakeConfig.model_validate(long.config))
     bare = long.model_copy(update={"failure_cases": [], "environment_stats": {}, "behaviour": {}})
-    whole = build_prompt(bare, form, CONTEXTS["V3"])
-    less = build_prompt(bare, form, CONTEXTS["V3"].model_copy(update={"token_budget": whole.tokens - 1}))
+    whole = build_prompt(bare, answer_format, CONTEXTS["V3"])
+    less = build_prompt(bare, answer_format, CONTEXTS["V3"].model_copy(update={"token_budget": whole.tokens - 1}))
     assert less.left_out == ["stage 0 of the history"]
 
 
 def test_of_the_failed_episodes_the_first_stays_longest(later):
-    form = WireForm(LakeConfig.model_validate(later.config))
+    answer_format = AnswerFormat(LakeConfig.model_validate(later.config))
     first, second = later.failure_cases[:2]
     report = later.model_copy(
         update={
@@ -314,8 +314,8 @@ def test_of_the_failed_episodes_the_first_stays_longest(later):
         }
     )
     context = Context(cases=True)
-    whole = build_prompt(report, form, context)
-    less = build_prompt(report, form, context.model_copy(update={"token_budget": whole.tokens - 1}))
+    whole = build_prompt(report, answer_format, context)
+    less = build_prompt(report, answer_format, context.model_copy(update={"token_budget": whole.tokens - 1}))
     assert less.left_out == ["a failure case"]
     assert "The first case." in less.messages[1]["content"]
     assert "The second case." not in less.messages[1]["content"]

@@ -62,12 +62,12 @@ def test_a_step_goes_to_where_half_should_succeed():
     assert shares(after) == {4: 0.0, 5: 0.5, 6: 0.5}
 
 
-@pytest.mark.parametrize(("rounds_left", "part"), [(7, 1 / 4), (6, 1 / 3), (5, 1 / 2), (4, 0.6), (1, 0.6)])
-def test_it_goes_further_when_the_rounds_run_short_but_never_to_where_a_fifth_would_not_succeed(rounds_left, part):
+@pytest.mark.parametrize(("rounds_left", "fraction"), [(7, 1 / 4), (6, 1 / 3), (5, 1 / 2), (4, 0.6), (1, 0.6)])
+def test_it_goes_further_when_the_rounds_run_short_but_never_to_where_a_fifth_would_not_succeed(rounds_left, fraction):
     """Success .5 here and 0 there. Of eight rounds half are for the target; but for now the way ends after 3/5."""
     report = report_of(EASY, {6: 0.0}, {4: 0.5}, stage=7 - rounds_left, target=TARGET, rounds_left=rounds_left)
     after = engineers.make("rules").propose(report, EASY, EDITABLE).config.slices
-    assert (after[6].hole_ratio - 0.1) / 0.4 == pytest.approx(part, abs=2e-3)
+    assert (after[6].hole_ratio - 0.1) / 0.4 == pytest.approx(fraction, abs=2e-3)
 
 
 def test_all_the_data_is_the_target_s_once_it_is_alive():
@@ -137,9 +137,9 @@ def test_a_target_that_fell_is_gone_back_for_and_one_within_the_noise_is_not():
 def test_untold_it_opens_every_knob_while_training_does_better_than_the_target():
     config = LakeConfig(slices={4: {"hole_ratio": 0.3, "wait_ratio": 0.3}, 6: {"hole_ratio": 0.3, "wait_ratio": None}})
     after = engineers.make("rules").propose(report_of(config, {4: 0.3}, {4: 0.9}), config).config.slices
-    part = (0.9 - 0.3) / 2  # half of what it does better; half the way to where half succeed is further
-    assert after[4].hole_ratio == pytest.approx(0.3 + part * 0.2, abs=1e-3)
-    assert after[4].wait_ratio == pytest.approx(0.3 + part * 0.45, abs=1e-3)
+    fraction = (0.9 - 0.3) / 2  # half of what it does better; half the way to where half succeed is further
+    assert after[4].hole_ratio == pytest.approx(0.3 + fraction * 0.2, abs=1e-3)
+    assert after[4].wait_ratio == pytest.approx(0.3 + fraction * 0.45, abs=1e-3)
     assert after[6].wait_ratio is None
 
 

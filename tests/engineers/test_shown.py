@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from engineers import CONTEXTS, Context, SliceResult, StageReport, WireForm
+from engineers import CONTEXTS, AnswerFormat, Context, SliceResult, StageReport
 from engineers.knobs import find_knobs
 from engineers.model.prompt import _failed, _pairs, _rate, build_prompt, build_reask
 from engineers.model.shown import ShownConfigs, compact, drawn, knob_docs
@@ -91,7 +91,7 @@ def test_failures_are_counted_the_most_frequent_first():
 
 
 def shown(kitchen, editable=None):
-    return ShownConfigs(WireForm(kitchen, editable), kitchen.model_dump(mode="json"))
+    return ShownConfigs(AnswerFormat(kitchen, editable), kitchen.model_dump(mode="json"))
 
 
 def menu(kitchen, **dishes):
@@ -100,12 +100,12 @@ def menu(kitchen, **dishes):
 
 
 def test_what_training_was_drawn_by_are_parts_of_the_data_and_the_numbers_of_each_slice(kitchen):
-    found = ShownConfigs(WireForm(kitchen), menu(kitchen, soup={"share": 0.25}, stew={"share": 1.0}))
+    found = ShownConfigs(AnswerFormat(kitchen), menu(kitchen, soup={"share": 0.25}, stew={"share": 1.0}))
     assert found.asked() == {
         "soup": {"share": 0.2, "heat": 100.0, "steps": 3, "salt": None},
         "stew": {"share": 0.8, "heat": 150.0, "steps": 3, "salt": 0.2},
     }
-    nothing = ShownConfigs(WireForm(kitchen), menu(kitchen, soup={"share": 0}, stew={"share": 0}))
+    nothing = ShownConfigs(AnswerFormat(kitchen), menu(kitchen, soup={"share": 0}, stew={"share": 0}))
     assert [piece["share"] for piece in nothing.asked().values()] == [0.0, 0.0]
 
 
@@ -133,7 +133,7 @@ def test_what_is_fixed_is_told_once_where_slices_agree_and_with_what_training_ha
 
 def test_signs_in_a_report_and_in_an_error_stand_as_they_are(kitchen, report):
     told = report.model_copy(update={"environment": "a < b & 'c' > \"d\""})
-    messages = build_prompt(told, WireForm(kitchen), CONTEXTS["V1"]).messages
+    messages = build_prompt(told, AnswerFormat(kitchen), CONTEXTS["V1"]).messages
     assert "The environment: a < b & 'c' > \"d\"" in messages[0]["content"]
     assert "Your answer was not accepted: a < b & c\n" in build_reask("a < b & c")["content"]
 
@@ -144,7 +144,7 @@ def test_pictures_keep_their_own_paths_and_stand_where_their_cases_are(kitchen, 
         for number in range(12)
     ]
     told = StageReport.model_validate(report.model_dump() | {"failure_cases": cases})
-    text = build_prompt(told, WireForm(kitchen), Context(cases=True)).messages[1]["content"]
+    text = build_prompt(told, AnswerFormat(kitchen), Context(cases=True)).messages[1]["content"]
     places = [text.index(f"/kitchen/pot-{number} $POT") for number in range(12)]
     assert places == sorted(places)
     assert all(text.index(f"Case {number}.") < place + 400 for number, place in enumerate(places))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 import engineers
 from engineers import Guard, SliceResult, StageReport
 from engineers.knobs import Knob, KnobError, dump, find_knobs
-from engineers.plain.base import Design, PlainEngineer, _part_way
+from engineers.plain.base import Design, PlainEngineer, _some_way
 from engineers.plain.half_success import mixed_with_uniform
 from engineers.plain.rules import RulesEngineer, Thresholds, even_pace
 from engineers.plain.signals import Rates, Signals, rates
@@ -108,7 +108,7 @@ def test_half_success_weighs_the_targets_slices_by_success_on_it_and_goes_to_whe
 
 
 @pytest.mark.parametrize(
-    ("stage", "left", "part"),
+    ("stage", "left", "fraction"),
     [
         (0, None, 0.0),
         (0, 7, 1 / 4),
@@ -121,21 +121,21 @@ def test_half_success_weighs_the_targets_slices_by_success_on_it_and_goes_to_whe
         (0, 8, 1 / 5),
     ],
 )
-def test_an_even_pace_reaches_the_target_with_half_of_all_rounds_to_come(stage, left, part):
+def test_an_even_pace_reaches_the_target_with_half_of_all_rounds_to_come(stage, left, fraction):
     """Of 8 rounds 4 are for the target: with 7 left, the fourth step is the first of them; of 9 rounds 4 as well (half, rounded to even)."""
-    assert even_pace(SimpleNamespace(stage=stage, rounds_left=left), 0.5) == pytest.approx(part)
+    assert even_pace(SimpleNamespace(stage=stage, rounds_left=left), 0.5) == pytest.approx(fraction)
 
 
 @pytest.mark.parametrize(
-    ("part", "there", "ahead"),
+    ("fraction", "there", "ahead"),
     [(0.0, 0.0, 0.0), (0.1, 0.0, 0.2), (0.1, 0.19, 0.2), (0.1, 0.2, 1.0), (0.0, 0.2, 0.0), (0.7, 0.0, 1.0)],
 )
-def test_data_goes_twice_as_far_as_difficulties_and_all_the_way_once_the_target_is_alive(part, there, ahead):
-    assert shares_ahead(part, there) == pytest.approx(ahead)
+def test_data_goes_twice_as_far_as_difficulties_and_all_the_way_once_the_target_is_alive(fraction, there, ahead):
+    assert shares_ahead(fraction, there) == pytest.approx(ahead)
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "part", "whole", "reached"),
+    ("start", "end", "fraction", "whole", "reached"),
     [
         (2.0, 4.0, 0.25, False, 2.5),
         (2, 4, 0.25, True, 3),  # at least 1
@@ -146,8 +146,8 @@ def test_data_goes_twice_as_far_as_difficulties_and_all_the_way_once_the_target_
         (2, 4, 0.5, True, 3),
     ],
 )
-def test_a_whole_number_moves_by_one_at_least_where_it_is_to_move(start, end, part, whole, reached):
-    assert _step(start, end, part, whole) == reached
+def test_a_whole_number_moves_by_one_at_least_where_it_is_to_move(start, end, fraction, whole, reached):
+    assert _step(start, end, fraction, whole) == reached
 
 
 def test_a_grain_between_two_slices_is_split_between_them():
@@ -218,7 +218,7 @@ def test_shares_that_are_all_nothing_begin_at_the_goal_and_no_goal_turns_nothing
 
 
 @pytest.mark.parametrize(
-    ("p", "v", "left", "part", "why"),
+    ("p", "v", "left", "fraction", "why"),
     [
         (0.8, 0.0, None, 0.375, "success 0.80 in training, 0.00 on the target: 38% of the way to it"),
         (0.8, 0.0, 0, 0.75, "success 0.80 in training, 0.00 on the target, 0 rounds left: 75% of the way to it"),
@@ -227,19 +227,19 @@ def test_shares_that_are_all_nothing_begin_at_the_goal_and_no_goal_turns_nothing
         (0.0, 0.6, None, 1.0, "success 0.00 in training, 0.60 on the target: 100% of the way to it"),
     ],
 )
-def test_a_step_and_its_reason(p, v, left, part, why):
+def test_a_step_and_its_reason(p, v, left, fraction, why):
     way, _ = way_of(Hill(), {"slope": 0.8})
     seen = Signals(Rates(p, 10_000, {}), Rates(v, 10_000, {}))
     report = SimpleNamespace(stage=7, rounds_left=left)
-    assert RulesEngineer().step(report, seen, way) == (pytest.approx(part), why)
-    assert RulesEngineer().step(report, seen, way, WHOLE)[0] == pytest.approx(part)
+    assert RulesEngineer().step(report, seen, way) == (pytest.approx(fraction), why)
+    assert RulesEngineer().step(report, seen, way, WHOLE)[0] == pytest.approx(fraction)
 
 
 def test_without_a_target_a_step_is_half_of_what_training_does_better():
     way, _ = way_of(Hill(), {})
-    for p, v, part in ((0.9, 0.7, 0.1), (0.5, 0.1, 0.0), (0.6, 0.6, 0.0), (0.9, 0.0, 4 / 9 / 2)):
+    for p, v, fraction in ((0.9, 0.7, 0.1), (0.5, 0.1, 0.0), (0.6, 0.6, 0.0), (0.9, 0.0, 4 / 9 / 2)):
         seen = Signals(Rates(p, 100, {}), Rates(v, 100, {}))
-        assert RulesEngineer().step(SimpleNamespace(stage=0, rounds_left=None), seen, way)[0] == pytest.approx(part)
+        assert RulesEngineer().step(SimpleNamespace(stage=0, rounds_left=None), seen, way)[0] == pytest.approx(fraction)
 
 
 def test_thresholds_may_be_those_that_differ():
@@ -338,11 +338,11 @@ def test_what_is_locked_is_refused_also_to_ones_own_engineer_and_the_limit_goes_
 
 def test_only_numbers_go_half_ways(kitchen):
     soup = {knob.field: knob for knob in find_knobs(kitchen, ["menu.soup", "style"])}
-    assert _part_way(soup["heat"], 200.0, 0.25) == 125.0
-    assert _part_way(soup["heat"], 200.00004, 1) == 200.00004  # the whole way is what was designed
-    assert _part_way(soup["style"], "fancy", 0.25) == "fancy"
-    assert _part_way(soup["salt"], 0.5, 0.25) == 0.5
-    assert _part_way(soup["heat"], None, 0.25) is None
+    assert _some_way(soup["heat"], 200.0, 0.25) == 125.0
+    assert _some_way(soup["heat"], 200.00004, 1) == 200.00004  # the whole way is what was designed
+    assert _some_way(soup["style"], "fancy", 0.25) == "fancy"
+    assert _some_way(soup["salt"], 0.5, 0.25) == 0.5
+    assert _some_way(soup["heat"], None, 0.25) is None
 
 
 def test_an_engineer_without_anything_to_turn_says_what_is_open():

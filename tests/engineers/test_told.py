@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from engineers import CONTEXTS, SliceResult, StageRecord, StageReport, WireForm
+from engineers import CONTEXTS, AnswerFormat, SliceResult, StageRecord, StageReport
 from engineers.model import figures
 from engineers.model.context import NAMES, context_named
 from engineers.model.meter import estimate_tokens
@@ -54,7 +54,7 @@ def told(kitchen):
 
 
 def text_of(report, config, context="informed"):
-    return build_prompt(report, WireForm(config), context_named(context)).messages[1]["content"]
+    return build_prompt(report, AnswerFormat(config), context_named(context)).messages[1]["content"]
 
 
 def counts(line):
@@ -149,13 +149,13 @@ class Dish(BaseModel):
 
 def test_what_options_stand_for_is_told_once_and_not_in_the_schema(told):
     menu = told.model_copy(update={"config": {"choice": "A"}, "target": {"choice": "B"}, "target_words": "a big stew", "history": []})  # fmt: skip
-    form = WireForm(Dish())
+    answer_format = AnswerFormat(Dish())
     text = text_of(menu, Dish())
     assert "- A: a soup" in text
     assert "- B: a stew" in text
     assert '{"choice": "B"}' in section(text, "The target")
     assert "a big stew" in section(text, "The target")
-    assert "soup" not in str(form.schema)
+    assert "soup" not in str(answer_format.schema)
 
 
 def test_every_context_can_show_cases_within_its_tokens(told, kitchen):

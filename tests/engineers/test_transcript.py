@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 import engineers
-from engineers import CONTEXTS, ChatError, ModelEngineer, WireForm
+from engineers import CONTEXTS, AnswerFormat, ChatError, ModelEngineer
 from engineers.model.chat import Timeout
 from engineers.model.prompt import PROMPT_VERSION
 from engineers.model.transcript import TranscriptError, read_transcript
@@ -135,7 +135,7 @@ def test_an_exchange_is_kept_with_all_that_was_asked_and_what_it_took(recorded, 
     summary, first, failed, _ = read_transcript(path)[:4]
     assert first.model_dump(exclude={"messages", "seconds", "when"}) == {
         "version": 2, "prompt_version": PROMPT_VERSION, "engineer": "local/scripted", "model": "local/scripted", "context": CONTEXTS["V5"].model_dump(),
-        "max_attempts": 3, "stage": 1, "number": 1, "kind": "proposal", "json_schema": WireForm(kitchen).schema,
+        "max_attempts": 3, "stage": 1, "number": 1, "kind": "proposal", "json_schema": AnswerFormat(kitchen).schema,
         "max_tokens": 4096, "reply": "no", "error": None, "error_kind": "", "prompt_tokens": 100,
         "completion_tokens": 10, "cost": 0.0,
     }  # fmt: skip

@@ -11,7 +11,7 @@ import engineers
 from engineers import SliceResult, StageReport
 from engineers.knobs import dump, find_knobs, with_values
 from engineers.plain.base import Design
-from engineers.plain.way import Way, part_with, transported
+from engineers.plain.way import Way, fraction_with, transported
 from engineers.roles import WHOLE, find_slices
 from mapf_frozenlake import LakeConfig
 
@@ -27,16 +27,16 @@ def heaps(draw, length=None):
 
 
 @given(heaps(), st.floats(0, 1))
-def test_nothing_is_lost_on_the_way_and_the_centre_goes_straight(pair, part):
+def test_nothing_is_lost_on_the_way_and_the_centre_goes_straight(pair, fraction):
     start, goal = pair
-    moved = transported(start, goal, part)
+    moved = transported(start, goal, fraction)
     assert sum(moved) == pytest.approx(1)
     assert min(moved) >= 0
 
     def centre(heap):
         return sum(place * mass for place, mass in enumerate(heap))
 
-    assert centre(moved) == pytest.approx((1 - part) * centre(start) + part * centre(goal))
+    assert centre(moved) == pytest.approx((1 - fraction) * centre(start) + fraction * centre(goal))
 
 
 @given(heaps())
@@ -48,7 +48,7 @@ def test_the_ends_of_the_way_are_the_heaps_themselves(pair):
 
 @settings(deadline=None, max_examples=30)
 @given(heaps(), st.floats(0, 1))
-def test_each_grain_goes_its_own_part(pair, part):
+def test_each_grain_goes_its_own_part(pair, fraction):
     """Against an oracle that moves the k-th grain of one sorted heap to the k-th grain of the other."""
 
     def grains(heap):
@@ -60,16 +60,16 @@ def test_each_grain_goes_its_own_part(pair, part):
 
     expected = [0.0] * len(pair[0])
     for source, sink in zip(*map(grains, pair), strict=True):
-        place = source + part * (sink - source)
+        place = source + fraction * (sink - source)
         below = int(place)
         expected[below] += (1 - (place - below)) / GRAINS
         if place > below:
             expected[below + 1] += (place - below) / GRAINS
-    assert transported(*pair, part) == pytest.approx(expected, abs=1e-3)
+    assert transported(*pair, fraction) == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("success", "here", "there", "part"),
+    ("success", "here", "there", "fraction"),
     [
         (0.5, 0.8, 0.2, 0.5),  # half way down the line from .8 to .2
         (0.5, 0.9, 0.6, 1.0),  # the target itself is above it
@@ -80,8 +80,8 @@ def test_each_grain_goes_its_own_part(pair, part):
         (0.2, 1 / 62, 1 / 62, 0.0),  # nothing succeeds
     ],
 )
-def test_success_lies_on_the_line_from_here_to_there(success, here, there, part):
-    assert part_with(success, here, there) == pytest.approx(part)
+def test_success_lies_on_the_line_from_here_to_there(success, here, there, fraction):
+    assert fraction_with(success, here, there) == pytest.approx(fraction)
 
 
 RATE = st.floats(0, 1)
@@ -89,20 +89,20 @@ RATE = st.floats(0, 1)
 
 @given(RATE, RATE, RATE, RATE, RATE)
 def test_more_success_never_gives_an_easier_step(success, here, there, more_here, more_there):
-    part = part_with(success, here, there)
-    assert 0 <= part <= 1
-    assert part_with(success, max(here, more_here), there) >= part - 1e-9
-    assert part_with(success, here, max(there, more_there)) >= part - 1e-9
+    fraction = fraction_with(success, here, there)
+    assert 0 <= fraction <= 1
+    assert fraction_with(success, max(here, more_here), there) >= fraction - 1e-9
+    assert fraction_with(success, here, max(there, more_there)) >= fraction - 1e-9
 
 
-def walk(current, target, part, space=None):
+def walk(current, target, fraction, space=None):
     """The config that far on the way."""
     knobs = find_knobs(current, ("*",) if not isinstance(current, LakeConfig) else ("slices",))
     slices, design = find_slices(knobs), Design()
     way = Way(slices, dump(current), dump(target), lambda knob: (space or {}).get(knob.field, knob.bounds))
-    way.turn_shares(design, way.wanted, part, "")
+    way.turn_shares(design, way.wanted, fraction, "")
     for piece in slices:
-        way.turn_dials(design, piece, part, "")
+        way.turn_dials(design, piece, fraction, "")
     return with_values(current, design.values)
 
 

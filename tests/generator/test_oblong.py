@@ -1,4 +1,4 @@
-"""Lakes that are no squares: drawn uniformly, certified exactly, played by every form, and squares are as they were."""
+"""Lakes that are no squares: drawn uniformly, certified exactly, played by every interface, and squares are as they were."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_render():
     [
         ({"mode": "chat"}, "mode='chat'"),
         ({"style": "haiku"}, "style='haiku'"),
-        ({"is_slippery": True}, "is_slippery=True: the text form has no slippery ice"),
+        ({"is_slippery": True}, "is_slippery=True: the text interface has no slippery ice"),
         ({"reward": len}, "a callable, which pays single steps"),
         ({"render_mode": "human"}, "render_mode='human'"),
         ({"colour": 1}, "unexpected keyword argument 'colour'"),

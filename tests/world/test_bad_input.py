@@ -69,7 +69,7 @@ def test_num_envs() -> None:
         LakeBatch(LakeConfig(), 0)
 
 
-def forms() -> list:
+def interfaces() -> list:
     return [
         (gym.make(ID, size=4, num_agents=2), np.zeros(2, int)),
         (gym.make_vec(ID, num_envs=2, size=4, num_agents=2), np.zeros((2, 2), int)),
@@ -77,7 +77,7 @@ def forms() -> list:
     ]
 
 
-@pytest.mark.parametrize(("env", "action"), forms(), ids=["single", "vector", "agents"])
+@pytest.mark.parametrize(("env", "action"), interfaces(), ids=["single", "vector", "agents"])
 def test_step_before_reset_and_bad_actions(env, action: np.ndarray) -> None:
     with pytest.raises(LakeError, match=r"step before reset.*call reset first"):
         env.step(action)

@@ -1,4 +1,4 @@
-"""Any number of threads plays what one plays, bit for bit, in every form; nobody waits for a thread that comes late."""
+"""Any number of threads plays what one plays, bit for bit, in every interface; nobody waits for a thread that comes late."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sb3_of(**kwargs: Any) -> Any:
     )
 
 
-FORMS: tuple[Callable[..., Any], ...] = (batch_of, vector_of, agents_of, sb3_of)
+INTERFACES: tuple[Callable[..., Any], ...] = (batch_of, vector_of, agents_of, sb3_of)
 configs = st.builds(
     LakeConfig.single,
     st.integers(3, 6),
@@ -55,7 +55,7 @@ configs = st.builds(
 
 
 def flat(said: Any) -> list[Any]:
-    """Everything that a form says, copied, in an order of its own; but for how many seconds an episode took."""
+    """Everything that a interface says, copied, in an order of its own; but for how many seconds an episode took."""
     if isinstance(said, dict):
         return [one for key in sorted(said) if key != "t" for one in (key, *flat(said[key]))]
     if isinstance(said, tuple | list):
@@ -65,9 +65,11 @@ def flat(said: Any) -> list[Any]:
     return [(said.dtype.str, said.shape, said.tobytes())] if isinstance(said, np.ndarray) else [said]
 
 
-def play(form: Callable[..., Any], num_threads: int, configs: list[LakeConfig], seed: int, **kwargs: Any) -> list[Any]:
-    """All that a form says of resets, steps and masks while its config changes."""
-    env = form(
+def play(
+    interface: Callable[..., Any], num_threads: int, configs: list[LakeConfig], seed: int, **kwargs: Any
+) -> list[Any]:
+    """All that a interface says of resets, steps and masks while its config changes."""
+    env = interface(
         config=configs[0],
         max_size=6,
         max_agents=3,
@@ -78,20 +80,20 @@ def play(form: Callable[..., Any], num_threads: int, configs: list[LakeConfig], 
     )
     batch, rng, said = getattr(env, "unwrapped", env), np.random.default_rng(seed), []
     batch = getattr(getattr(batch, "lakes", batch), "batch", batch)
-    env.seed(np.arange(batch.num_envs) + seed) if env is batch else env.seed(seed) if form is sb3_of else None
-    said += flat(env.reset() if env is batch or form is sb3_of else env.reset(seed=seed))
+    env.seed(np.arange(batch.num_envs) + seed) if env is batch else env.seed(seed) if interface is sb3_of else None
+    said += flat(env.reset() if env is batch or interface is sb3_of else env.reset(seed=seed))
     for config in configs:
         getattr(env, "unwrapped", env).set_config(config)
         for _ in range(8):
             actions = rng.integers(0, 5, (batch.num_envs, batch.max_agents))
-            said += flat(env.step(actions.reshape(-1) if form is agents_of else actions))
+            said += flat(env.step(actions.reshape(-1) if interface is agents_of else actions))
         said += flat([batch.action_masks(), batch.positions, batch.final_observation])
     if env is batch:
         said += flat(env.reset(rng.random(batch.num_envs) < 0.5))
     return said
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("interface", INTERFACES)
 @settings(max_examples=12, deadline=None)
 @given(
     st.lists(configs, min_size=2, max_size=3),
@@ -101,11 +103,11 @@ def play(form: Callable[..., Any], num_threads: int, configs: list[LakeConfig], 
     st.sampled_from(["ego", "grid", "compact"]),
     st.booleans(),
 )
-def test_any_number_of_threads_plays_the_same(form, configs, seed, num_envs, autoreset, observation, hints):
+def test_any_number_of_threads_plays_the_same(interface, configs, seed, num_envs, autoreset, observation, hints):
     given = {"num_envs": num_envs, "autoreset": autoreset, "observation": observation, "hints": hints}
-    one = play(form, 1, configs, seed, **given)
+    one = play(interface, 1, configs, seed, **given)
     for num_threads in COUNTS[1:]:
-        assert play(form, num_threads, configs, seed, **given) == one
+        assert play(interface, num_threads, configs, seed, **given) == one
 
 
 def random_steps(batch: LakeBatch, count: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Every form hands its renderer the episode as it happened."""
+"""Every interface hands its renderer the episode as it happened."""
 
 from __future__ import annotations
 
@@ -85,11 +85,13 @@ def test_the_agents_batch_renders_its_lakes() -> None:
     assert envs.render_mode == "ansi"
 
 
-@pytest.mark.parametrize("form", [mfl.parallel_env, lambda **kwargs: gym.make("MAPFFrozenLake-v0", **kwargs).unwrapped])
-def test_a_window_shows_one_lake_and_stays_with_its_process(form, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "interface", [mfl.parallel_env, lambda **kwargs: gym.make("MAPFFrozenLake-v0", **kwargs).unwrapped]
+)
+def test_a_window_shows_one_lake_and_stays_with_its_process(interface, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    env = form(instance=LAKE, render_mode="human")
+    env = interface(instance=LAKE, render_mode="human")
     env.reset(seed=0)
     assert env.render() is None
     twin = pickle.loads(pickle.dumps(env))

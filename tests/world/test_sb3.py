@@ -1,4 +1,4 @@
-"""The native form for Stable-Baselines3 plays what its own DummyVecEnv plays, and trains."""
+"""The native interface for Stable-Baselines3 plays what its own DummyVecEnv plays, and trains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sb3_policy``: what a model of SB3 predicts is what ``evaluate`` plays, whatever form of envs it was trained in."""
+"""``sb3_policy``: what a model of SB3 predicts is what ``evaluate`` plays, whatever interface of envs it was trained in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import mapf_frozenlake as mfl
 
 ROOM = {"size": 4, "num_agents": {1: 1, 2: 1}, "window": 3, "horizon": 6, "collisions": "end"}
 BOARDS = mfl.generate(mfl.LakeConfig.single(4, {1: 1, 2: 1}, horizon=6), n=12, seed=5)
-FORMS = {
+INTERFACES = {
     "lakes": lambda: mfl.sb3_vec_env(2, **ROOM),
     "agents": lambda: mfl.sb3_vec_env(2, per_agent=True, **ROOM),
     "copies, flat": lambda: DummyVecEnv([lambda: gym.make("MAPFFrozenLake-v0", flat=True, hints=True, **ROOM)]),
@@ -26,22 +26,22 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_it_plays_the_boards_as_the_model_does_in_its_own_envs(form):
-    envs = FORMS[form]()
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_it_plays_the_boards_as_the_model_does_in_its_own_envs(interface):
+    envs = INTERFACES[interface]()
     model = PPO("MlpPolicy", envs, n_steps=4, batch_size=8, device="cpu", seed=3)
-    if form == "normalised":
+    if interface == "normalised":
         model.learn(16)  # its envs have seen something to normalise by
     table = mfl.evaluate(mfl.sb3_policy(model), BOARDS, config=mfl.LakeConfig.single(4, horizon=6))
     assert table.name == "PPO"
-    single = gym.make("MAPFFrozenLake-v0", **ROOM, flat="flat" in form, hints="flat" in form)
-    if form == "grid":
+    single = gym.make("MAPFFrozenLake-v0", **ROOM, flat="flat" in interface, hints="flat" in interface)
+    if interface == "grid":
         single = gym.make("MAPFFrozenLake-v0", **ROOM, observation="grid", dtype="int8")
     for board, record in zip(BOARDS, table.per_instance, strict=True):
         seen, _ = single.reset(options={"instance": board})
         over, made = False, []
         while not over:
-            seen = model.get_env().normalize_obs(seen) if form == "normalised" else seen
+            seen = model.get_env().normalize_obs(seen) if interface == "normalised" else seen
             action = np.asarray(model.predict(seen, deterministic=True)[0])
             made.append(action)
             seen, _, terminated, truncated, info = single.step(action)

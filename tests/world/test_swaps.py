@@ -1,4 +1,4 @@
-"""Given boards and new configs, on every form."""
+"""Given boards and new configs, on every interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER = Instance(holes=np.eye(3, dtype=bool), starts=[(0, 1)], goals=[(0, 2)])
 KWARGS = {"size": 4, "num_agents": 2}
 
 
-def forms() -> list:
+def interfaces() -> list:
     return [
         gym.make("MAPFFrozenLake-v0", **KWARGS),
         gym.make_vec("MAPFFrozenLake-v0", num_envs=3, **KWARGS),
@@ -23,7 +23,7 @@ def forms() -> list:
     ]
 
 
-@pytest.mark.parametrize("env", forms(), ids=lambda env: type(env.unwrapped).__name__)
+@pytest.mark.parametrize("env", interfaces(), ids=lambda env: type(env.unwrapped).__name__)
 def test_a_given_instance_is_played_at_once_and_once(env) -> None:
     env.reset(seed=0, options={"instance": LAKE})
     batch = env.unwrapped.batch
@@ -33,7 +33,7 @@ def test_a_given_instance_is_played_at_once_and_once(env) -> None:
     assert batch.holes(0).shape == (4, 4)
 
 
-@pytest.mark.parametrize("env", forms(), ids=lambda env: type(env.unwrapped).__name__)
+@pytest.mark.parametrize("env", interfaces(), ids=lambda env: type(env.unwrapped).__name__)
 def test_a_config_is_set_at_once_by_reset_and_later_by_set_config(env) -> None:
     small, smaller = LakeConfig.single(3, 1), LakeConfig.single(2, 1)
     batch = env.unwrapped.batch
@@ -47,7 +47,7 @@ def test_a_config_is_set_at_once_by_reset_and_later_by_set_config(env) -> None:
     assert env.unwrapped.get_task() == smaller
 
 
-@pytest.mark.parametrize("env", forms(), ids=lambda env: type(env.unwrapped).__name__)
+@pytest.mark.parametrize("env", interfaces(), ids=lambda env: type(env.unwrapped).__name__)
 def test_beyond_the_spaces_is_an_error_that_names_the_kwarg(env) -> None:
     env.reset(seed=0)
     before = env.unwrapped.get_config()

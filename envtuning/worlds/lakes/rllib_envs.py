@@ -1,4 +1,4 @@
-"""The lake for stock RLlib: by ``register_env`` in each of the three forms that RLlib samples from.
+"""The lake for stock RLlib: by ``register_env`` in each of the three interfaces that RLlib samples from.
 
     register_lakes()
     PPOConfig().environment("lakes", env_config={"size": 5, "num_agents": 2}).env_runners(
@@ -35,7 +35,7 @@ def register_lakes() -> None:
 
 
 def lake_or_lakes(env_config: dict[str, Any]) -> gym.Env | gym.vector.VectorEnv:
-    """One lake, or the native vector form where RLlib says how many: observations flat, for RLlib's default networks."""
+    """One lake, or the native vector interface where RLlib says how many: observations flat, for RLlib's default networks."""
     settings = dict(env_config)
     num_envs = settings.pop("num_envs", None)
     settings["flat"] = True
@@ -50,12 +50,12 @@ def lake_of_pettingzoo(env_config: dict[str, Any]) -> ParallelPettingZooEnv:
 
 
 def _without_masks(env_config: Mapping[str, Any]) -> MAPFFrozenLakeParallelEnv:
-    """Arrays in place of dicts: RLlib's default networks take no masks, and the "ego" form has them inside."""
+    """Arrays in place of dicts: RLlib's default networks take no masks, and "ego" observations have them inside."""
     return parallel_env(**({"action_mask": None} | dict(env_config)))
 
 
 class LakeMultiAgentEnv(MultiAgentEnv):
-    """RLlib's multi-agent form; an episode may fill fewer than all slots. ``agents`` stay those of the last episode until reset."""
+    """RLlib's multi-agent interface; an episode may fill fewer than all slots. ``agents`` stay those of the last episode until reset."""
 
     def __init__(self, env_config: dict[str, Any] | None = None) -> None:
         self.lake = _without_masks(env_config or {})

@@ -157,9 +157,12 @@ class LakeWorld(World[LakeConfig]):
         """Size, holes, whether a wait is needed, and the mean way from start to goal, each over the range engineers are shown."""
         agents = cases.num_agents.astype(int)
         sizes = cases.heights.astype(int)
-        holes = np.array([board.holes.sum() for board in cases]) / np.maximum(1, sizes * sizes - 2 * agents)
-        ways = [np.abs(board.starts.astype(int) - board.goals).sum(axis=1).mean() for board in cases]
-        columns = ((sizes - 3) / 7, holes / 0.5, cases.needs_wait == 1, np.array(ways) / 10)
+        outside = (
+            np.prod(cases.holes.shape[1:]) - sizes * cases.widths
+        )  # of a board that is smaller than the room; marked as holes
+        holes = (cases.holes.sum(axis=(1, 2)) - outside) / np.maximum(1, sizes * sizes - 2 * agents)
+        ways = np.abs(cases.starts.astype(int) - cases.goals).sum(axis=(1, 2)) / agents  # absent agents are equal
+        columns = ((sizes - 3) / 7, holes / 0.5, cases.needs_wait == 1, ways / 10)
         return np.clip(np.stack([np.asarray(column, float) for column in columns], axis=1), 0.0, 1.0)
 
     def film(self, cases: InstanceSet, episode: Episode) -> Film:

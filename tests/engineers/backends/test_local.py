@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 import engineers
 from engineers.backends import live, local
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Message, Rejected, TooLong
-from engineers.model.wire import WireForm
 from engineers.report import StageReport
 from tests.lazily import Lazy, needed
 
@@ -34,7 +34,7 @@ def model(tiny_qwen3: Path) -> Any:
 
 @pytest.fixture
 def schema(config: BaseModel, editable: tuple[str, ...]) -> dict[str, Any]:
-    return WireForm(config, editable).schema
+    return AnswerFormat(config, editable).schema
 
 
 @pytest.mark.parametrize(("temperature", "seed"), [(0.0, 0), (0.7, 0), (0.7, 1), (3.0, 0)])

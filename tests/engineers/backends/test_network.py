@@ -19,8 +19,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from engineers.backends.network import GRACE
+from engineers.model.answer_format import AnswerFormat
 from engineers.model.chat import Completion
-from engineers.model.wire import WireForm
 from engineers.proposal import Engineer, Proposal
 from engineers.report import StageReport
 
@@ -432,7 +432,7 @@ def test_the_question_carries_schema_limit_and_error(
     outcome = play(wire, [Say(answer(slope=7)), Say(GOOD)], max_tokens=1234, temperature=0.25, seed=2**40 + 77)
     first, second = outcome.script.bodies
     assert re.fullmatch(wire.path, outcome.script.paths[0])
-    assert _essence(wire.schema(first)) == _essence(WireForm(config, editable).schema)
+    assert _essence(wire.schema(first)) == _essence(AnswerFormat(config, editable).schema)
     assert ": 1234" in json.dumps(first)
     assert ": 0.25" in json.dumps(first)
     assert ": 77" in json.dumps(first) or wire.name == "litellm-anthropic"  # which takes no seed

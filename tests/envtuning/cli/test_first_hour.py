@@ -131,10 +131,7 @@ def test_a_whole_study_can_be_printed_copied_and_run(tmp_path):
         assert any(line.startswith(f"| `{arm}` |") for line in said.splitlines())
 
 
-@pytest.mark.parametrize(
-    "file",
-    ["engineers/example_report.json", "envtuning/studies/example_study.yaml", "envtuning/studies/tune_engineers.py"],
-)
+@pytest.mark.parametrize("file", ["engineers/example_report.json", "envtuning/studies/example_study.yaml"])
 def test_what_a_first_hour_needs_is_in_the_wheel(file):
     """It takes whole packages, but for what git ignores; tests/project/wheel_smoke.sh builds one and tries it."""
     root = Path(__file__).parents[3]

@@ -238,8 +238,8 @@ def test_a_parallel_episode_succeeds_when_all_ended_with_a_reward(rewards, termi
 
 
 @pytest.mark.parametrize(
-    ("form", "inner"), [(CurriculumEnv, Episode(0.0, True, False)), (CurriculumParallelEnv, Parallel((), ()))]
+    ("interface", "inner"), [(CurriculumEnv, Episode(0.0, True, False)), (CurriculumParallelEnv, Parallel((), ()))]
 )
-def test_seeds_and_options_go_to_the_environment(form, inner):
-    form(inner).reset(seed=7, options={"x": 1})
+def test_seeds_and_options_go_to_the_environment(interface, inner):
+    interface(inner).reset(seed=7, options={"x": 1})
     assert inner.resets == [(7, {"x": 1})]

@@ -1,4 +1,4 @@
-"""Stock RLlib trains on every form of the lake, and the callback keeps its runners on one config, deaths included."""
+"""Stock RLlib trains on every interface of the lake, and the callback keeps its runners on one config, deaths included."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def settings(env, **runners):
     return config if env == "lakes" else config.multi_agent(**SHARED)
 
 
-FORMS = {
+INTERFACES = {
     "native vector": lambda: settings("lakes", gym_env_vectorize_mode="vector_entry_point"),
     "single copies": lambda: settings("lakes"),
     "MultiAgentEnv": lambda: settings("lake-agents"),
@@ -62,9 +62,9 @@ def configs_on(algorithm):
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_trains_and_swaps(ray_session, form):
-    algorithm = FORMS[form]().build_algo()
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_trains_and_swaps(ray_session, interface):
+    algorithm = INTERFACES[interface]().build_algo()
     try:
         before = algorithm.train()
         curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
@@ -83,7 +83,7 @@ def test_curriculum_that_follows_the_results(ray_session):
         asked.append(result["training_iteration"])
         return HARD if len(asked) == 2 else None
 
-    config = FORMS["native vector"]().callbacks(curriculum.RLlibCurriculumCallback.following(choose))
+    config = INTERFACES["native vector"]().callbacks(curriculum.RLlibCurriculumCallback.following(choose))
     algorithm = config.build_algo()
     try:
         seen = []
@@ -96,11 +96,11 @@ def test_curriculum_that_follows_the_results(ray_session):
         algorithm.stop()
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_ladder_climbs_by_episodes_and_results_say_success_and_valid(ray_session, form):
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_a_ladder_climbs_by_episodes_and_results_say_success_and_valid(ray_session, interface):
     """A lake of one step from start to goal: anybody succeeds now and then."""
     ladder = wrappers.Ladder([EASY, HARD], threshold=0.05, window=8)
-    algorithm = FORMS[form]().callbacks(curriculum.RLlibCurriculumCallback.following(ladder)).build_algo()
+    algorithm = INTERFACES[interface]().callbacks(curriculum.RLlibCurriculumCallback.following(ladder)).build_algo()
     climbing = curriculum.RLlibCurriculumCallback.of(algorithm).curriculum
     try:
         assert configs_on(algorithm) == [EASY]
@@ -130,7 +130,7 @@ def test_stock_rllib_trains_by_gymnasiums_id(ray_session):
 
 
 def test_without_the_callback_it_says_what_to_add(ray_session):
-    algorithm = FORMS["native vector"]().callbacks(None).build_algo()
+    algorithm = INTERFACES["native vector"]().callbacks(None).build_algo()
     try:
         with pytest.raises(LookupError, match="callbacks\\(RLlibCurriculumCallback\\)"):
             curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
@@ -141,7 +141,7 @@ def test_without_the_callback_it_says_what_to_add(ray_session):
 @pytest.mark.slow
 def test_restarted_stock_runner_is_on_the_current_config(ray_session):
     """Remote runners import the package by the id's prefix; ``flat`` is what RLlib's default networks take."""
-    config = FORMS["native vector"]().environment(PLAIN_ID, env_config=ENV | {"flat": True})
+    config = INTERFACES["native vector"]().environment(PLAIN_ID, env_config=ENV | {"flat": True})
     algorithm = config.env_runners(num_env_runners=1).build_algo()
     try:
         curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
@@ -161,7 +161,7 @@ def test_restarted_stock_runner_is_on_the_current_config(ray_session):
 
 def test_rebuilt_environment_is_on_the_current_config(ray_session):
     """RLlib rebuilds a failed environment inside its runner from the first config."""
-    algorithm = FORMS["native vector"]().build_algo()
+    algorithm = INTERFACES["native vector"]().build_algo()
     try:
         curriculum.RLlibCurriculumCallback.swap(algorithm, HARD)
         algorithm.env_runner.make_env()
@@ -202,8 +202,8 @@ def test_the_agents_of_an_episode_that_is_over_stay_known_until_the_next():
 
 def test_a_crowd_that_varies_trains_in_both_multi_agent_forms(ray_session):
     crowd = {"config": EASY.model_copy(update={"num_agents": {1: 1.0, 2: 1.0}}), "window": 3}
-    for form in ("lake-agents", "lake-pettingzoo"):
-        algorithm = settings(form).environment(form, env_config=crowd).build_algo()
+    for interface in ("lake-agents", "lake-pettingzoo"):
+        algorithm = settings(interface).environment(interface, env_config=crowd).build_algo()
         try:
             assert algorithm.train()["num_env_steps_sampled_lifetime"] > 0
         finally:

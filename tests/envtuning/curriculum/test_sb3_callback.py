@@ -1,4 +1,4 @@
-"""``SB3CurriculumCallback`` swaps configs under a running SB3 algorithm, on the native form and on SB3's own."""
+"""``SB3CurriculumCallback`` swaps configs under a running SB3 algorithm, on the native interface and on SB3's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def single():
     return gym.make("MAPFFrozenLake-v0", **ROOM)
 
 
-FORMS = {
+INTERFACES = {
     "lakes": lambda: mfl.sb3_vec_env(4, **ROOM),
     "agents": lambda: mfl.sb3_vec_env(4, per_agent=True, **ROOM),
     "copies": lambda: DummyVecEnv([single] * 4),
@@ -40,9 +40,9 @@ def learn(envs, curriculum, steps=64, **options):
     return callback
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_it_hears_once_of_each_episode(form):
-    envs, heard, ended = FORMS[form](), [], [0]
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_it_hears_once_of_each_episode(interface):
+    envs, heard, ended = INTERFACES[interface](), [], [0]
     step_wait, rows = envs.step_wait, getattr(envs, "rows_per_lake", 1)
 
     def counted():
@@ -56,9 +56,9 @@ def test_it_hears_once_of_each_episode(form):
     assert len(heard) == ended[0] > 5
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_it_swaps_when_told(form):
-    envs, heard = FORMS[form](), []
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_it_swaps_when_told(interface):
+    envs, heard = INTERFACES[interface](), []
 
     def after_five(success):
         heard.append(success)
@@ -69,9 +69,9 @@ def test_it_swaps_when_told(form):
     assert envs.env_method("get_config") == [HARD] * envs.num_envs
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_ladder_beyond_the_room_is_refused_before_anything_is_learnt(form):
-    envs = FORMS[form]()
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_a_ladder_beyond_the_room_is_refused_before_anything_is_learnt(interface):
+    envs = INTERFACES[interface]()
     with pytest.raises(mfl.LakeError, match="make the env with max_size=6"):
         learn(envs, Ladder([EASY, mfl.LakeConfig.single(6)]))
 
@@ -95,10 +95,10 @@ SOLVED_BLINDLY = mfl.LakeConfig.single(2, num_agents=1, hole_ratio=0.0, horizon=
 UNSOLVABLE = mfl.LakeConfig.single(5, num_agents=1, hole_ratio=0.0, min_distance=6, horizon=1)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("interface", INTERFACES)
 @pytest.mark.parametrize("begins_on", [EASY, SOLVED_BLINDLY])
-def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(form, begins_on):
-    envs, ladder = FORMS[form](), Ladder([SOLVED_BLINDLY, *[UNSOLVABLE] * 3], threshold=1.0, window=2)
+def test_episodes_begun_on_the_rung_before_say_nothing_of_the_next(interface, begins_on):
+    envs, ladder = INTERFACES[interface](), Ladder([SOLVED_BLINDLY, *[UNSOLVABLE] * 3], threshold=1.0, window=2)
     apply_config(envs, begins_on)
     learn(envs, ladder, steps=256)
     assert ladder.rung == 1

@@ -98,7 +98,7 @@ def test_config_beyond_the_spaces_is_refused():
         env.reset()
 
 
-FORMS = {
+INTERFACES = {
     "gymnasium": (CurriculumEnv, lambda **room: gym.make("MAPFFrozenLake-v0", config=EASY, **room)),
     "vector": (CurriculumVectorEnv, lambda **room: gym.make_vec("MAPFFrozenLake-v0", 2, config=EASY, **room)),
     "copies": (
@@ -109,9 +109,9 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_lake_beyond_its_room_is_refused_at_once_and_the_old_config_stays(form):
-    wrapper, make = FORMS[form]
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_lake_beyond_its_room_is_refused_at_once_and_the_old_config_stays(interface):
+    wrapper, make = INTERFACES[interface]
     env = wrapper(make(**ROOM))
     with pytest.raises(mfl.LakeError, match="make the env with max_size=7"):
         env.set_config(mfl.LakeConfig.single(7))
@@ -121,9 +121,9 @@ def test_lake_beyond_its_room_is_refused_at_once_and_the_old_config_stays(form):
     env.reset(seed=0)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_ladder_beyond_the_room_is_refused_before_its_first_step(form):
-    wrapper, make = FORMS[form]
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_a_ladder_beyond_the_room_is_refused_before_its_first_step(interface):
+    wrapper, make = INTERFACES[interface]
     with pytest.raises(mfl.LakeError, match="make the env with max_size=6"):
         wrapper(make(), curriculum=Ladder([EASY, HARD, EASY]))
     with pytest.raises(mfl.LakeError, match="make the env with max_agents=2"):
@@ -499,9 +499,9 @@ def one_move(env, move):
     return dict.fromkeys(env.agents, move) if hasattr(env, "agents") else np.full(env.action_space.shape, move)
 
 
-@pytest.mark.parametrize("form", NATIVE)
-def test_a_curriculum_hears_of_what_success_key_names(form):
-    wrapper, make = FORMS[form]
+@pytest.mark.parametrize("interface", NATIVE)
+def test_a_curriculum_hears_of_what_success_key_names(interface):
+    wrapper, make = INTERFACES[interface]
     heard = {}
     for key in (None, "success", "valid"):
         told = []
@@ -513,9 +513,9 @@ def test_a_curriculum_hears_of_what_success_key_names(form):
     assert heard == {None: {True}, "success": {True}, "valid": {False}}
 
 
-@pytest.mark.parametrize("form", NATIVE)
-def test_a_success_key_that_no_info_has_is_refused(form):
-    wrapper, make = FORMS[form]
+@pytest.mark.parametrize("interface", NATIVE)
+def test_a_success_key_that_no_info_has_is_refused(interface):
+    wrapper, make = INTERFACES[interface]
     env = wrapper(make(**ROOM), lambda success: None, success_key="solved")
     env.reset(seed=0, options={"instance": BUMPED})
     with pytest.raises(ValueError, match=r"'solved'.*'valid'"):

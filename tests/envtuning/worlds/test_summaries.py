@@ -119,6 +119,6 @@ def test_features_are_where_a_board_lies_in_the_range_that_engineers_are_shown()
     lone = Instance(np.eye(4, dtype=bool), starts=[(0, 1)], goals=[(3, 2)])  # 4 of 14 cells beside its own are holes
     pair = Instance(np.zeros((10, 10), bool), starts=[(0, 0), (5, 0)], goals=[(9, 9), (5, 1)])
     full = Instance(np.ones((3, 3), bool) & ~np.eye(3, dtype=bool), starts=[(0, 0)], goals=[(2, 2)])
-    for board, row in ((lone, [1 / 7, 4 / 14 / 0.5, 0, 0.4]), (pair, [1.0, 0.0, 1, 0.95]), (full, [0, 1.0, 0, 0.4])):
-        cases = replace(InstanceSet.from_instances([board]), needs_wait=np.array([int(row[2]) or -1], np.int8))
-        assert LAKES.features(cases)[0] == pytest.approx(row)
+    boards, rows = [lone, pair, full], [[1 / 7, 4 / 14 / 0.5, 0, 0.4], [1.0, 0.0, 1, 0.95], [0, 1.0, 0, 0.4]]
+    cases = replace(InstanceSet.from_instances(boards), needs_wait=np.array([-1, 1, 0], np.int8))
+    assert LAKES.features(cases) == pytest.approx(np.array(rows))

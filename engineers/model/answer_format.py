@@ -1,4 +1,4 @@
-"""The wire form: what a model may answer, as a strict JSON Schema, and how its answer becomes a config.
+"""The answer format: what a model may answer, as a strict JSON Schema, and how its answer becomes a config.
 
 Every key that the current config has is an explicit property; every object is closed; every field is required,
 described and bounded. An answer is ``{"reasons": [{"path", "reason"}, …], "config": {…editable knobs…}}``; reasons come
@@ -33,8 +33,8 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-class WireForm(Generic[ConfigT]):
-    """The question's shape for one current config and its editable knobs."""
+class AnswerFormat(Generic[ConfigT]):
+    """What an answer looks like for one current config and its editable knobs."""
 
     def __init__(self, current: ConfigT, editable: Sequence[str] | None = None) -> None:
         self.current, self.editable = current, editable
@@ -118,10 +118,10 @@ def _raise_unless_json(knobs: Sequence[Knob]) -> None:
             ) from None
 
 
-def wire_form_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> WireForm[ConfigT]:
-    """The form of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
+def answer_format_of(current: ConfigT, editable: Sequence[str] | None, space: Space) -> AnswerFormat[ConfigT]:
+    """The answer format of a question; raises ``KnobError`` for a config without knobs to change or with infinite ones, or without those of ``space``."""
     raise_unless_knobs(space, current)
-    return WireForm(current, editable)
+    return AnswerFormat(current, editable)
 
 
 def _closed(properties: dict[str, Any], description: str) -> dict[str, Any]:

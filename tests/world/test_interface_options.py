@@ -1,4 +1,4 @@
-"""What clients of the field ask of the forms: flat, discrete, masks elsewhere, a fixed crowd, one global vector, records."""
+"""What clients of the field ask of the interfaces: flat, discrete, masks elsewhere, a fixed crowd, one global vector, records."""
 
 from __future__ import annotations
 

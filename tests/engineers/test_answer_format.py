@@ -1,4 +1,4 @@
-"""The wire form: a strict schema of exactly the editable knobs, and nothing else becomes a config."""
+"""The answer format: a strict schema of exactly the editable knobs, and nothing else becomes a config."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 import engineers
-from engineers import ReplyError, WireForm
+from engineers import AnswerFormat, ReplyError
 from engineers.knobs import KnobError, find_knobs
-from engineers.model.wire import _has_type
+from engineers.model.answer_format import _has_type
 from mapf_frozenlake import LakeConfig
 
 LAKE = LakeConfig(slices={size: {"share": 0.5, "hole_ratio": 0.2, "wait_ratio": 0.1} for size in (3, 6, 10)})
@@ -36,12 +36,12 @@ def objects_in(schema):
 
 
 @pytest.fixture(params=["lake", "kitchen"])
-def form(request, kitchen):
-    return WireForm(LAKE if request.param == "lake" else kitchen)
+def answer_format(request, kitchen):
+    return AnswerFormat(LAKE if request.param == "lake" else kitchen)
 
 
-def test_schema_is_in_the_strict_subset(form):
-    for schema in objects_in(form.schema):
+def test_schema_is_in_the_strict_subset(answer_format):
+    for schema in objects_in(answer_format.schema):
         assert set(schema) <= STRICT
         if schema["type"] == "object":
             assert schema["additionalProperties"] is False
@@ -50,7 +50,7 @@ def test_schema_is_in_the_strict_subset(form):
 
 
 def test_schema_has_exactly_the_editable_knobs_of_the_lake():
-    config = WireForm(LAKE).schema["properties"]["config"]["properties"]
+    config = AnswerFormat(LAKE).schema["properties"]["config"]["properties"]
     assert list(config) == ["slices"]
     sizes = config["slices"]["properties"]
     assert list(sizes) == ["3", "6", "10"]
@@ -62,25 +62,27 @@ def test_schema_has_exactly_the_editable_knobs_of_the_lake():
 
 
 def test_bounds_outside_the_strict_subset_are_said_in_words(kitchen):
-    heat = WireForm(kitchen).schema["properties"]["config"]["properties"]["menu"]["properties"]["soup"]["properties"]
+    heat = AnswerFormat(kitchen).schema["properties"]["config"]["properties"]["menu"]["properties"]["soup"][
+        "properties"
+    ]
     assert "exclusiveMinimum" not in heat["heat"]
     assert "above 0" in heat["heat"]["description"]
 
 
-def test_the_unchanged_answer_gives_the_current_config(form):
-    assert form.merge(form.example()) == form.current
-    assert form.reasons(form.example(), form.current) == []
+def test_the_unchanged_answer_gives_the_current_config(answer_format):
+    assert answer_format.merge(answer_format.example()) == answer_format.current
+    assert answer_format.reasons(answer_format.example(), answer_format.current) == []
 
 
 def test_only_a_changed_knob_changes(kitchen):
-    form = WireForm(kitchen)
-    answer = form.example()
+    answer_format = AnswerFormat(kitchen)
+    answer = answer_format.example()
     answer["config"]["menu"]["stew"]["steps"] = 7
     answer["reasons"] = [{"path": "menu.stew.steps", "reason": "too easy"}]
-    config = form.merge(answer)
+    config = answer_format.merge(answer)
     assert config.menu["stew"].steps == 7
     assert config.model_copy(update={"menu": kitchen.menu}) == kitchen
-    (change,) = form.reasons(answer, config)
+    (change,) = answer_format.reasons(answer, config)
     assert (change.path, change.old, change.new, change.reason) == ("menu.stew.steps", 3, 7, "too easy")
 
 
@@ -101,29 +103,29 @@ def test_only_a_changed_knob_changes(kitchen):
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(kitchen, change, said):
-    form = WireForm(kitchen)
-    answer = form.example()
+    answer_format = AnswerFormat(kitchen)
+    answer = answer_format.example()
     change(answer["config"]["menu"])
     with pytest.raises(ReplyError, match=r"^config: ") as error:
-        form.merge(answer)
+        answer_format.merge(answer)
     assert said in str(error.value)
 
 
 def test_all_faults_are_said_at_once(kitchen):
-    answer = WireForm(kitchen).example()
+    answer = AnswerFormat(kitchen).example()
     del answer["config"]["menu"]["soup"]["share"]
     answer["config"]["style"] = 3
     with pytest.raises(ReplyError) as error:
-        WireForm(kitchen).merge(answer)
+        AnswerFormat(kitchen).merge(answer)
     assert "menu.soup.share" in str(error.value)
     assert "style" in str(error.value)
 
 
 def test_knobs_outside_editable_cannot_be_reached(kitchen):
-    form = WireForm(kitchen, ["menu.soup.share"])
-    assert form.example()["config"] == {"menu": {"soup": {"share": 0.5}}}
+    answer_format = AnswerFormat(kitchen, ["menu.soup.share"])
+    assert answer_format.example()["config"] == {"menu": {"soup": {"share": 0.5}}}
     with pytest.raises(ReplyError, match="owner cannot be edited"):
-        form.merge({"config": {"menu": {"soup": {"share": 0.1}}, "owner": "me"}})
+        answer_format.merge({"config": {"menu": {"soup": {"share": 0.1}}, "owner": "me"}})
 
 
 @pytest.mark.parametrize("path", ["menu.cake.share", "menus", "menu.*.sugar", "owner.name"])
@@ -146,8 +148,8 @@ values = st.one_of(
 def test_merge_accepts_what_json_schema_accepts(data):
     """The oracle is the jsonschema package on the published schema; bounds it cannot say are drawn apart."""
     jsonschema = pytest.importorskip("jsonschema")
-    form = WireForm(LAKE)
-    answer = copy.deepcopy(form.example())
+    answer_format = AnswerFormat(LAKE)
+    answer = copy.deepcopy(answer_format.example())
     for _ in range(data.draw(st.integers(0, 3))):
         size = data.draw(st.sampled_from(["3", "6", "10"]))
         knob = data.draw(st.sampled_from(["share", "hole_ratio", "wait_ratio", "min_distance"]))
@@ -155,37 +157,37 @@ def test_merge_accepts_what_json_schema_accepts(data):
             answer["config"]["slices"][size][knob] = data.draw(values)
         else:
             answer["config"]["slices"][size].pop(knob, None)
-    well_formed = jsonschema.Draft202012Validator(form.schema).is_valid(answer)
+    well_formed = jsonschema.Draft202012Validator(answer_format.schema).is_valid(answer)
     shares = [part.get("share") for part in answer["config"]["slices"].values()]
     if well_formed and not any(shares):
         return  # the config's own rule: some share must be above 0
     try:
-        config = form.merge(answer)
+        config = answer_format.merge(answer)
     except ReplyError:
         assert not well_formed
     else:
         assert well_formed
-        assert json.loads(json.dumps(form.values_of(config))) == json.loads(json.dumps(answer["config"]))
+        assert json.loads(json.dumps(answer_format.values_of(config))) == json.loads(json.dumps(answer["config"]))
 
 
 def test_reasons_belong_to_changes_and_are_cut_at_two_thousand_characters(kitchen):
-    form = WireForm(kitchen)
+    answer_format = AnswerFormat(kitchen)
     config = kitchen.model_copy(update={"style": "fancy", "ovens": [3]})
     given = [{"path": "style", "reason": "r" * 3000}, "ovens", {"path": "owner", "reason": "no"}, {"reason": "none"}]
-    style, ovens = form.reasons({"reasons": given}, config)
+    style, ovens = answer_format.reasons({"reasons": given}, config)
     assert (style.path, style.old, style.new, style.reason) == ("style", "plain", "fancy", "r" * 2000)
     assert (ovens.path, ovens.old, ovens.new, ovens.reason) == ("ovens", [1, 2], [3], "")
     for nothing in ({}, {"reasons": None}, {"reasons": {"path": "style"}}, {"reasons": [{"path": "style"}]}):
-        assert [change.reason for change in form.reasons(nothing, config)] == ["", ""]
+        assert [change.reason for change in answer_format.reasons(nothing, config)] == ["", ""]
 
 
 def test_what_is_wrong_with_an_answer_is_said_in_whole_sentences(kitchen):
-    form = WireForm(kitchen, ["menu.soup.heat", "style", "menu.soup.salt"])
+    answer_format = AnswerFormat(kitchen, ["menu.soup.heat", "style", "menu.soup.salt"])
     soup = {"heat": 90.0, "salt": None}
 
     def said(**config):
         with pytest.raises(ReplyError) as error:
-            form.merge({"config": config})
+            answer_format.merge({"config": config})
         return str(error.value)
 
     assert said(menu={"soup": soup}) == "config: style is missing: write every knob, also those that stay as they are"
@@ -200,7 +202,7 @@ def test_what_is_wrong_with_an_answer_is_said_in_whole_sentences(kitchen):
         "config: menu.soup.salt is 'much': give a value of type null or number"
     )
     with pytest.raises(ReplyError, match=r"^config: the answer must be an object with \['menu', 'style'\], not 3$"):
-        form.merge({"config": 3})
+        answer_format.merge({"config": 3})
 
 
 @pytest.mark.parametrize(
@@ -221,10 +223,10 @@ def test_a_value_has_the_type_that_json_says(schema, fits, does_not):
 
 
 def test_an_answer_without_a_config_of_its_own_is_the_config(kitchen):
-    form = WireForm(kitchen, ["style"])
-    assert form.merge({"style": "fancy"}).style == "fancy"
-    assert form.merge({"reasons": [], "style": "fancy"}).style == "fancy"
-    assert form.schema["properties"]["reasons"] == {
+    answer_format = AnswerFormat(kitchen, ["style"])
+    assert answer_format.merge({"style": "fancy"}).style == "fancy"
+    assert answer_format.merge({"reasons": [], "style": "fancy"}).style == "fancy"
+    assert answer_format.schema["properties"]["reasons"] == {
         "type": "array", "maxItems": 1, "description": "One entry for each knob whose value you change, and none for the others.",
         "items": {
             "type": "object", "description": "One change and its reason.", "required": ["path", "reason"],
@@ -254,22 +256,22 @@ class Mixture(BaseModel):
 
 def test_choices_and_tuples_of_several_types_come_back_as_they_are():
     jsonschema = pytest.importorskip("jsonschema")
-    form = WireForm(Mixture())
-    body = json.loads(json.dumps(form.example()))
-    jsonschema.validate(body, form.schema)
-    assert form.merge(body) == Mixture()
+    answer_format = AnswerFormat(Mixture())
+    body = json.loads(json.dumps(answer_format.example()))
+    jsonschema.validate(body, answer_format.schema)
+    assert answer_format.merge(body) == Mixture()
     body["config"] |= {"open": "a", "mode": "auto", "side": False, "kind": 1, "pair": [2, "b"]}
-    jsonschema.validate(body, form.schema)
-    assert form.merge(body) == Mixture(open="a", mode="auto", side=False, kind=Mixed.ONE, pair=(2, "b"))
+    jsonschema.validate(body, answer_format.schema)
+    assert answer_format.merge(body) == Mixture(open="a", mode="auto", side=False, kind=Mixed.ONE, pair=(2, "b"))
 
 
 @pytest.mark.parametrize(("field", "value"), [("mode", "left"), ("side", True), ("kind", 2), ("pair", ["a", 1])])
 def test_what_no_type_of_a_choice_has_is_refused(field, value):
-    form = WireForm(Mixture())
-    body = form.example()
+    answer_format = AnswerFormat(Mixture())
+    body = answer_format.example()
     body["config"][field] = value
     with pytest.raises(ReplyError, match=field):
-        form.merge(body)
+        answer_format.merge(body)
 
 
 def test_a_choice_of_several_types_is_drawn():
@@ -299,7 +301,7 @@ class Files(BaseModel):
 )
 def test_texts_that_were_shown_with_blanks_and_came_back_so_stay_in_lists_too(answered, maps):
     body = {"config": {"one": "<path>", "maps": answered, "rows": {"0": ["<path>", "y"]}}}
-    assert WireForm(Files()).merge(body) == Files(maps=maps, rows=[["/home/me/a.txt", "y"]])
+    assert AnswerFormat(Files()).merge(body) == Files(maps=maps, rows=[["/home/me/a.txt", "y"]])
 
 
 class Unbounded(BaseModel):
@@ -313,5 +315,5 @@ def test_a_value_that_json_cannot_say_is_told_at_the_start():
     with pytest.raises(KnobError, match=r"clip is inf, which JSON has no word for, .* leave it out of editable"):
         engineers.make("human").check_able(Unbounded())
     with pytest.raises(KnobError, match=r"limits is \[0\.5, nan\], which JSON has no word for"):
-        WireForm(Unbounded(clip=1.0, limits=[0.5, math.nan]))
-    assert WireForm(Unbounded(), ["wind"]).merge({"config": {"wind": 0.3}}) == Unbounded(wind=0.3)
+        AnswerFormat(Unbounded(clip=1.0, limits=[0.5, math.nan]))
+    assert AnswerFormat(Unbounded(), ["wind"]).merge({"config": {"wind": 0.3}}) == Unbounded(wind=0.3)
