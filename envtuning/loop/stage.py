@@ -92,7 +92,7 @@ class StageRunner:
             self.record(kind, f"{error}; the stage starts again from its checkpoint")
             self.so_far = self.so_far.again(config, charged=False)
             return True
-        good = self.log.state.done[-1].report.config if self.log.state.done else None
+        good = self.log.state.done[-1].record.config if self.log.state.done else None
         if isinstance(error, InfeasibleConfig):
             self.record("generation_failed", f"{error}; the last good config is used again")
             if good is None or good == config:

@@ -89,7 +89,7 @@ def test_probes_of_other_configs_are_told_by_what_is_different_in_them(told, kit
     assert re.findall(r"\d+", line.partition(":")[0]) == ["150", "250"]
     assert counts(line) == [(8, 10), (3, 10)]
     without, more = (
-        build_prompt(one, WireForm(kitchen), context_named("informed")).tokens for one in (told, with_probe)
+        build_prompt(one, AnswerFormat(kitchen), context_named("informed")).tokens for one in (told, with_probe)
     )
     assert without < more <= 1.15 * without
     assert text_of(with_probe, kitchen, "V6") == text_of(told, kitchen, "V6"), (
