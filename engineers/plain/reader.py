@@ -86,8 +86,8 @@ class ReaderEngineer(RulesEngineer):
         belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
         plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
         names = [piece.name for piece in aims]
-        parts, reasons = (dict(zip(names, told, strict=True)) for told in (plan.parts.tolist(), plan.reasons()))
-        design.share_out(slices, parts, reasons)
+        parts, reasons = dict(zip(names, plan.parts.tolist(), strict=True)), plan.reasons()
+        design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
         if way.is_known:
             beside = with_beside(slices, knobs)[len(slices) :]
             for piece in (*aims, *beside):
