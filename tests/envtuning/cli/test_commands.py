@@ -175,14 +175,16 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
     asked: list[Any] = []
     place = tmp_path if given else Path("runs/compare") / preset
 
-    def compare(*given: Any, began: Any, ended: Any) -> str:
-        asked.append(given)
+    def execute(*given: Any, began: Any, ended: Any, **how: Any) -> None:
+        asked.append((*given, *how.values()))
         began(SimpleNamespace(folder="FOLDER"))
         ended(SimpleNamespace(folder="FOLDER"), "1 of 6")
-        return "result"
 
+    monkeypatch.setattr(envtuning.cli.studies, "execute", execute)
+    monkeypatch.setattr(envtuning.cli.studies, "raise_unless_comparable", lambda arms: {})
     monkeypatch.setattr(envtuning.cli.studies, "comparing", SimpleNamespace(
-        compare=compare, arms_of=lambda spec, names: {}, table=lambda result: f"the {result}", write=lambda result, out: out / "figures.json"))  # fmt: skip
+        arms_of=lambda spec, names: dict.fromkeys(names, spec), comparison_of=lambda *given: "result",
+        table=lambda result: f"the {result}", write=lambda result, out: out / "figures.json"))  # fmt: skip
     code, output = called(
         "compare",
         *words,
@@ -197,9 +199,9 @@ def test_what_is_compared(monkeypatch, tmp_path, words, jobs, preset, given):
         "retries=0",
     )
     assert code == 0
-    ((spec, names, seeds, out, observer, at_a_time, on_ray),) = asked
-    assert spec == load_spec(preset, changes={"retries": 0}).with_rounds(2)
-    assert (names, seeds, out, at_a_time) == (["fixed", "rules"], [0, 1, 2], place, jobs)
+    ((arms, seeds, out, at_a_time, on_ray, observer),) = asked
+    assert arms == dict.fromkeys(["fixed", "rules"], load_spec(preset, changes={"retries": 0}).with_rounds(2))
+    assert (seeds, out, at_a_time) == ([0, 1, 2], place, jobs)
     assert on_ray is False
     assert (observer is None) == (jobs > 1)  # several at a time cannot be shown
     started = ["started FOLDER"] if jobs > 1 else []
