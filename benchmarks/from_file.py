@@ -30,8 +30,8 @@ def tables() -> Iterator[tuple[str, Allowed]]:
     """Each section of a run's file with the options that it may have."""
     for name, place in WORLDS.items():
         yield f"world `{name}`", declared(place)
-    for kind, place in sorted(KINDS.items()):
-        yield f"trainee `{kind}`", declared(place)
+    for kind, known in sorted(KINDS.items()):
+        yield f"trainee `{kind}`", declared(known.place)
     yield "any engineer", COMMON_FROM_FILE
     for name, place in (BACKENDS | LIVE).items():
         yield f"engineer `{name}`", declared(place)

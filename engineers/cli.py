@@ -23,7 +23,7 @@ from engineers.model.context import CONTEXTS, WITH_CASES, context_named
 from engineers.model.prompt import Prompt, build_prompt, build_summary_prompt
 from engineers.own import object_at
 from engineers.proposal import Proposal
-from engineers.registry import NEEDS_MODEL, available, make
+from engineers.registry import DEFAULT_ENGINEER, NEEDS_MODEL, available, make
 from engineers.report import EXAMPLE_REPORT, StageReport
 from engineers.sentences import in_sentences
 from engineers.terminal import TextConsole
@@ -70,7 +70,7 @@ Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'lis
 @app.command()
 def propose(
     report: ReportFile,
-    engineer: Named = "rules",
+    engineer: Named = DEFAULT_ENGINEER,
     context: ProposeContext = None,
     config_class: ConfigClass = "",
     editable: Editable = None,

@@ -67,6 +67,12 @@ class Knob:
         return listed if all("enum" in one for one in branches) else []
 
     @property
+    def meanings(self) -> dict[Any, str]:
+        """What the options of a menu stand for, where its field says so."""
+        said = self.extra.get("meanings", {})
+        return {option: said[option] for option in self.options if option in said}
+
+    @property
     def nullable(self) -> bool:
         return "null" in self.types or {"type": "null"} in self.schema.get("anyOf", [])
 

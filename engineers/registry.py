@@ -46,6 +46,8 @@ BACKENDS: dict[str, str] = {
     "local": "engineers.backends.local:make",
 }
 
+DEFAULT_ENGINEER = "reader"
+
 NEEDS_MODEL = {
     "openai": "openai/gpt-5-mini",
     "gemini": "gemini/gemini-2.5-flash",

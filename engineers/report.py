@@ -24,6 +24,13 @@ class SliceResult(_Section):
     metrics: dict[str, float] = Field(default_factory=dict, description="Rates and means, e.g. success_rate.")
     failures: dict[str, int] = Field(default_factory=dict, description="Failed episodes by failure kind.")
 
+    def rate(self, objective: str) -> float | None:
+        """Success from 0 to 1, which a probe may know only as ``success_rate``; None where nothing was played or measured."""
+        value = self.metrics.get(objective, self.metrics.get("success_rate"))
+        if not self.episodes or value is None or not math.isfinite(value):
+            return None
+        return min(max(value, 0.0), 1.0)
+
     def interval(self, metric: str, z: float = 1.96) -> tuple[float, float]:
         """Wilson interval of a rate over this slice's episodes."""
         return wilson(self.metrics[metric], self.episodes, z)
@@ -43,6 +50,13 @@ def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+class Probe(_Section):
+    """The trainee's results on a config that the stage did not train on."""
+
+    config: dict[str, Any]
+    results: list[SliceResult]
 
 
 class FailureCase(_Section):
@@ -123,6 +137,10 @@ class StageReport(_Section):
     training_results: list[SliceResult] = Field(
         default_factory=list,
         description="Success on a probe of the stage's own training distribution, per slice in use; `results` has the target's.",
+    )
+    probes: list[Probe] = Field(
+        default_factory=list,
+        description="Success on configs that the stage did not train on, where somebody paid for such probes.",
     )
     failure_cases: list[FailureCase] = Field(default_factory=list)
     behaviour: dict[str, dict[str, float]] = Field(

@@ -31,8 +31,7 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
 
 def _meanings(knob: Knob) -> str:
     """What each option of a choice stands for, where its field says so; a line each."""
-    meanings = knob.extra.get("meanings", {})
-    return "".join(f"\n  - {compact(option)}: {meanings[option]}" for option in knob.options if option in meanings)
+    return "".join(f"\n  - {compact(option)}: {said}" for option, said in knob.meanings.items())
 
 
 def _keys(same: Iterable[Knob]) -> str:
@@ -110,11 +109,20 @@ class ShownConfigs:
         """An earlier config without switched-off slices; after another one, only what is different in it."""
         if before is None:
             return compact_json(self.editable(self.in_use(record.config)))
+        turned = self._turned(before.config, record.config)
+        return f"since stage {before.stage} {turned}" if turned else f"as in stage {before.stage}"
+
+    def beside(self, config: Mapping[str, Any]) -> str:
+        """Another config by what it has otherwise than what the stage was trained on."""
+        return self._turned(self.trained_on, config) or "as trained"
+
+    def _turned(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+        """The knobs that have another value and matter for what is drawn."""
         shares = {share.path for _, share in self.slices}
-        was_off, is_off = self._off(before.config), self._off(record.config)
+        was_off, is_off = self._off(before), self._off(after)
         turned = []
         for path in self.paths:
-            old, new = get_or_none(before.config, path), get_or_none(record.config, path)
+            old, new = get_or_none(before, path), get_or_none(after, path)
             name, is_share = ".".join(path), path in shares
             if path[:-1] in is_off and not is_share:
                 continue  # nothing is drawn by it
@@ -122,7 +130,7 @@ class ShownConfigs:
                 turned.append(f"{name} {compact(new)}")  # never told before
             elif old != new:
                 turned.append(f"{name} {compact(old)} → {compact(new)}")
-        return f"since stage {before.stage} {', '.join(turned)}" if turned else f"as in stage {before.stage}"
+        return ", ".join(turned)
 
     def fixed(self, target: Mapping[str, Any]) -> str:
         """What else the target says, once where its slices agree; beside it what training has, where that differs."""

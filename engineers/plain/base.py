@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from engineers.knobs import Knob, KnobError, changes, find_knobs, with_values, w
 from engineers.proposal import Change, Engineer, Proposal
 from engineers.registry import require_common
 from engineers.report import StageReport
-from engineers.roles import role_of
+from engineers.roles import SliceKnobs, role_of, share_of
 from engineers.space import Space, checked_space, raise_unless_knobs, range_of
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
@@ -36,6 +36,13 @@ class Design:
     def turn(self, knob: Knob, value: Any, reason: str) -> None:
         self.values[knob.path] = value
         self.reasons[knob.path] = reason
+
+    def share_out(self, slices: Iterable[SliceKnobs], parts: Mapping[str, float], reasons: Mapping[str, str]) -> None:
+        """Give each of the target's slices its part of the data, and no data to the others; both mappings are by slice name."""
+        for piece in slices:
+            if piece.share is not None:
+                why = reasons.get(piece.name, "the target does not have it")
+                self.turn(piece.share, share_of(piece.share, parts.get(piece.name, 0.0)), why)
 
 
 class PlainEngineer(Engineer):

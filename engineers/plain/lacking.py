@@ -118,7 +118,7 @@ def _in_kinds(results: Sequence[SliceResult]) -> Lack | None:
         for kind, count in row.failures.items():
             counts[kind] = counts.get(kind, 0) + count
     total, episodes = sum(counts.values()), sum(row.episodes for row in results)
-    if not total:
+    if not total or not episodes:
         return None
     kind = max(sorted(counts), key=lambda one: counts[one])
     if len(counts) > 1 and counts[kind] * len(counts) < STANDS_OUT * total:

@@ -22,7 +22,7 @@ from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.reader import evidence_of, stages_left
 from engineers.plain.way import Way
 from engineers.report import StageReport
-from engineers.roles import find_slices, share_of
+from engineers.roles import find_slices
 from engineers.space import Space
 from engineers.tiers import Tier
 
@@ -102,12 +102,8 @@ class LearntEngineer(PlainEngineer):
         told = evidence_of(report, current, aims, knobs)
         weight = np.array([[wanted[piece.name] for piece in aims]])
         shares = self.shares(weight / weight.sum(), told.doses, told.succeeded, told.played, stages_left(report))
-        for piece in slices:
-            if piece.share is not None and piece not in aims:
-                design.turn(piece.share, share_of(piece.share, 0.0), "the target does not have it")
-        for piece, part in zip(aims, shares.tolist(), strict=True):
-            if piece.share is not None:
-                design.turn(piece.share, share_of(piece.share, part), f"{part * len(aims):.2g} even shares")
+        parts = {piece.name: part for piece, part in zip(aims, shares.tolist(), strict=True)}
+        design.share_out(slices, parts, {name: f"{part * len(aims):.2g} even shares" for name, part in parts.items()})
         return design
 
     def shares(self, weight: Array, doses: Array, succeeded: Array, played: Array, left: int) -> Array:

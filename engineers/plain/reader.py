@@ -31,7 +31,7 @@ from engineers.plain.share_engineers import checked_floor
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport
-from engineers.roles import SliceKnobs, are_ordered, find_slices, share_of, with_beside
+from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
 from engineers.space import Space
 from engineers.tiers import Tier
 
@@ -52,7 +52,7 @@ class ReaderEngineer(RulesEngineer):
         self.floor = checked_floor(floor)
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
-        return super().can_turn(knobs) or any(_meanings(knob) for knob in knobs)
+        return super().can_turn(knobs) or any(knob.meanings for knob in knobs)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         place = {knob.path: index for index, knob in enumerate(knobs)}
@@ -67,10 +67,11 @@ class ReaderEngineer(RulesEngineer):
             if option is not None:
                 told = ", ".join(f"{kind} {count:g}" for kind, count in sorted(failures.items()))
                 design.turn(remedy.knob, option, f"failures so far: {told}; a sample counts {strength:.2f} times")
-        lack = lack_of(report)
-        for knob in knobs:
-            if lack and (option := option_against(lack, _meanings(knob))) is not None:
-                design.turn(knob, option, lack.reason)
+        menus = [knob for knob in knobs if knob.meanings]
+        if menus and (lack := lack_of(report)):
+            for knob in menus:
+                if (option := option_against(lack, knob.meanings)) is not None:
+                    design.turn(knob, option, lack.reason)
         return design
 
     def _planned(
@@ -84,12 +85,9 @@ class ReaderEngineer(RulesEngineer):
         aims = [piece for piece in slices if weights[piece.name] > 0]
         belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
         plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
-        for piece in slices:
-            if piece.share is not None and piece not in aims:
-                design.turn(piece.share, share_of(piece.share, 0.0), "the target does not have it")
-        for piece, part, why in zip(aims, plan.parts.tolist(), plan.reasons(), strict=True):
-            if piece.share is not None:
-                design.turn(piece.share, share_of(piece.share, part), why)
+        names = [piece.name for piece in aims]
+        parts, reasons = (dict(zip(names, told, strict=True)) for told in (plan.parts.tolist(), plan.reasons()))
+        design.share_out(slices, parts, reasons)
         if way.is_known:
             beside = with_beside(slices, knobs)[len(slices) :]
             for piece in (*aims, *beside):
@@ -177,11 +175,6 @@ def evidence_of(
     return Evidence(doses, succeeded, played)
 
 
-def _meanings(knob: Knob) -> Mapping[str, str]:
-    """What the options of a menu stand for; of other knobs nothing."""
-    return {option: said for option, said in knob.extra.get("meanings", {}).items() if option in knob.options}
-
-
 def stages_left(report: StageReport) -> int:
     """Stages left; where nobody says, as many as there were."""
     return max(len(report.records()) if report.rounds_left is None else report.rounds_left, 1)
@@ -195,9 +188,8 @@ def _share(record: StageRecord, piece: SliceKnobs) -> float:
 def _counts(table: Sequence[SliceResult], name: str, objective: str) -> tuple[float, int]:
     """Successes and episodes."""
     for row in table:
-        rate = row.metrics.get(objective, row.metrics.get("success_rate"))
-        if row.name == name and rate is not None and math.isfinite(rate):
-            return min(max(rate, 0.0), 1.0) * row.episodes, row.episodes
+        if row.name == name and (rate := row.rate(objective)) is not None:
+            return rate * row.episodes, row.episodes
     return 0.0, 0
 
 

@@ -19,8 +19,8 @@ from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.half_success import mixed_with_uniform
 from engineers.plain.share_rules import RULES, Array, Rates
 from engineers.plain.way import Way
-from engineers.report import SliceResult, StageReport
-from engineers.roles import find_slices, share_of
+from engineers.report import StageReport
+from engineers.roles import find_slices
 from engineers.space import Space
 from engineers.tiers import Tier
 
@@ -58,13 +58,10 @@ class ShareEngineer(PlainEngineer):
             return design
         weights = RULES[self.rule](rates)
         parts = mixed_with_uniform(dict(zip(names, weights.tolist(), strict=True)), self.floor)
-        said = dict(zip(names, zip(rates[-1].tolist(), weights.tolist(), strict=True), strict=True))
-        for slice_ in slices:
-            if slice_.share is not None:
-                why = "the target does not have it"
-                if slice_.name in said:
-                    why = "success {:.2f}, weight {:.3f}".format(*said[slice_.name])
-                design.turn(slice_.share, share_of(slice_.share, parts.get(slice_.name, 0.0)), why)
+        said = zip(names, rates[-1].tolist(), weights.tolist(), strict=True)
+        design.share_out(
+            slices, parts, {name: f"success {rate:.2f}, weight {weight:.3f}" for name, rate, weight in said}
+        )
         return design
 
 
@@ -88,16 +85,11 @@ def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
     found: list[Array] = []
     for record in report.records():
         table = record.results or record.training_results
-        known = {row.name: rate for row in table if (rate := _rate(row, report.objective)) is not None}
+        known = {row.name: rate for row in table if (rate := row.rate(report.objective)) is not None}
         if here := [known[name] for name in names if name in known]:
             unknown = found[-1] if found else np.full(len(names), float(np.mean(here)))
             found.append(np.array([known.get(name, last) for name, last in zip(names, unknown.tolist(), strict=True)]))
     return found
-
-
-def _rate(row: SliceResult, objective: str) -> float | None:
-    value = row.metrics.get(objective, row.metrics.get("success_rate"))
-    return min(max(value, 0.0), 1.0) if row.episodes and value is not None else None
 
 
 def _maker(kind: type[ShareEngineer]) -> Any:

@@ -64,9 +64,8 @@ def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False)
     """
     counted = {}
     for result in results:
-        value = result.metrics.get(objective, result.metrics.get("success_rate"))
-        if result.episodes and value is not None:
-            counted[result.name] = (min(max(value, 0.0), 1.0) * result.episodes, result.episodes)
+        if (rate := result.rate(objective)) is not None:
+            counted[result.name] = (rate * result.episodes, result.episodes)
     if not counted:
         return None
     successes = sum(won for won, _ in counted.values())

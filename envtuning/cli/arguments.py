@@ -16,7 +16,9 @@ Run = Annotated[Path, typer.Argument(help="A run's folder.")]
 Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder means all its runs.")]
 Engineer = Annotated[
     str | None,
-    typer.Option(help="Who writes the next config: rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"),
+    typer.Option(
+        help="Who writes the next config: reader, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"
+    ),
 ]
 Settings = Annotated[
     list[str] | None,

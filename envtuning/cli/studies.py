@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from engineers.registry import DEFAULT_ENGINEER
 from envtuning.cli.arguments import OnRay, Settings, Trusted, adjusted, parse_seeds, parse_settings
 from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
+from envtuning.runs.plan import Plan
 from envtuning.runs.spec import load_spec
 from envtuning.show.console import ConsoleObserver
 from envtuning.studies import beyond
 from envtuning.studies import compare as comparing
 from envtuning.studies.open_loop import ARMS
 from envtuning.studies.preregistered import EXAMPLE, load_study, part_of, seeds_of
-from envtuning.studies.study import comparable, execute, raise_unless_comparable
+from envtuning.studies.study import Arms, execute, raise_unless_comparable
 from envtuning.studies.summary import markdown, summarise, write
 
 
@@ -27,7 +30,7 @@ def compare(
     ] = "engineer",
     engineers: Annotated[
         str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
-    ] = "fixed,random,uniform,rules",
+    ] = f"fixed,random,uniform,{DEFAULT_ENGINEER}",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
     stages: Annotated[int | None, typer.Option(min=1, help="Number of stages, as for `envtuning run`.")] = None,
     out: Annotated[
@@ -44,24 +47,29 @@ def compare(
     """Compare engineers: equal budgets, paired seeds, a shared first stage, one table."""
     with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
-        folder = out or Path("runs/compare") / spec.name
-        said, alone = console.print, jobs == 1 and not ray
-        names = [name.strip() for name in engineers.split(",") if name.strip()]
-        note_out_of_reach(*raise_unless_comparable(comparing.arms_of(comparable(spec), names)).values())
-        result = comparing.compare(
-            spec,
-            names,
-            parse_seeds(seeds),
-            folder,
-            ConsoleObserver(console) if alone else None,
-            jobs,
-            ray,
-            began=lambda job: None if alone else said(f"started {job.folder}"),
-            ended=lambda job, pace: said(f"finished {job.folder} ({pace})"),
-        )
+        folder, chosen = out or Path("runs/compare") / spec.name, parse_seeds(seeds)
+        arms = comparing.arms_of(spec, [name.strip() for name in engineers.split(",") if name.strip()])
+        carry_out(arms, raise_unless_comparable(arms), chosen, folder, jobs, ray)
+        result = comparing.comparison_of(spec, arms, chosen, folder)
         console.print(comparing.table(result))
         console.print(f"figures: {comparing.write(result, folder)}")
         console.print(f"`envtuning report {folder}` puts all runs on one page")
+
+
+def carry_out(arms: Arms, plans: Mapping[str, Plan], seeds: list[int], folder: Path, jobs: int, ray: bool) -> None:
+    """Do the unfinished runs, and say how far they are; of one at a time also what happens in it."""
+    note_out_of_reach(*plans.values())
+    alone = jobs == 1 and not ray
+    execute(
+        arms,
+        seeds,
+        folder,
+        jobs=jobs,
+        ray=ray,
+        observer=ConsoleObserver(console) if alone else None,
+        began=lambda job: None if alone else console.print(f"started {job.folder}"),
+        ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
+    )
 
 
 def print_example(asked: bool) -> None:
@@ -96,18 +104,7 @@ def study(
             chosen = part_of(written, arms)
             plans = raise_unless_comparable(chosen)
             beyond.raise_unless_playable(written, plans)
-            note_out_of_reach(*plans.values())
-            alone = jobs == 1 and not ray
-            execute(
-                chosen,
-                seeds_of(written, seeds),
-                folder,
-                jobs=jobs,
-                ray=ray,
-                observer=ConsoleObserver(console) if alone else None,
-                began=lambda job: None if alone else console.print(f"started {job.folder}"),
-                ended=lambda job, pace: console.print(f"finished {job.folder} ({pace})"),
-            )
+            carry_out(chosen, plans, seeds_of(written, seeds), folder, jobs, ray)
         summary = summarise(written, folder)
         console.print(markdown(summary), markup=False)
         console.print(f"figures: {write(summary, folder)}")

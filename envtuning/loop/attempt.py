@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from engineers.knobs import dump
+from engineers.knobs import validated
 from envtuning.loop import inside
 from envtuning.loop.contract import amounts_in, as_trainee_failed, raise_unless_spent, read_metrics
 from envtuning.loop.observer import Progress
@@ -28,37 +28,34 @@ DRAWN_ANEW = ("diverged", "generation_failed")  # incidents after which the same
 
 
 class Attempt:
-    """One try at a stage with one config."""
+    """One try at a stage with one config. What it has done so far is in ``so_far``."""
 
-    def __init__(self, runner: StageRunner, config: Any, trainee: Trainee, number: int) -> None:
-        self.runner, self.config, self.trainee, self.number = runner, config, trainee, number
+    def __init__(self, runner: StageRunner, trainee: Trainee) -> None:
+        self.runner, self.so_far, self.trainee = runner, runner.so_far, trainee
         self.spec, self.world = runner.log.plan.spec, runner.log.plan.world
         self.unit = runner.log.plan.unit
+        self.config = validated(self.world.config_type, self.so_far.config)
         # Other incidents keep the same seed: an attempt that repeats or continues another needs its seeds.
-        self.draw = sum(incident.kind in DRAWN_ANEW for incident in runner.incidents)
+        self.draw = sum(incident.kind in DRAWN_ANEW for incident in self.so_far.incidents)
         self.closing_cost = closing_cost(runner.log.plan, runner.log.state, runner.stage.number)
-        self.history = History(unit=self.unit, objective=self.world.about.objective)
-        self.trained: Counter[str] = Counter()
-        self.validated: Counter[str] = Counter()
         self.episodes: Sequence[Episode] = []
-        self.said: set[str] = set()  # sentences about odd metrics and policies, each recorded once
-        self.stretch = 0  # how many stretches of training are behind us
 
     def run_to_end(self) -> StageOutcome:
         runner, suites = self.runner, self.spec.suites
         unvalidated = 0
         while (left := self._left()) > 0:
             until_validation = suites.validate_every - unvalidated if suites.validate_every else left
-            unvalidated += self._train(min(left, until_validation, self._until_next_fade()), self.stretch)
-            self.stretch += 1
+            unvalidated += self._train(min(left, until_validation, self._until_next_fade()))
+            self.so_far.stretch += 1
             if suites.validate_every and unvalidated >= suites.validate_every:
                 decision = self._validate_and_decide()
                 unvalidated = 0
                 if decision.advance:
                     break
                 if self._left() > 0 and self.trainee.checkpoints_inside:
-                    self._checkpoint()
-        if not self.stretch:
+                    with as_trainee_failed("save"):
+                        inside.keep(runner.log.files, runner.stage.path, self.so_far, runner.lines, self.trainee.save)
+        if not self.so_far.stretch:
             self._say_once("not_trained", self._why_not_trained())
         if not self.episodes or unvalidated:
             decision = self._validate_and_decide()
@@ -73,52 +70,18 @@ class Attempt:
             run=runner.log.name,
             number=runner.stage.number,
             trained_on=self.config,
+            so_far=self.so_far,
             validation=runner.suites.validation,
             episodes=self.episodes,
             probe=probe,
             probe_episodes=probe_episodes,
-            history=self.history,
             late_rates=self.trainee.late_rates,
             reason=reason,
-            trained=dict(self.trained),
-            validated=dict(self.validated),
-            incidents=runner.incidents,
         )
-
-    def _checkpoint(self) -> None:
-        """Keep what this attempt knows, so that a killed process need not begin the stage anew."""
-        runner, history = self.runner, self.history
-        state = inside.Inside(
-            attempt=self.number,
-            config=dump(self.config),
-            stretch=self.stretch,
-            lines=len(runner.lines),
-            metrics_digest=inside.digest_of(runner.lines),
-            spent=dict(runner.spent),
-            trained=dict(self.trained),
-            validated=dict(self.validated),
-            history_spent=history.spent,
-            iterations=history.iterations,
-            validations=history.validations,
-            incidents=runner.incidents,
-            said=sorted(self.said),
-        )
-        with as_trainee_failed("save"):
-            inside.keep(runner.log.files, runner.stage.path, state, self.trainee.save)
-
-    def resume_from(self, interrupted: inside.Interrupted) -> None:
-        """Become the attempt that a killed process was at."""
-        state = interrupted.state
-        with as_trainee_failed(f"load of {interrupted.trainee}"):
-            self.trainee.load(interrupted.trainee)
-        self.stretch, self.said = state.stretch, set(state.said)
-        self.trained, self.validated = Counter(state.trained), Counter(state.validated)
-        self.history.spent, self.history.iterations = state.history_spent, list(state.iterations)
-        self.history.validations = list(state.validations)
 
     def _left(self) -> int:
         """What is left to train with once the closing validation and probe are paid, as far as is known."""
-        return self.runner.allowance - self.runner.spent[self.unit] - self.closing_cost
+        return self.runner.allowance - self.so_far.spent[self.unit] - self.closing_cost
 
     def _why_not_trained(self) -> str:
         unit, allowance = self.unit.replace("_", " "), self.runner.allowance
@@ -128,7 +91,7 @@ class Attempt:
                 f"{said} what came before spent {-allowance:,} {unit} more than it had; give larger budgets, or a trainee whose "
                 "iterations cost less"
             )
-        lost = self.runner.spent[self.unit]
+        lost = self.so_far.spent[self.unit]
         gone = f", of which earlier attempts spent {lost:,}" if lost else ""
         return (
             f"{said} its validation and probe cost {self.closing_cost:,} {unit}, and it has {allowance:,}{gone}; give a larger "
@@ -140,26 +103,25 @@ class Attempt:
 
     # Training
 
-    def _train(self, amount: int, stretch: int) -> int:
+    def _train(self, amount: int) -> int:
         """Train a stretch; returns what it really spent, in the budget's unit."""
-        before = self.trained.copy()
+        before, seed = self.so_far.trained.copy(), self._seed("train", self.so_far.stretch)
         with as_trainee_failed("train"):
-            given = self.trainee.train(
-                self._faded(), amount, seed=self._seed("train", stretch), on_iteration=self._on_iteration
-            )
+            given = self.trainee.train(self._faded(), amount, seed=seed, on_iteration=self._on_iteration)
         returned = self._read(given, "train")
-        told = self.trained - before
+        told = self.so_far.trained - before
         rest = Counter(amounts_in(returned, "train")) - told
         if rest:  # spent, and not told to on_iteration
-            self._charge(rest, self.trained)
+            self._charge(rest, self.so_far.trained)
             if not told:
                 self._take_in(returned)
-        raise_unless_spent(self.trained - before, self.unit, amount)
-        return (self.trained - before)[self.unit]
+        spent = self.so_far.trained - before
+        raise_unless_spent(spent, self.unit, amount)
+        return spent[self.unit]
 
     def _on_iteration(self, given: Metrics) -> None:
         metrics = self._read(given, "on_iteration")
-        self._charge(amounts_in(metrics, "on_iteration"), self.trained)
+        self._charge(amounts_in(metrics, "on_iteration"), self.so_far.trained)
         self._take_in(metrics)
 
     def _read(self, given: Any, method: str) -> Metrics:
@@ -170,34 +132,31 @@ class Attempt:
 
     def _take_in(self, metrics: Metrics) -> None:
         """An iteration: into the history and the metrics file. Raises ``TrainingDiverged``."""
-        runner = self.runner
+        runner, so_far = self.runner, self.so_far
         for name in ("grad_norm", "loss"):
             if name in metrics and not math.isfinite(metrics[name]):
-                unit = self.unit.replace("_", " ")
-                raise TrainingDiverged(
-                    f"{name} became {metrics[name]} after {self.trained[self.unit]:,} {unit} of the stage"
-                )
+                trained = f"{so_far.trained[self.unit]:,} {self.unit.replace('_', ' ')}"
+                raise TrainingDiverged(f"{name} became {metrics[name]} after {trained} of the stage")
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         if lost := int(finite.get("workers_lost", 0)):
             runner.record("worker_lost", f"{lost} worker(s) were lost; they are replaced where there is room")
-        self.history.iterations.append(finite)
+        so_far.iterations.append(finite)
         for kind, warning in (("collapsed", self.trainee.collapse), ("not_trained", self.trainee.unrewarded)):
-            if kind not in self.said and (why := warning(self.history.iterations)):
-                self.said.add(kind)
+            if kind not in so_far.said and (why := warning(so_far.iterations)):
+                so_far.said.append(kind)
                 runner.record(kind, why)
-        runner.note("iteration", spent=runner.spent[self.unit], **finite)
-        runner.observer.progressed(
-            Progress(runner.stage.number, runner.spent[self.unit], runner.allowance, self.unit, finite)
-        )
+        spent = so_far.spent[self.unit]
+        runner.note("iteration", spent=spent, **finite)
+        runner.observer.progressed(Progress(runner.stage.number, spent, runner.allowance, self.unit, finite))
 
     def _charge(self, amounts: Amounts, account: Counter[str]) -> None:
         account.update(amounts)
-        self.runner.spent.update(amounts)
-        self.history.spent += amounts.get(self.unit, 0)
+        self.so_far.spent.update(amounts)
+        self.so_far.history_spent += amounts.get(self.unit, 0)
 
     def _say_once(self, kind: str, sentence: str) -> None:
-        if sentence not in self.said:
-            self.said.add(sentence)
+        if sentence not in self.so_far.said:
+            self.so_far.said.append(sentence)
             self.runner.record(kind, sentence)
 
     # Validation
@@ -206,7 +165,7 @@ class Attempt:
         with as_trainee_failed("policy"):
             policy = self.trainee.policy()
             episodes = self.world.play(policy, cases, rules, seed=derive(self.spec.suites.seed, "play"))
-        self._charge(total_cost(episodes), self.validated)
+        self._charge(total_cost(episodes), self.so_far.validated)
         raised = [episode for episode in episodes if episode.failure == "policy_error"]
         if raised:
             counted = f"{len(raised)} of {len(episodes)}"
@@ -216,15 +175,16 @@ class Attempt:
         return episodes
 
     def _validate_and_decide(self) -> Decision:
-        runner = self.runner
+        runner, so_far = self.runner, self.so_far
         rules = self.world.validated_as(runner.log.plan.target, self._faded())
         self.episodes = self._play(runner.suites.validation, rules)
         found = rates(self.episodes)
-        self.history.validations.append(found)
-        runner.note("validation", spent=runner.spent[self.unit], **found)
+        so_far.validations.append(found)
+        runner.note("validation", spent=so_far.spent[self.unit], **found)
         runner.observer.validated(runner.stage, found)
-        rule = runner.listed.advance_when
-        return rule.decide(self.history) if rule is not None else Decision(False, "")
+        rule, objective = runner.listed.advance_when, self.world.about.objective
+        history = History(so_far.iterations, so_far.validations, so_far.history_spent, self.unit, objective)
+        return rule.decide(history) if rule is not None else Decision(False, "")
 
     # Fading
 
@@ -234,10 +194,10 @@ class Attempt:
 
     def _progress(self) -> float:
         """The part of the stage's training that is behind us, 0 to 1."""
-        return self.history.spent / max(1, self.history.spent + self._left())
+        return self.so_far.history_spent / max(1, self.so_far.history_spent + self._left())
 
     def _until_next_fade(self) -> int:
         fade = self.runner.listed.fade
         if fade is None or self._progress() >= fade.over:
             return self._left()
-        return until_next_part(fade, self.history.spent + self._left())
+        return until_next_part(fade, self.so_far.history_spent + self._left())

@@ -1,19 +1,20 @@
 """Checkpoints inside a long stage, at its validations: for trainees whose stages take hours.
 
 A trainee asks for them by ``checkpoints_inside = True``. A stage that was killed continues from the last one and ends with
-what it would have ended with: it holds the trainee and all that the attempt knows, and the stretches after it are seeded by
-their number.
+what it would have ended with: it holds the trainee and ``StageSoFar``, and the stretches after it are seeded by their number.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engineers.report import Incident
 from envtuning.errors import RunError
@@ -24,24 +25,29 @@ from envtuning.runs.state import Measured, Said
 PREFIX = "inside-"
 
 
-class Inside(BaseModel):
-    """state.json: an attempt at a stage between two stretches of training."""
+class StageSoFar(BaseModel):
+    """state.json: all that the attempts at a stage know. The one that is at it adds to it."""
 
     model_config = ConfigDict(extra="forbid")
 
-    attempt: int
-    config: dict[str, Any]
-    stretch: int
-    lines: int  # of metrics.jsonl
-    metrics_digest: str  # of these lines
-    spent: dict[str, int]
-    trained: dict[str, int]
-    validated: dict[str, int]
-    history_spent: int
-    iterations: list[dict[str, float]]
-    validations: list[dict[str, float]]
-    incidents: list[Incident]
-    said: list[str]
+    attempt: int = 0
+    config: dict[str, Any]  # that this attempt trains on
+    incidents: list[Incident] = []
+    spent: Counter[str] = Field(default_factory=Counter)  # by unit; by attempts that diverged, too
+    trained: Counter[str] = Field(default_factory=Counter)  # by this attempt, as all that follows
+    validated: Counter[str] = Field(default_factory=Counter)
+    history_spent: int = 0  # of both, in the budget's unit
+    stretch: int = 0  # how many stretches of training are behind it
+    iterations: list[dict[str, float]] = []
+    validations: list[dict[str, float]] = []
+    said: list[str] = []  # warnings that are recorded once
+    lines: int = 0  # of metrics.jsonl, when this was written
+    metrics_digest: str = ""  # of these lines
+
+    def again(self, config: dict[str, Any], *, charged: bool) -> StageSoFar:
+        """What the next attempt begins with, on this config; where this attempt is not charged, as if it had not been."""
+        spent = self.spent if charged else self.spent - self.trained - self.validated
+        return StageSoFar(attempt=self.attempt + 1, config=config, incidents=self.incidents, spent=spent)
 
 
 def folders(stage: Path) -> list[Path]:
@@ -51,9 +57,10 @@ def folders(stage: Path) -> list[Path]:
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
 
 
-def keep(files: Files, stage: Path, state: Inside, save: Any) -> None:
-    """Write a checkpoint, then remove those before it."""
+def keep(files: Files, stage: Path, so_far: StageSoFar, lines: list[Any], save: Callable[[Path], None]) -> None:
+    """Write a checkpoint, then remove those before it; ``lines`` are those of metrics.jsonl."""
     before = folders(stage)
+    state = so_far.model_copy(update={"lines": len(lines), "metrics_digest": digest_of(lines)})
     with files.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
         (draft / "trainee").mkdir()
         save(draft / "trainee")
@@ -65,7 +72,7 @@ def keep(files: Files, stage: Path, state: Inside, save: Any) -> None:
 class Interrupted:
     """What a killed process left of a stage."""
 
-    state: Inside
+    so_far: StageSoFar
     trainee: Path  # the folder to load it from
     lines: list[Any]  # of metrics.jsonl
 
@@ -77,15 +84,15 @@ def latest(files: Files, stage: Path) -> Interrupted | None:
         return None
     files.raise_unless_as_written(found[-1])
     try:
-        state = Inside.model_validate_json((found[-1] / "state.json").read_bytes())
+        so_far = StageSoFar.model_validate_json((found[-1] / "state.json").read_bytes())
     except (OSError, ValidationError) as error:
         raise _damaged(found[-1]) from error
     metrics = stage / "metrics.jsonl"
-    kept = files.lines(metrics, Measured | Said, whole=False)[: state.lines]
-    if len(kept) < state.lines or state.metrics_digest != digest_of(kept):
+    kept = files.lines(metrics, Measured | Said, whole=False)[: so_far.lines]
+    if len(kept) < so_far.lines or so_far.metrics_digest != digest_of(kept):
         raise _damaged(metrics)
     atomic.write_lines(metrics, kept)
-    return Interrupted(state, found[-1] / "trainee", kept)
+    return Interrupted(so_far, found[-1] / "trainee", kept)
 
 
 def _damaged(path: Path) -> RunError:

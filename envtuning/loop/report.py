@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from engineers.knobs import dump
-from engineers.report import Incident, StageReport
+from engineers.report import StageReport
+from envtuning.loop.inside import StageSoFar
 from envtuning.runs.plan import Plan
 from envtuning.runs.state import RunState
-from envtuning.runs.transitions import History
 from envtuning.worlds.episodes import Amounts, Episode, slice_results, spread
 
 CURVE_POINTS = 20
@@ -27,20 +27,18 @@ class StageOutcome:
     run: str  # its name
     number: int
     trained_on: Any  # the config that it ended on
+    so_far: StageSoFar
     validation: Any  # cases
     episodes: Sequence[Episode]  # of the closing validation
     probe: Any | None  # cases
     probe_episodes: Sequence[Episode]
-    history: History
     late_rates: Sequence[str]  # what the trainee says of its last iterations
     reason: str
-    trained: Amounts
-    validated: Amounts
-    incidents: list[Incident]
 
     @property
     def spent(self) -> Amounts:
-        return {unit: self.trained.get(unit, 0) + self.validated.get(unit, 0) for unit in self.trained | self.validated}
+        """By the attempt that counts."""
+        return dict(self.so_far.trained + self.so_far.validated)
 
 
 def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageReport:
@@ -72,7 +70,7 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
         environment_stats=world.drawn(outcome.trained_on, outcome.probe) if outcome.probe is not None else {},
         history=[stage.record for stage in state.done],
         training=bookkeeping(plan, outcome),
-        incidents=[*state.incidents(), *outcome.incidents],
+        incidents=[*state.incidents(), *outcome.so_far.incidents],
     )
 
 
@@ -86,13 +84,13 @@ def trainee_in_words(plan: Plan) -> str:
 
 def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:
     """Where the run stands, and how training went: numbers, and curves of at most ``CURVE_POINTS`` points."""
-    iterations, unit = outcome.history.iterations, plan.unit
+    so_far, iterations, unit = outcome.so_far, outcome.so_far.iterations, plan.unit
     norms = [entry["grad_norm"] for entry in iterations if "grad_norm" in entry]
     details: dict[str, Any] = {
         "round": outcome.number,
         "rounds": len(plan.spec.stages),
-        f"trained_{unit}": outcome.trained.get(unit, 0),
-        f"validated_{unit}": outcome.validated.get(unit, 0),
+        f"trained_{unit}": so_far.trained[unit],
+        f"validated_{unit}": so_far.validated[unit],
         "iterations": len(iterations),
         "why_it_ended": outcome.reason,
     }
@@ -111,7 +109,7 @@ def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:
         if values:
             details[f"{name}_curve"] = [round(value, 4) for value in thinned(values, CURVE_POINTS)]
     objective = plan.world.about.objective
-    validations = [entry[objective] for entry in outcome.history.validations if objective in entry]
+    validations = [entry[objective] for entry in so_far.validations if objective in entry]
     if validations:
         details[f"{objective}_curve"] = [round(value, 4) for value in validations]
     return details

@@ -6,7 +6,7 @@ disk, so a first start and a resumption after a kill are the same code.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,10 @@ class Loop:
     def __init__(self, log: RunLog, observer: Observer) -> None:
         self.log, self.plan, self.spec, self.observer = log, log.plan, log.plan.spec, observer
         self.trainee: Trainee | None = None
-        self._suites: Suites | None = None
 
-    @property
+    @cached_property
     def suites(self) -> Suites:
-        if self._suites is None:
-            self._suites = open_suites(self.log)
-        return self._suites
+        return open_suites(self.log)
 
     def do(self, task: Choose | Train | Test) -> None:
         if isinstance(task, Choose):

@@ -30,7 +30,6 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -256,12 +255,9 @@ class RunLog:
 
     def _read(self) -> RunState:
         self.state = RunState(survived=self._read_survived(), test=self._read_test())
-        for number in count():
-            stage = self._read_stage(number)
-            if stage is None:
-                return self.state
+        while (stage := self._read_stage(len(self.state.stages))) is not None:
             self._with_stage(stage)
-        raise AssertionError("unreachable")
+        return self.state
 
     def _gone_between(self, before: StageState, number: int) -> Path | None:
         """A file of a stage without which the stage after it could not have begun."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -15,7 +16,7 @@ from pydantic import (
 )
 
 from engineers.knobs import KnobError, dump, validated
-from engineers.registry import COMMON_OPTIONS, LOOPS_OWN
+from engineers.registry import COMMON_OPTIONS, DEFAULT_ENGINEER, LOOPS_OWN
 from envtuning.runs.reading import storable, without_secrets
 from envtuning.runs.transitions import Rule
 from envtuning.trainees.base import DEFAULT_KIND
@@ -50,6 +51,17 @@ MOST_STAGES = 10_000
 HIGHEST_SEED = 2**63 - 1
 
 
+def _without(names: Iterable[str]) -> AfterValidator:
+    """Refuses these among the options."""
+
+    def checked(options: dict[str, Any]) -> dict[str, Any]:
+        if own := sorted(options.keys() & set(names)):
+            raise ValueError(f"{own[0]} is the run's own to set: leave it out")
+        return options
+
+    return AfterValidator(checked)
+
+
 Options = Annotated[dict[str, Any], AfterValidator(storable)]
 Unit = Literal["env_steps", "episodes", "samples", "tokens"]
 SUITE_SEED = 20_260_617
@@ -78,30 +90,20 @@ class WorldSpec(Named):
     options: Options = Field(default_factory=dict, description="Passed to the world as keyword arguments.")
 
 
-def _without_what_trainees_are_given(options: dict[str, Any]) -> dict[str, Any]:
-    if own := sorted(options.keys() & {"world", "capacity", "exclude", "seed", "unit"}):
-        raise ValueError(f"{own[0]} is the run's own to give to its trainee: leave it out")
-    return options
-
-
 class TraineeSpec(Named):
     kind: str = Field(
         DEFAULT_KIND, description="A kind from envtuning.trainees, or 'package.module:Class' of your own."
     )
-    options: Annotated[Options, AfterValidator(_without_what_trainees_are_given)] = Field(
+    options: Annotated[Options, _without(("world", "capacity", "exclude", "seed", "unit"))] = Field(
         default_factory=dict, description="Passed to the trainee as keyword arguments."
     )
 
 
-def _without_the_loops_own(options: dict[str, Any]) -> dict[str, Any]:
-    if own := sorted(options.keys() & set(LOOPS_OWN)):
-        raise ValueError(f"{own[0]} is the run's own to set, in its folder: leave it out")
-    return options
-
-
 class EngineerSpec(Named):
-    name: str = Field("rules", description="As engineers.make takes it: rules, fixed, openai/…, local/…, replay/FILE.")
-    options: Annotated[Options, AfterValidator(without_secrets), AfterValidator(_without_the_loops_own)] = Field(
+    name: str = Field(
+        DEFAULT_ENGINEER, description="As engineers.make takes it: reader, rules, openai/…, local/…, replay/FILE."
+    )
+    options: Annotated[Options, AfterValidator(without_secrets), _without(LOOPS_OWN)] = Field(
         default_factory=dict, description="Passed to engineers.make as keyword arguments; no keys."
     )
     timeout: float | None = Field(

@@ -118,6 +118,10 @@ class StageState:
     def transcript_file(self) -> Path:
         return self.path / "transcript.jsonl"
 
+    def spent(self, unit: str) -> int:
+        """What it was charged when it was done."""
+        return self.done.spent.get(unit, 0) if self.done else 0
+
     def metrics(self) -> list[dict[str, Any]]:
         """Of a stage that is not done also while it is written to."""
         return self.files.lines(self.path / "metrics.jsonl", Measured | Said, whole=self.done is not None)

@@ -65,7 +65,7 @@ def run_table(run: RunLog) -> Table:
         else:
             rates = {row.name: row.metrics.get(about.objective) for row in stage.report.results}
             overall = [percent(stage.done.metrics.get(metric), 1) for metric in about.headings]
-            spent = f"{stage.done.spent.get(run.plan.unit, 0):,}"
+            spent = f"{stage.spent(run.plan.unit):,}"
             cells = [percent(rates.get(name)) if name in rates else "" for name in slices]
             table.add_row(name, "\n".join(data_summary(run, stage)), spent, *overall, *cells)
     return table
@@ -260,7 +260,7 @@ class ConsoleObserver(Observer):
             self.status.stop()
         if done := stage.done:
             unit = self.run.plan.unit
-            spent = f"{done.spent.get(unit, 0):,} {in_words(unit)}"
+            spent = f"{stage.spent(unit):,} {in_words(unit)}"
             self.console.print(f"  ended: {done.reason}; {spent}, {done.seconds:.0f} s")
 
     def engineer_asked(self, stage: StageState, name: str) -> None:

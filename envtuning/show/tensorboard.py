@@ -46,7 +46,7 @@ class EventFiles:
                 for line in lines[len(known) :]:
                     self._write(line, stage.number, before)
                 self._written[stage.number] = lines
-                before += stage.done.spent.get(self.run.plan.unit, 0) if stage.done else 0
+                before += stage.spent(self.run.plan.unit)
             self._writer.flush()
         return self.folder
 

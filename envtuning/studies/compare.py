@@ -6,41 +6,32 @@ Among the names may be those of ``open_loop.ARMS``, which need no engineer. Vali
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
-from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import counted, in_words
 from envtuning.studies import closed_loop
-from envtuning.studies.closed_loop import Gain
 from envtuning.studies.open_loop import ARMS, arm_of, known
-from envtuning.studies.outcomes import Outcome, outcome_of
-from envtuning.studies.pace import Pace
-from envtuning.studies.study import Arms, Job, comparable, execute, folder_name, raise_unless_comparable
-from envtuning.studies.table import Row, cells, drawn, headroom, legend, rows
+from envtuning.studies.outcomes import finished, outcome_of
+from envtuning.studies.study import Arms, comparable, execute, raise_unless_comparable
+from envtuning.studies.table import Compared, cells, drawn, legend
 
 BASELINES = ("fixed", "uniform", "target-only")
 FLOOR = 0.05  # success below which a table of engineers says nothing
 
 
 @dataclass(frozen=True)
-class Comparison:
-    preset: str
+class Comparison(Compared):
     world: str
-    budget: int
-    unit: str
-    headings: dict[str, str]  # the world's rates, the objective first
-    runs: list[Outcome]
-    rows: list[Row]
-    headroom: Gain | None
 
 
 def compare(
@@ -49,30 +40,16 @@ def compare(
     seeds: Sequence[int],
     out: Path,
     observer: Observer | None = None,
-    jobs: int = 1,
-    ray: bool = False,
-    began: Callable[[Job], None] = lambda job: None,
-    ended: Callable[[Job, Pace], None] = lambda job, pace: None,
+    **how: Any,
 ) -> Comparison:
-    """Run whatever is not finished yet, ``jobs`` runs at a time, then draw up the table. Interrupted, it continues where it stopped."""
-    spec = comparable(spec)
+    """Run whatever is not finished yet, then draw up the table. Interrupted, it continues where it stopped.
+
+    ``how`` is what ``execute`` takes besides: ``jobs``, ``ray``, ``began``, ``ended``.
+    """
     arms = arms_of(spec, engineers)
     raise_unless_comparable(arms)
-    execute(arms, seeds, out, jobs=jobs, ray=ray, observer=observer, began=began, ended=ended)
-    knowing = {name: known(spec.engineer.replaced_by(name)) for name in engineers}
-    runs = [outcome_of(RunLog.open(out / folder_name(arm) / f"seed{seed}"), arm) for seed in seeds for arm in arms]
-    plan = Plan.of(spec)
-    about = plan.world.about
-    return Comparison(
-        preset=spec.name,
-        world=about.name,
-        budget=spec.budget,
-        unit=plan.unit,
-        headings=about.headings,
-        runs=runs,
-        rows=rows(runs, knowing, BASELINES),
-        headroom=headroom(runs, knowing),
-    )
+    execute(arms, seeds, out, observer=observer, **how)
+    return comparison_of(spec, arms, seeds, out)
 
 
 def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
@@ -83,7 +60,14 @@ def arms_of(spec: RunSpec, engineers: Sequence[str]) -> Arms:
         raise SpecError(
             f"{idle[0]} would write nothing: no stage of {spec.name} has config: engineer; compare fixed with target-only"
         )
-    return {name: arm_of(spec, spec.engineer.replaced_by(name)) for name in engineers}
+    return {name: arm_of(comparable(spec), spec.engineer.replaced_by(name)) for name in engineers}
+
+
+def comparison_of(spec: RunSpec, arms: Arms, seeds: Sequence[int], out: Path) -> Comparison:
+    """Of the runs that are finished."""
+    runs = [outcome_of(run, arm) for (arm, _), run in finished(arms, seeds, out).items()]
+    plan, knowing = Plan.of(spec), {name: known(spec.engineer.replaced_by(name)) for name in arms}
+    return Comparison.of(plan, runs, knowing, BASELINES, preset=spec.name, world=plan.world.about.name)
 
 
 def table(comparison: Comparison) -> Table:

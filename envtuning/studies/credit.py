@@ -187,19 +187,20 @@ class _Bench:
         self.trainee = run.plan.make_trainee((*held_out, self.cases), configs=configs)
         self.file = run.path / "credit" / f"stage{number:02d}.jsonl"
         atomic.make_folder(self.file.parent)
-        self.known = {_key(line): line["outcomes"] for line in checked.figures(self.file, list[Trained]) or ()}
+        lines: list[Trained] = checked.figures(self.file, list[Trained]) or []
+        self.known = {repr((line["seed"], line["config"], line["per_slice"])): line["outcomes"] for line in lines}
 
     def unknown(self, arms: Mapping[str, Any], seeds: int) -> list[tuple[str, int]]:
         """What has not been trained yet, by arm and seed; arms that train on the same config share it."""
         todo: dict[str, tuple[str, int]] = {}
         for arm, config in arms.items():
             for seed in range(seeds):
-                todo.setdefault(_key(self._line(config, seed)), (arm, seed))
+                todo.setdefault(self._key(config, seed), (arm, seed))
         return [job for key, job in todo.items() if key not in self.known]
 
     def outcomes(self, config: Any, seed: int) -> Outcomes:
         """After the stage was trained on this config, on cases that nothing was trained on."""
-        return self.known[_key(self._line(config, seed))]
+        return self.known[self._key(config, seed)]
 
     def train(self, arm: str, config: Any, seed: int) -> Outcomes:
         """The stage once more, on this config; its outcomes are remembered."""
@@ -210,20 +211,16 @@ class _Bench:
             self.trainee.policy(), self.cases, self.run.plan.target, seed=derive(spec.suites.seed, "play credit")
         )
         outcomes = [episode.metrics.get(self.run.plan.world.about.objective, 0.0) for episode in episodes]
-        line = self._line(config, seed)
-        atomic.append_line(self.file, {"arm": arm} | line | {"outcomes": outcomes})
-        self.known[_key(line)] = outcomes
+        line = Trained(arm=arm, seed=seed, config=dump(config), per_slice=self.per_slice, outcomes=outcomes)
+        atomic.append_line(self.file, line)
+        self.known[self._key(config, seed)] = outcomes
         return outcomes
 
-    def _line(self, config: Any, seed: int) -> dict[str, Any]:
-        return {"seed": seed, "config": dump(config), "per_slice": self.per_slice}
+    def _key(self, config: Any, seed: int) -> str:
+        return repr((seed, dump(config), self.per_slice))
 
     def close(self) -> None:
         self.trainee.close()
-
-
-def _key(line: Mapping[str, Any]) -> str:
-    return repr((line["seed"], line["config"], line["per_slice"]))
 
 
 def _credit(

@@ -66,7 +66,7 @@ def ignition(state: RunState, unit: str, objective: str) -> int | None:
         for line in stage.metrics():
             if line["kind"] == "validation" and line.get(objective, 0.0) >= IGNITED:
                 return before + int(line["spent"])
-        before += stage.done.spent.get(unit, 0) if stage.done else 0
+        before += stage.spent(unit)
     return None
 
 

@@ -9,33 +9,25 @@ from pathlib import Path
 from envtuning.runs import atomic
 from envtuning.runs.plan import Plan
 from envtuning.studies import beyond, closed_loop
-from envtuning.studies.closed_loop import Gain
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome, finished, outcome_of
 from envtuning.studies.preregistered import StudySpec
-from envtuning.studies.table import Row, cells, headroom, legend, rows
+from envtuning.studies.table import Compared, cells, legend
 from envtuning.studies.table import markdown as ruled
 
 Beyond = Mapping[str, Mapping[str, Interval]]  # by arm and further test set
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Compared):
     study: str
     question: str
-    preset: str
-    headings: dict[str, str]  # the world's rates, the objective first
-    budget: int
-    unit: str
     preregistered_seeds: tuple[int, ...]
     test_seed: int | None  # of the study's own test; None: the preset's `suites.seed`
     pilot: str
     added_later: dict[str, str]
     missing: dict[str, list[int]]  # preregistered runs that are not finished, by arm
-    headroom: Gain | None
-    rows: list[Row]
     beyond: Beyond
-    runs: Sequence[Outcome]
 
 
 def summarise(study: StudySpec, out: Path) -> Summary:
@@ -45,24 +37,21 @@ def summarise(study: StudySpec, out: Path) -> Summary:
 
 
 def summary_of(study: StudySpec, outcomes: Sequence[Outcome], further: Beyond) -> Summary:
-    base, known = Plan.of(study.base), study.known()
     there = {(one.arm, one.seed) for one in outcomes}
-    return Summary(
+    return Summary.of(
+        Plan.of(study.base),
+        outcomes,
+        study.known(),
+        study.trivial,
+        preset=study.preset,
         study=study.name,
         question=" ".join(study.question.split()),
-        preset=study.preset,
-        headings=base.world.about.headings,
-        budget=base.spec.budget,
-        unit=base.unit,
         preregistered_seeds=study.seeds,
         test_seed=study.test_seed,
         pilot=study.pilot,
         added_later=study.added_later,
         missing={arm: absent for arm in study.arms if (absent := [s for s in study.seeds if (arm, s) not in there])},
-        headroom=headroom(outcomes, known),
-        rows=rows(outcomes, known, study.trivial),
         beyond=further,
-        runs=outcomes,
     )
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
+from typing import Any, Self
 
 from rich.table import Table
 
 from engineers.tiers import Tier
+from envtuning.runs.plan import Plan
 from envtuning.show.console import plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain
 from envtuning.studies.intervals import Interval, t_mean
@@ -84,6 +86,34 @@ def headroom(outcomes: Sequence[Outcome], arms: Mapping[str, Known]) -> Gain | N
     if not any(columns.values()):
         return None
     return replace(best_reader(columns, readers, blind), matched=any(arms[name].warms_up for name in blind))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Arms on equal budgets, and what came of them."""
+
+    preset: str
+    headings: dict[str, str]  # the world's rates, the objective first
+    budget: int
+    unit: str
+    headroom: Gain | None
+    rows: list[Row]
+    runs: Sequence[Outcome]
+
+    @classmethod
+    def of(
+        cls, plan: Plan, runs: Sequence[Outcome], arms: Mapping[str, Known], baselines: Sequence[str], **more: Any
+    ) -> Self:
+        """``plan`` is that of the run that all arms vary; ``more`` is what else this class has."""
+        return cls(
+            headings=plan.world.about.headings,
+            budget=plan.spec.budget,
+            unit=plan.unit,
+            headroom=headroom(runs, arms),
+            rows=rows(runs, arms, baselines),
+            runs=runs,
+            **more,
+        )
 
 
 def _row(

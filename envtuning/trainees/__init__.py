@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -19,40 +19,32 @@ from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.worlds.registry import DEFAULT_WORLD, make_world
 from envtuning.worlds.world import FORMS, Cases, Form, World
 
-KINDS: dict[str, str] = {
-    "menu": "envtuning.trainees.menu:MenuTrainee",
-    "ppo": "envtuning.trainees.ppo.trainee:PPOTrainee",
-    "grpo": "envtuning.trainees.language.trainee:GRPOTrainee",
-    "lm": "envtuning.trainees.language.lm:LMTrainee",
-    "rllib": "envtuning.trainees.rllib.trainee:RLlibTrainee",
-    "sb3": "envtuning.trainees.sb3:SB3Trainee",
-    "scripted": "envtuning.trainees.scripted:ScriptedTrainee",
-}
-FORM_OF: dict[
-    str, Form
-] = {  # what the classes declare, for who checks a config and makes no trainee: some take seconds to import
-    "menu": "replies",
-    "ppo": "acts",
-    "grpo": "replies",
-    "lm": "replies",
-    "rllib": "acts",
-    "sb3": "acts",
-    "scripted": "plans",
+
+class Known(NamedTuple):
+    """What is known of a kind without its class, whose import may take seconds."""
+
+    place: str
+    form: Form  # as the class declares it
+    extra: str = "rllib"  # what to install for it
+
+
+KINDS = {
+    "menu": Known("envtuning.trainees.menu:MenuTrainee", "replies", "bfcl"),
+    "ppo": Known("envtuning.trainees.ppo.trainee:PPOTrainee", "acts"),
+    "grpo": Known("envtuning.trainees.language.trainee:GRPOTrainee", "replies", "grpo"),
+    "lm": Known("envtuning.trainees.language.lm:LMTrainee", "replies", "grpo"),
+    "rllib": Known("envtuning.trainees.rllib.trainee:RLlibTrainee", "acts"),
+    "sb3": Known("envtuning.trainees.sb3:SB3Trainee", "acts", "sb3"),
+    "scripted": Known("envtuning.trainees.scripted:ScriptedTrainee", "plans"),
 }
 LIVE = {  # engineers on the trainee's own model
     name: f"envtuning.trainees.language.live_engineers:{name}" for name in ("checkpoint", "base", "introspection")
 }
-EXTRAS = {
-    "sb3": "sb3",
-    "menu": "bfcl",
-    "grpo": "grpo",
-    "lm": "grpo",
-}  # what to install for a kind; the others share one extra with the loop
 
 
 def form_of(name: str) -> Form:
     """The form of a kind's policy, without importing its class where that is ours. Raises ``SpecError``."""
-    return FORM_OF[name] if name in FORM_OF else TraineeKind.named(name).form
+    return KINDS[name].form if name in KINDS else TraineeKind.named(name).form
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,8 @@ class TraineeKind:
     @classmethod
     def named(cls, name: str) -> TraineeKind:
         """The kind of this name in ``KINDS``, or that of the class or function at ``package.module:Class``. Raises ``SpecError``."""
-        place = KINDS.get(name, name)
+        known = KINDS.get(name)
+        place = known.place if known else name
         if ":" not in place:
             raise SpecError(
                 f"trainee kind {name!r} is unknown: the kinds are {', '.join(sorted(KINDS))}; your own is 'package.module:Class'"
@@ -75,8 +68,8 @@ class TraineeKind:
             factory = object_at(place)
         except ImportError as error:
             missing = (error.name or "").partition(".")[0]
-            if place is not name and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
-                raise SpecError(needs(f"trainee {name!r}", error, EXTRAS.get(name, "rllib")).msg) from error
+            if known and missing not in ("envtuning", "mapf_frozenlake", "engineers"):
+                raise SpecError(needs(f"trainee {name!r}", error, known.extra).msg) from error
             raise SpecError(f"trainee kind {name!r}: {error}") from error
         return cls(name, factory, as_kind(factory))
 
@@ -135,7 +128,7 @@ class TraineeKind:
 
     def _raise_unless_from_file(self, options: Mapping[str, Any]) -> None:
         """Raises ``NotAllowed`` for what such a trainee takes from its user alone, and a run's file says."""
-        place = KINDS.get(self.name, self.name)
+        place = KINDS[self.name].place if self.name in KINDS else self.name
         raise_unless_allowed("trainee.options", options, allowed_in(self.factory, place))
 
 

@@ -184,9 +184,9 @@ class WholeBatches:
 
 
 def test_the_presets_budgets_are_two_steps_in_each_stage(v4, tmp_path, monkeypatch):
-    from envtuning.trainees import KINDS
+    from envtuning.trainees import KINDS, Known
 
-    monkeypatch.setitem(KINDS, "grpo", f"{__name__}:WholeBatches")
+    monkeypatch.setitem(KINDS, "grpo", Known(f"{__name__}:WholeBatches", "replies"))
     run = start(load_spec(PRESET), tmp_path / "run")
     assert [stage.done.trained["samples"] for stage in run.state.stages] == [32] * 4
 

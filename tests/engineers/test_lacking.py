@@ -58,6 +58,11 @@ def test_one_false_rate_moves_nothing_where_failures_and_parts_say_otherwise():
     assert lack_of(lie) == lack_of(true.model_copy(update={"splits": splits}))
 
 
+def test_failures_of_no_episodes_lack_nothing():
+    played_nowhere = SliceResult(name="4", episodes=0, failures={"burnt": 3})
+    assert lack_of(StageReport(stage=0, config={}, results=[played_nowhere])) is None
+
+
 def test_numbers_in_a_part_s_name_are_looked_for():
     lack = Lack("3 cooks", 0.0, 1.0, words=frozenset({"cook"}), number=3.0)
     assert option_against(lack, {"A": "num cooks 2; x 50%", "B": "num cooks 3; x 50%", "C": "num cooks 4"}) == "B"

@@ -57,11 +57,11 @@ class Steps(WholeBatches):
 
 
 def test_pieces_are_ten_steps_each_and_the_row_has_all_of_them(tmp_path, monkeypatch):
-    from envtuning.trainees import KINDS
+    from envtuning.trainees import KINDS, Known
     from tests.bfcl.conftest import need
 
     need("v4")
-    monkeypatch.setitem(KINDS, "grpo", f"{__name__}:Steps")
+    monkeypatch.setitem(KINDS, "grpo", Known(f"{__name__}:Steps", "replies"))
     (tmp_path / "model").mkdir()
     run = start(spec_of(0.1, tmp_path / "model", steps=2 * PIECE), tmp_path / "run")
     assert len(history(run)) == 2 * PIECE

@@ -83,7 +83,6 @@ quietly "$bin/python" -m engineers list
 quietly "$bin/python" -m engineers propose --report example --engineer rules
 "$bin/envtuning" study --example >mine.yaml
 quietly "$bin/envtuning" study mine.yaml --arms uniform --seeds 100
-quietly "$bin/python" -m envtuning.studies.tune_engineers --help
 quietly "$bin/python" -m engineers propose --report runs/first/stages/01/report.json --engineer rules
 quietly "$bin/python" -m engineers prompt --report runs/first/stages/01/report.json --context V4
 [ -s page.html ] && [ -s film.svg ]

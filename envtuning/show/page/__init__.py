@@ -41,7 +41,7 @@ def write_page(runs: Sequence[RunLog | str | Path], out: str | Path) -> Path:
     """Write the page about these runs or run folders, finished or not, to ``out``; returns its path."""
     path = Path(out)
     views = [view_run(run if isinstance(run, RunLog) else RunLog.open(run)) for run in runs]
-    folders = [view.run.path for view in views]
+    folders = [view.log.path for view in views]
     for view, name in zip(views, _told_apart(folders)):
         view.name = name
     atomic.write_text(path, render_page(views, _comparison(folders)))

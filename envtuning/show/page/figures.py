@@ -34,7 +34,7 @@ def arms_of(runs: Sequence[RunView]) -> list[Arm]:
 def _name_of(members: Sequence[RunView]) -> str:
     """A run alone has its own name, several have theirs without the seed: ``rules`` for ``rules/seed0`` and ``rules/seed1``."""
     first = members[0]
-    return first.name if len(members) == 1 else re.sub(r"[/_-]*(seed)?\d*$", "", first.name) or first.engineer
+    return first.name if len(members) == 1 else re.sub(r"[/_-]*(seed)?\d*$", "", first.name) or first.spec.engineer.name
 
 
 def progress_chart(arms: Sequence[Arm]) -> str:

@@ -1,22 +1,24 @@
-"""A run folder as what the page shows of it: plain values, no files, no markup."""
+"""A run as its page shows it: what its log says, and what follows from that. No markup."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from engineers.knobs import dump, leaves
 from engineers.model.transcript import Exchange
-from engineers.proposal import Usage
-from engineers.report import SliceResult, StageReport, wilson
+from engineers.report import SliceResult, wilson
 from engineers.roles import natural_key
 from envtuning.runs.log import RunLog
-from envtuning.runs.state import Answer, Done, StageConfig
+from envtuning.runs.spec import RunSpec
+from envtuning.runs.state import StageState, TestRecord
 from envtuning.runs.tasks import is_planned
 from envtuning.show.console import author_of
-from envtuning.worlds.episodes import Episode, pooled
+from envtuning.worlds.episodes import pooled
 from envtuning.worlds.world import About
+
+Rated = tuple[float, float, float]  # a rate with its interval by Wilson
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,10 @@ class KnobRow:
         return any(cell.changed for cell in self.cells)
 
 
-@dataclass
-class StageView:
-    number: int
-    chosen: StageConfig[Any]
-    done: Done | None
-    report: StageReport | None
-    answer: Answer[Any] | None
-    lines: list[dict[str, Any]]  # metrics.jsonl
-    exchanges: list[Exchange]
-    episodes: list[Episode]
+@dataclass(frozen=True)
+class StageView(StageState):
+    """A stage whose files are read once."""
+
     author: str = ""
 
     @property
@@ -54,48 +50,60 @@ class StageView:
         return self.chosen.name or f"stage {self.number}"
 
     @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        return self.metrics()
+
+    def exchanges(self) -> list[Exchange]:
+        return [Exchange.model_validate(line) for line in self.transcript()]
+
+    @property
     def results(self) -> list[SliceResult]:
         return self.report.results if self.report else []
 
-    def rate(self, metric: str) -> tuple[float, float, float] | None:
-        """A metric pooled over the slices, with Wilson's interval; None before the stage's validation."""
-        episodes = sum(result.episodes for result in self.results)
-        if not episodes:
-            return None
-        rate = pooled(self.results, metric)
-        return rate, *wilson(rate, episodes)
+    def rate(self, metric: str) -> Rated | None:
+        """A metric pooled over the slices; None before the stage's validation."""
+        return _rated(self.results, metric)
 
     def slice_rate(self, name: str, metric: str) -> float | None:
         """A metric of one slice; None where it was not validated."""
         return next((result.metrics.get(metric) for result in self.results if result.name == name), None)
 
-    def spent(self, unit: str) -> int:
-        return self.done.spent.get(unit, 0) if self.done else 0
-
 
 @dataclass
 class RunView:
-    run: RunLog
+    log: RunLog
     name: str
-    description: str
-    engineer: str
-    seed: int
-    versions: dict[str, str]
-    about: About
-    unit: str
-    budget: int
-    spent: int
-    usage: Usage
     stages: list[StageView]
-    planned_stages: int
-    test: dict[str, list[SliceResult]] = field(default_factory=dict)
-    incidents: list[Any] = field(default_factory=list)
-    but_for_its_seed: str = ""  # equal for runs that differ in their seed alone
 
-    def tested(self, metric: str) -> tuple[float, float, float] | None:
-        """A metric on the test suite after the last stage, with Wilson's interval; None before the test was opened."""
-        rows = self.test.get("last", [])
-        return (rate := pooled(rows, metric), *wilson(rate, sum(row.episodes for row in rows))) if rows else None
+    @property
+    def spec(self) -> RunSpec:
+        return self.log.plan.spec
+
+    @property
+    def about(self) -> About:
+        return self.log.plan.world.about
+
+    @property
+    def unit(self) -> str:
+        return self.log.plan.unit
+
+    @property
+    def test(self) -> TestRecord | None:
+        return self.log.state.test
+
+    @property
+    def planned_stages(self) -> int:
+        begun = len(self.stages)
+        return max(len(self.spec.stages), begun + is_planned(self.log.plan, self.log.state, begun))
+
+    @property
+    def but_for_its_seed(self) -> str:
+        """Equal for runs that differ in their seed alone."""
+        return self.spec.model_dump_json(exclude={"seed", "description"})
+
+    def tested(self, metric: str) -> Rated | None:
+        """A metric on the test suite after the last stage; None before the test was opened."""
+        return _rated(self.test.last, metric) if self.test else None
 
     @property
     def done(self) -> list[StageView]:
@@ -143,36 +151,17 @@ class RunView:
 
 def view_run(run: RunLog) -> RunView:
     """Everything the page shows of the run, finished or not."""
-    plan, state = run.plan, run.state
     stages = [
         StageView(
-            stage.number,
-            stage.chosen,
-            stage.done,
-            stage.report,
-            stage.answer,
-            stage.metrics(),
-            [Exchange.model_validate(line) for line in stage.transcript()],
-            stage.episodes(),
-            author_of(state, stage.number),
+            **{one.name: getattr(stage, one.name) for one in fields(stage)}, author=author_of(run.state, stage.number)
         )
-        for stage in state.stages
+        for stage in run.state.stages
     ]
-    return RunView(
-        run=run,
-        name=run.name,
-        description=plan.spec.description,
-        engineer=plan.spec.engineer.name,
-        seed=plan.spec.seed,
-        versions=run.record.versions,
-        about=plan.world.about,
-        unit=plan.unit,
-        budget=plan.spec.budget,
-        spent=state.spent.get(plan.unit, 0),
-        usage=state.usage(),
-        stages=stages,
-        planned_stages=max(len(plan.spec.stages), len(stages) + is_planned(plan, state, len(stages))),
-        test={"first": state.test.first, "last": state.test.last} if state.test else {},
-        incidents=state.incidents(),
-        but_for_its_seed=plan.spec.model_dump_json(exclude={"seed", "description"}),
-    )
+    return RunView(run, run.name, stages)
+
+
+def _rated(rows: list[SliceResult], metric: str) -> Rated | None:
+    if not (episodes := sum(row.episodes for row in rows)):
+        return None
+    rate = pooled(rows, metric)
+    return rate, *wilson(rate, episodes)

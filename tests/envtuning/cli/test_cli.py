@@ -73,7 +73,7 @@ def test_a_run_writes_what_its_table_shows(run):
     for stage in RunLog.open(run).state.done:
         assert f"{stage.done.metrics['valid_rate']:.1%}" in output
         assert f"{stage.done.spent['env_steps']:,}" in output
-    assert "engineer rules: 3 proposals, 0 tokens" in output
+    assert "engineer reader: 3 proposals, 0 tokens" in output
 
 
 def test_what_a_stage_deals_is_told_with_its_units(run, file, tmp_path):
@@ -124,7 +124,7 @@ def runs(run, file) -> Path:
     """As a user's folder of runs looks after a comparison: a run, a comparison, and something else."""
     folder = file.parent / "runs"
     shutil.copytree(run, folder / "alone")
-    words = ("--engineers", "fixed,rules", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
+    words = ("--engineers", "fixed,reader", "--seeds", 1, "--stages", 2, "--out", folder / "compare")
     code, output = envtuning("compare", file, *words)
     assert code == 0
     assert f"started {folder / 'compare' / 'fixed' / 'seed0'}" not in output  # it shows the whole run
@@ -140,7 +140,7 @@ def test_all_that_lies_in_a_folder_of_runs_may_be_given(command, runs):
     code, output = envtuning(command, *sorted(runs.iterdir()))
     assert code == 0
     assert f"{runs / 'notes'} is not a run: skipped" in output
-    shown = {"report": "report: ", "show": "engineer rules: ", "tensorboard": "event files: "}[command]
+    shown = {"report": "report: ", "show": "engineer reader: ", "tensorboard": "event files: "}[command]
     assert output.count(shown) == {"report": 1, "show": 2, "tensorboard": 3}[command]
 
 
@@ -148,7 +148,7 @@ def test_a_comparisons_folder_stands_for_its_engineers_runs(runs):
     code, output = envtuning("show", runs / "compare")
     assert code == 0
     assert "engineer fixed: " in output
-    assert "engineer rules: " in output
+    assert "engineer reader: " in output
     assert "stopped" not in output  # the shared first stage is no run of its own
 
 
@@ -157,7 +157,7 @@ def test_a_comparisons_page_lies_in_its_own_folder_and_names_its_runs_by_enginee
     assert code == 0
     assert f"report: {runs / 'compare' / 'report.html'}" in output
     page = (runs / "compare" / "report.html").read_text()
-    assert "<h1>fixed/seed0 · rules/seed0</h1>" in page
+    assert "<h1>fixed/seed0 · reader/seed0</h1>" in page
     assert "test, last stage" in page
 
 
@@ -328,7 +328,7 @@ def test_seeds_and_names():
     assert parse_seeds("4,7") == [4, 7]
     assert parse_seeds("5,") == [5]
     spec = load_spec("engineer")
-    assert run_name(spec) == "engineer-rules"
+    assert run_name(spec) == "engineer-reader"
     model = spec.model_copy(update={"engineer": spec.engineer.model_copy(update={"name": "local/Qwen/Qwen3-4B"})})
     assert run_name(model) == "engineer-local_Qwen_Qwen3-4B"
     assert run_name(load_spec("ladder")) == "ladder"

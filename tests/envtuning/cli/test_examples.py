@@ -26,8 +26,7 @@ def test_own_rllib(ray_session):
 @pytest.mark.slow
 @pytest.mark.ray
 def test_tune_engineers(ray_session, tmp_path):
-    from envtuning.studies import tune_engineers as search
-
+    search = load("tune_engineers")
     results = search.main(out=str(tmp_path), engineers="rules", seeds=1, stages=2, concurrent=1)
     assert len(results) == 1
     assert results.num_errors == 0

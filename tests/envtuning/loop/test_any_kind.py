@@ -13,7 +13,9 @@ PACKAGE = Path(__file__).parents[3] / "envtuning"
 GENERIC = [path for folder in ("loop", "runs") for path in sorted((PACKAGE / folder).glob("*.py"))]
 # Of what may be asked for an attribute by its name: none is a trainee, an engineer or a world.
 ASKED_BY_NAME = {("loop/__init__.py", "run"), ("loop/observer.py", "observer"), ("runs/unknown_fields.py", "config")}
-IMPLEMENTED = {place.rpartition(":")[0] for place in (*KINDS.values(), *LIVE.values(), *WORLDS.values())}
+IMPLEMENTED = {
+    place.rpartition(":")[0] for place in (*(known.place for known in KINDS.values()), *LIVE.values(), *WORLDS.values())
+}
 KIND = re.compile(rf"\b({'|'.join((*KINDS, *WORLDS, 'lake'))})\b")
 
 

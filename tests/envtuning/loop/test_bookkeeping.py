@@ -6,17 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from envtuning.loop.inside import StageSoFar
 from envtuning.loop.report import StageOutcome, bookkeeping, thinned
-from envtuning.runs.transitions import History
 
 
 def outcome(iterations=(), validations=(), **changes) -> StageOutcome:
-    given = {
-        "run": "run", "validation": None, "number": 1, "trained_on": None, "episodes": (), "probe": None, "probe_episodes": (),
-        "history": History(iterations=list(iterations), validations=list(validations)), "reason": "because", "late_rates": ("entropy", "kl"),
-        "trained": {"env_steps": 70, "tokens": 5}, "validated": {"env_steps": 7, "episodes": 1}, "incidents": [],
-    }  # fmt: skip
-    return StageOutcome(**given | changes)
+    spent = {"trained": {"env_steps": 70, "tokens": 5}, "validated": {"env_steps": 7, "episodes": 1}}
+    so_far = StageSoFar(config={}, iterations=list(iterations), validations=list(validations), **(spent | changes))
+    return StageOutcome(
+        run="run", validation=None, number=1, trained_on=None, so_far=so_far, episodes=(), probe=None, probe_episodes=(),
+        reason="because", late_rates=("entropy", "kl"),
+    )  # fmt: skip
 
 
 def told(one: StageOutcome, unit: str = "env_steps", total: int | None = None) -> dict:

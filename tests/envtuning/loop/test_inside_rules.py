@@ -146,11 +146,7 @@ def kept(tmp_path: Path, *stretches: int) -> Path:
     atomic.write_lines(stage / "metrics.jsonl", [*KEPT, {"kind": "end"}])
     files = Files.begin(tmp_path)
     for stretch in stretches:
-        state = inside.Inside(
-            attempt=0, config={}, stretch=stretch, lines=2, spent={}, trained={}, validated={}, history_spent=0,
-            metrics_digest=inside.digest_of(KEPT),
-            iterations=[], validations=[], incidents=[], said=[],
-        )  # fmt: skip
+        state = inside.StageSoFar(config={}, stretch=stretch, lines=2, metrics_digest=inside.digest_of(KEPT))
         with files.new_folder(stage / f"inside-{stretch}") as draft:
             (draft / "trainee").mkdir()
             (draft / "trainee" / "steps.json").write_text("1")
@@ -162,13 +158,13 @@ def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
     stage = kept(tmp_path, 9, 10)
     assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
     found = inside.latest(Files(tmp_path), stage)
-    assert (found.state.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
+    assert (found.so_far.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
     assert [line["kind"] for line in Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False)] == [
         "iteration",
         "validation",
     ]
-    later = found.state.model_copy(update={"stretch": 11})
-    inside.keep(Files(tmp_path), stage, later, lambda folder: (folder / "x").write_text("y"))
+    later = found.so_far.model_copy(update={"stretch": 11})
+    inside.keep(Files(tmp_path), stage, later, KEPT, lambda folder: (folder / "x").write_text("y"))
     assert [folder.name for folder in inside.folders(stage)] == ["inside-11"]
     assert (stage / "inside-11" / "trainee" / "x").read_text() == "y"
     assert (stage / "metrics.jsonl").exists()

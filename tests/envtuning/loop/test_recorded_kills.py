@@ -16,6 +16,7 @@ WORDS = (
     "aside",
     "behaviour",
     "failure_meanings",
+    "probes",
     "splits",
     "target_words",
     "trainee",

@@ -32,7 +32,7 @@ def spec_of(name: str) -> RunSpec:
             base.stages[1].model_copy(update={"advance_when": Reached(value=0.3)}),
             base.stages[2].model_copy(update={"advance_when": Spent(amount=3000)}),
         )
-        return base.model_copy(update={"seed": 3, "stages": stages})
+        return base.model_copy(update={"seed": 3, "stages": stages, "engineer": EngineerSpec(name="rules")})
     engineer, _, seed = name.rpartition("-")
     return base.model_copy(
         update={"seed": int(seed), "engineer": EngineerSpec(name=CALLED_NOW.get(engineer, engineer))}

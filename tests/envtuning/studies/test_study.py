@@ -325,9 +325,9 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     for arm, row in first.beyond.items():
         run = RunLog.open(out / arm / "seed3")
         for name, found in row.items():
-            assert found.mean == pytest.approx(np.mean(played_on(run, beyond.targets(study)[name], cases[name])))
+            assert found.mean == pytest.approx(np.mean(played_on(run, beyond.sets(study)[name].target, cases[name])))
     assert "| `rules` |" in markdown(first).split("Beyond the target")[1]
-    kept = dict.fromkeys(beyond.keys(study).values(), 0.25)
+    kept = {one.key: 0.25 for one in beyond.sets(study).values()}
     (out / "rules" / "seed3" / beyond.BEYOND_FILE).write_text(json.dumps(kept))
     assert summarise(study, out).beyond["rules"]["one more size"].mean == 0.25  # kept, not played again
     (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]") + more.replace("num_agents: 3", "num_agents: 1"))
@@ -338,7 +338,7 @@ def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     run = RunLog.open(out / "rules" / "seed3")
     cases = beyond.suites(other, out)["one more agent"]
     assert again["one more agent"].mean == pytest.approx(
-        np.mean(played_on(run, beyond.targets(other)["one more agent"], cases))
+        np.mean(played_on(run, beyond.sets(other)["one more agent"].target, cases))
     )
 
 
@@ -375,8 +375,8 @@ def test_what_is_preregistered_can_be_run(name):
     for spec in study.specs().values():
         assert spec.budget == study.base.budget
         resolve(spec)
-    for target in beyond.targets(study).values():
-        Plan.of(study.base).world.check(target)
+    for further in beyond.sets(study).values():
+        Plan.of(study.base).world.check(further.target)
         assert spec.suites.test_per_slice >= 500
 
 

@@ -145,5 +145,5 @@ def test_a_page_and_a_terminal_have_the_same_cells():
 @pytest.mark.parametrize(("best", "remarked"), [(0.049, True), (0.05, False)])
 def test_where_nothing_was_learnt_the_table_says_that_it_compares_nothing(best, remarked):
     found = [replace(ROW, success=Interval(rate, None, None)) for rate in (0.0, best)]
-    caption = of_comparison(Comparison("mine", "lakes", 1, "tokens", HEADINGS, [], found, None)).caption
+    caption = of_comparison(Comparison("mine", HEADINGS, 1, "tokens", None, found, [], "lakes")).caption
     assert ("None reaches 5%" in caption) == remarked

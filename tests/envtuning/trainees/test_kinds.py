@@ -11,7 +11,7 @@ from envtuning import trainees
 from envtuning.errors import SpecError
 from envtuning.runs.resolve import resolve
 from envtuning.runs.spec import parse_spec
-from envtuning.trainees import FORM_OF, TraineeKind, form_of, make_trainee
+from envtuning.trainees import KINDS, TraineeKind, form_of, make_trainee
 from envtuning.trainees.base import Trainee, as_kind, as_trainee
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds import make_world
@@ -134,7 +134,7 @@ def test_a_function_that_makes_trainees_may_declare_as_much_as_a_class():
         kind.check_asked_by("checkpoint")
 
 
-@pytest.mark.parametrize("kind", FORM_OF)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_form_of_a_kind_that_is_known_without_its_class_is_what_the_class_declares(kind):
     try:
         assert TraineeKind.named(kind).form == form_of(kind)

@@ -1,6 +1,6 @@
 """Search over engineers, seeds and learning rates with Ray Tune; stop it at any time, call it again and it continues.
 
-python -m envtuning.studies.tune_engineers --preset scripted --out runs/search    # about a minute on two cores
+python examples/tune_engineers.py --preset scripted --out runs/search    # about a minute on two cores
 """
 
 import argparse
