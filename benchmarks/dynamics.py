@@ -36,6 +36,7 @@ SETTINGS = {name: (name, False) for name in FAMILIES} | {f"{name}, outside": (na
 ENGINEERS = ("rules", "half-success", "progress-share")  # uniform and fixed are even draws here
 FLOORS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)  # of failure-share
 
+Study = Callable[[], dict[str, Any]]
 Arm = Callable[[Any, Learners, int], tuple[Array, Array | None]]  # shares and focus of a stage, unread
 
 
@@ -148,23 +149,26 @@ def speed() -> dict[str, float]:
     return found
 
 
-def kept(below: Path, sources: Sequence[str], name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was made by these very sources, or made now: a killed command goes on where it stopped."""
-    made_by = hashlib.sha256(b"".join(Path(source).read_bytes() for source in sources)).hexdigest()[:12]
-    path = below / made_by / f"{name}.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_text(path, json.dumps(make()))
-    return json.loads(path.read_text(encoding="utf-8"))
+def kept(
+    below: Path, sources: Sequence[str | None], studies: dict[str, Study], line: Callable[[dict[str, Any]], str]
+) -> list[dict[str, Any]]:
+    """Each study as these very sources made it, or made now: a killed command goes on where it stopped."""
+    made_by = hashlib.sha256(b"".join(Path(str(source)).read_bytes() for source in sources)).hexdigest()[:12]
+    found = []
+    for name, make in studies.items():
+        path = below / made_by / f"{name}.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic.write_text(path, json.dumps(make()))
+        found.append(json.loads(path.read_text(encoding="utf-8")))
+        print(line(found[-1]), flush=True)
+    return found
 
 
 def main() -> None:
     arguments = arguments_of(command(__doc__))
-    sources = [*(str(module.__file__) for module in (families, learners, plans, reports)), __file__]
-    studies = []
-    for setting in SETTINGS:
-        studies.append(kept(KEPT, sources, setting, partial(study, setting)))
-        print(line(studies[-1]), flush=True)
+    sources = [*(module.__file__ for module in (families, learners, plans, reports)), __file__]
+    studies = kept(KEPT, sources, {setting: partial(study, setting) for setting in SETTINGS}, line)
     record_if_asked(arguments, "dynamics", {"studies": studies, "milliseconds": speed()})
 
 

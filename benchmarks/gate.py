@@ -9,7 +9,6 @@ measured on. Every run is kept in ``runs/gate``: after a kill, the same command 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks._record import RESULTS, raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks._record import RESULTS
 from envtuning.runs import atomic
 from envtuning.studies.intervals import t_mean
 
@@ -485,23 +485,19 @@ def with_stored(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate", description=__doc__.split("\n\n")[0])
+    parser = command(__doc__)
     parser.add_argument("--variants", nargs="*", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--fresh", choices=VARIANTS, help="the variant to measure again on sixteen fresh roots")
     parser.add_argument("--trainings", type=int, default=1, help="training seeds on each fresh root (1)")
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(parser)
     torch.set_num_threads(1)
-    if arguments.record:
-        raise_unless_committed()
     planned = [(name, DEVELOP, 1) for name in arguments.variants]
     planned += [(arguments.fresh, FRESH, arguments.trainings)] * bool(arguments.fresh)
     figures = []
     for name, on, trainings in planned:
         figures.append(study(VARIANTS[name], on, trainings))
         print(table(figures[-1]), flush=True)
-    if arguments.record:
-        print(f"written to {record('gate', {'studies': with_stored(figures)})}")
+    record_if_asked(arguments, "gate", {"studies": with_stored(figures)})
 
 
 if __name__ == "__main__":

@@ -170,12 +170,9 @@ def pooled(studies: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def compare(arguments: argparse.Namespace) -> None:
     modules = (dynamics, reader, families, learners, reports, learnt)
-    sources = [*(str(module.__file__) for module in modules), str(WEIGHTS), __file__]
-    studies = []
-    for family in arguments.families:
-        made = partial(study, family, arguments.roots)
-        studies.append(dynamics.kept(KEPT, sources, f"{family}-{arguments.roots}", made))
-        print(reader.line(studies[-1]), flush=True)
+    sources = [*(module.__file__ for module in modules), str(WEIGHTS), __file__]
+    made = {f"{name}-{arguments.roots}": partial(study, name, arguments.roots) for name in arguments.families}
+    studies = dynamics.kept(KEPT, sources, made, reader.line)
     if set(arguments.families) >= set(HELD_OUT):
         print(f"learnt less others, mean over held-out families: {pooled(studies)}")
         record_if_asked(arguments, "learnt", {"less": pooled(studies), "studies": studies})

@@ -161,12 +161,9 @@ def main() -> None:
     parser.add_argument("--roots", type=int, default=24)
     arguments = arguments_of(parser)
     modules = (dynamics, families, learners, reports, causes, growth, reader, share_rules)
-    sources = [*(str(module.__file__) for module in modules), __file__]
-    studies = []
-    for family in arguments.families:
-        name, made = f"{family}-{arguments.roots}", partial(study, family, arguments.roots)
-        studies.append(dynamics.kept(KEPT, sources, name, made))
-        print(line(studies[-1]), flush=True)
+    sources = [*(module.__file__ for module in modules), __file__]
+    made = {f"{name}-{arguments.roots}": partial(study, name, arguments.roots) for name in arguments.families}
+    studies = dynamics.kept(KEPT, sources, made, line)
     for found in studies:
         print(line_of_parts(found))
     over_all = {rival: asdict(pooled(studies, rival)) for rival in studies[0]["gains"]}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 if (getattr(sys, "argv", None) or [""])[0] == "-m" or sys.argv[0].endswith(("/envtuning", "envtuning.exe")):
-    import _signal  # a command is about to begin: until it can answer (engineers.ending), Ctrl-C ends it as SIGTERM does
+    import _signal  # a command begins: until engineers.ending handles signals, Ctrl-C ends it like SIGTERM
 
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
-TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
+TYPE_CHECKING = False  # without typing, because its import takes longer than this whole module
 if TYPE_CHECKING:
     from typing import Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for, so that a command hears Ctrl-C before anything that takes long is imported."""
+    """Import at first use, so that a command handles Ctrl-C before slow imports."""
     from importlib.util import find_spec
 
     if find_spec(f"engineers.{name}"):  # `from engineers import own` asks here before it imports the module

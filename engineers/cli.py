@@ -31,7 +31,7 @@ from engineers.terminal import TextConsole
 DEFAULT_CONFIG_CLASS = "mapf_frozenlake:LakeConfig"
 
 app = typer.Typer(
-    help="Try an engineer on a report file alone, see what it would be asked, list who there is.",
+    help="Try an engineer on a report file, show its prompt, or list all engineers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
@@ -42,29 +42,31 @@ EXAMPLE = "example"
 
 
 def _report_file(given: Path) -> Path:
-    """The file that is meant: ``example`` is the one that comes with the package."""
+    """The file of a report; ``example`` names the one in the package."""
     file = EXAMPLE_REPORT if str(given) == EXAMPLE else given
     if not file.is_file():
-        raise typer.BadParameter(f"{given} is no file: give a StageReport as JSON, or the word {EXAMPLE!r}")
+        raise typer.BadParameter(f"{given} is not a file: give a StageReport as JSON, or the word {EXAMPLE!r}")
     return file
 
 
 ReportFile = Annotated[
     Path,
     typer.Option(
-        "--report", help=f"A StageReport as JSON; the word {EXAMPLE} is one to try out.", callback=_report_file
+        "--report",
+        help=f"A StageReport as JSON; the word {EXAMPLE} stands for an example report.",
+        callback=_report_file,
     ),
 ]
 ConfigClass = Annotated[
     str, typer.Option(help=f"The config's class, module:Class. Default: the report's own, else {DEFAULT_CONFIG_CLASS}.")
 ]
-CONTEXT_HELP = f"What the model is told: {', '.join(CONTEXTS)}; each also with {WITH_CASES}."
+CONTEXT_HELP = f"Which parts of the report the model reads: {', '.join(CONTEXTS)}; each also with {WITH_CASES}."
 ContextName = Annotated[str, typer.Option("--context", help=CONTEXT_HELP)]
 ProposeContext = Annotated[
     str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: informed for models, full for humans.")
 ]
 Editable = Annotated[list[str] | None, typer.Option(help="A knob to open, e.g. 'slices.*.share'; repeat for more.")]
-Named = Annotated[str, typer.Option("--engineer", help="Whose proposal: see 'list'; your own is module:factory.")]
+Named = Annotated[str, typer.Option("--engineer", help="The engineer: see 'list'; your own is module:factory.")]
 
 
 @app.command()
@@ -79,7 +81,8 @@ def propose(
     max_cost: Annotated[float | None, typer.Option(help="Hard cap, US dollars.")] = None,
     max_total_tokens: Annotated[int | None, typer.Option(help="Hard cap, tokens.")] = None,
     max_drop: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Part of a working slice's share that may go at once.")
+        float | None,
+        typer.Option(min=0, max=1, help="Largest part of a working slice's share that one proposal may remove."),
     ] = None,
     transcript: Annotated[Path | None, typer.Option(help="JSONL file to record the exchanges in.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="name=value for the backend, e.g. timeout=60.")] = None,
@@ -122,7 +125,7 @@ def prompt(
     editable: Editable = None,
     schema: Annotated[bool, typer.Option(help="Show the JSON Schema of the answer, too.")] = False,
 ) -> None:
-    """Show what would be sent to a model, without sending it."""
+    """Show a model's prompt without sending it."""
     read, current = _load(report, config_class)
     answer_format, told = AnswerFormat(current, editable or None), context_named(context)
     if told.summary:
@@ -147,10 +150,10 @@ def list_engineers() -> None:
 @app.command()
 def serve(
     model: Annotated[str, typer.Option(help="A name on the hub, or a folder.")],
-    host: Annotated[str, typer.Option(help="Where to listen; loopback keeps it to this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
-    device: Annotated[str, typer.Option(help="As torch names it; auto: a GPU if there is one.")] = "auto",
-    temperature: Annotated[float, typer.Option(min=0, help="0: always the likeliest token.")] = 0.7,
+    host: Annotated[str, typer.Option(help="Address to listen on; loopback is for this machine alone.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    device: Annotated[str, typer.Option(help="Torch's name of the device; auto: a GPU if there is one.")] = "auto",
+    temperature: Annotated[float, typer.Option(min=0, help="Temperature; 0: always the likeliest token.")] = 0.7,
     seed: Annotated[int, typer.Option(help="For what is drawn.")] = 0,
 ) -> None:
     """Serve a local model to any OpenAI client; with a schema, replies match it to the letter, bounds included."""
@@ -185,7 +188,7 @@ def _load(file: Path, config_class: str) -> tuple[StageReport, BaseModel]:
 
 
 def _class_of(report: StageReport, file: Path) -> type[BaseModel]:
-    """What the report itself names, which is somebody's file."""
+    """The config class that the report names. The report may come from another person."""
     before, named = own.trusted(), report.config_class or DEFAULT_CONFIG_CLASS
     own.trust_only(())
     try:

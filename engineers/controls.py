@@ -1,10 +1,10 @@
-"""Controls: the same engineer, told outcomes that say nothing about this policy. If it does as well, its reading is worth nothing.
+"""Controls: the same engineer with outcomes that carry no information about this policy. If it does as well, reading gains nothing.
 
 A control changes *outcomes* alone: success by slice, failures, behaviour and training curves, of this stage and of earlier
 ones. The configs, the doses, the target and the rounds left stay the run's own.
 
 - *donor*: the outcomes of another run of the same engineer, stage by stage; one donor for a whole run.
-- *average*: the mean outcomes of development runs. This engineer follows a schedule that it would follow for anybody.
+- *average*: the mean outcomes of development runs. This engineer follows the same schedule for every policy.
 - *permuted*: the run's own outcomes, with the slices' names exchanged by one fixed permutation.
 
 ``engineers.make`` knows them as ``average/ENGINEER`` and ``permuted/ENGINEER``; the average of one run is a donor.
@@ -35,15 +35,15 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 Told = Callable[[StageReport], StageReport]
 Run = Sequence[StageReport]  # a run's reports, one for each stage, in order
 
-# Entries of `training` that say what was done, not what came of it.
+# Entries of `training` that are settings and not outcomes.
 DOSE = ("round", "rounds", "iterations", "why_it_ended")
 DOSE_PREFIXES = ("trained_", "validated_")
 
 
 class ControlledEngineer(Engineer):
-    """An engineer that is told something else than what happened.
+    """An engineer that reads other outcomes than those of its run.
 
-    ``guard`` stays None: the guard of the engineer inside judges by what it was told, so a run has to judge by what happened.
+    ``guard`` stays None: the guard of the engineer inside judges by these other outcomes, so the run must judge by the real ones.
     """
 
     def __init__(self, engineer: Engineer, told: Told, control: str, tier: Tier) -> None:
@@ -91,7 +91,7 @@ def save_run(path: Path, run: Run, **made_by: Any) -> None:
 
 
 def read_run(path: Path) -> list[StageReport]:
-    """Raises ``ValueError`` for a file that holds none."""
+    """Raises ``ValueError`` for a file without reports."""
     try:
         content = read_bytes(path)
         if content is None:
@@ -107,7 +107,7 @@ def read_run(path: Path) -> list[StageReport]:
 
 
 def make_average(engineer: str, *, reports: str | Path, **options: Any) -> ControlledEngineer:
-    """``average/ENGINEER``, told the outcomes in the file ``reports``."""
+    """``average/ENGINEER``, with the outcomes in the file ``reports``."""
     return average(registry.make(engineer, **options), [read_run(Path(reports))])
 
 
@@ -174,7 +174,7 @@ def _renamed(rows: Sequence[SliceResult], seed: int) -> list[SliceResult]:
 
 
 def _exchange(names: Sequence[str], seed: int) -> dict[str, str]:
-    """A permutation that moves every name, unless there is only one: to the next on a circle that the seed alone orders."""
+    """A permutation that moves every name (unless there is only one) to the next on a circle, which the seed orders."""
     circle = sorted(names, key=lambda name: random.Random(f"permuted:{seed}:{name}").random())
     return dict(zip(circle, [*circle[1:], *circle[:1]], strict=True))
 
@@ -194,7 +194,7 @@ def _record(record: StageRecord, theirs: StageReport) -> StageRecord:
 
 
 def _rows(own: Sequence[SliceResult], theirs: Sequence[SliceResult]) -> list[SliceResult]:
-    """Their rows of the slices that the report is about; a slice that they did not play has none."""
+    """Their rows for the slices of the report; a slice that they did not play has no row."""
     by_name = {row.name: row for row in theirs}
     return [by_name[row.name] for row in own if row.name in by_name]
 

@@ -1,18 +1,18 @@
-"""A command runs nothing of the folder that it is started in, which may be a stranger's; ``python -m`` and ``python -c`` do, as Python has it."""
+"""A command runs no code of the current folder, which may be a stranger's. ``python -m`` and ``python -c`` do, as always in Python."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-NUMBA = ".numba_config.yaml"  # by which Numba loads compiled code, and so runs it, from a folder that the file names
+NUMBA = ".numba_config.yaml"  # with this file, Numba loads and runs compiled code from any folder that the file names
 
 
 def leave_it_alone() -> None:
-    """Raises ``ImportError`` where a library that is to be imported would run code of this folder. For the processes that this one starts, too."""
+    """Raises ``ImportError`` if importing a library would run code of this folder. Child processes are protected, too."""
     if os.path.exists(NUMBA):
         raise ImportError(
-            f"{NUMBA} in this folder tells Numba which compiled code to run: start elsewhere, or remove it and set what it says as "
+            f"{NUMBA} in this folder can make Numba run other code: start elsewhere, or remove it and set its options as "
             "environment variables (NUMBA_…)"
         )
     if not is_imported_from():

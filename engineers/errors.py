@@ -1,4 +1,4 @@
-"""``Mendable``: the one class of errors that a command tells in a sentence, without a traceback."""
+"""``Mendable``: the base class of errors that a command prints as a sentence, without a traceback."""
 
 
 class Mendable(Exception):

@@ -1,7 +1,7 @@
-"""What a file may set: the options that a world, a trainee or an engineer lists as harmless. All others need the user's word.
+"""Options that a file may set: those that a world, a trainee or an engineer lists as harmless. Others need ``--trust``.
 
 A class, or the function that makes one, declares them with ``@reads({name: kind})``. A kind is ``PLAIN``, ``DATA``, or a mapping
-that lists what an option which a library takes may hold. Code that the user trusts may be told anything.
+of the allowed keys of a library's option. A file may set every option of code that the user trusts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ DATA = "read and checked by this project itself"
 
 
 class NotAllowed(ValueError):
-    """A file sets what only its user may set."""
+    """A file sets an option that only the user may set."""
 
 
 def reads(allowed: Allowed, *, rest: bool = False) -> Callable[[Made], Made]:
-    """Declares which options a file may give to this class or function, and whether an engineer's name may go on after the slash."""
+    """Declares the options that a file may give to this class or function, and whether a file may name more after an engineer's slash."""
 
     def declared(made: Made) -> Made:
         made.from_file, made.rest_from_file = allowed, rest  # type: ignore[attr-defined]
@@ -34,12 +34,12 @@ def reads(allowed: Allowed, *, rest: bool = False) -> Callable[[Made], Made]:
 
 
 def allowed_in(made: Any, place: str) -> Allowed | None:
-    """The options that a file may give to what was found at ``package.module:object``; None: any, for its code is trusted."""
+    """The options that a file may give to the object at ``package.module:object``; None: any, because its code is trusted."""
     return None if is_trusted(place.partition(":")[0]) else getattr(made, "from_file", {})
 
 
 def raise_unless_allowed(section: str, given: Mapping[str, Any], allowed: Allowed | None) -> None:
-    """Raises ``NotAllowed`` for the first option of a run's file that its user would have to name."""
+    """Raises ``NotAllowed`` for the first option in a run's file that needs the user's ``--trust``."""
     if allowed is None:
         return
     for name, value in given.items():
@@ -55,7 +55,7 @@ def raise_unless_allowed(section: str, given: Mapping[str, Any], allowed: Allowe
 
 def not_allowed(place: str, value: Any, hint: str = "") -> NotAllowed:
     return NotAllowed(
-        f"{place}={value!r:.60} is not taken from a file{hint}, where it might run code, write files or send keys: leave it out, or, "
+        f"{place}={value!r:.60} in a file is refused{hint}, because it may run code, write files or send keys: leave it out, or, "
         f"if you trust it, add --trust {OPTION}{place}"
     )
 

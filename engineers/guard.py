@@ -16,15 +16,17 @@ from engineers.roles import find_slices, shares_of
 WORKING_RATE = 0.5  # a slice works from this rate of the objective on
 
 Feasible = Callable[[Any], object]
-"""Asks whether a config can be drawn: returns None (or True) if so; a sentence, False or an exception if not."""
+"""Checks whether a config can be drawn: returns None (or True) if so; a sentence, False or an exception if not."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """The checks of a proposal besides its schema; an engineer that has a guard applies it before it answers."""
+    """The checks of a proposal beyond its schema; an engineer with a guard applies it before it answers."""
 
-    feasible: Feasible | None = None  # None: nobody is asked whether the config can be drawn
-    max_drop: float | None = None  # largest part of a working slice's share that may go at once (0.5: half); None: all
+    feasible: Feasible | None = None  # None: no check whether the config can be drawn
+    max_drop: float | None = (
+        None  # largest part of a working slice's share that one proposal may remove (0.5: half); None: all
+    )
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and not 0 <= self.max_drop <= 1:
@@ -39,7 +41,7 @@ class Guard:
         editable: Sequence[str] | None = None,
         objective: str = "success_rate",
     ) -> list[str]:
-        """Why this proposal must not be trained on, a sentence each; empty if it may.
+        """The reasons to refuse this proposal, one sentence each; empty if it is accepted.
 
         ``history`` ends with the stage that was just validated (``report.records()``).
         """

@@ -2,8 +2,8 @@
 
 The stage's folder contains ``report.md`` (to read), ``report.json`` (the complete report) and ``answer.json`` (to
 edit and save; saved without an edit, it changes nothing). Errors in a saved answer are written to ``refused.txt`` and to
-the screen, and the wait continues. An answer that was saved while no process waited is used when the question is asked again;
-one that was accepted becomes ``accepted.json``, so that another run which asks the same in this folder waits for an answer of its own.
+the screen, and the wait continues. An answer that was saved while no process waited is used when the question is asked again.
+An accepted answer becomes ``accepted.json``, so that another run with the same question in this folder waits for a new answer.
 Every saved answer is an exchange in the transcript, as a model's is, so that ``replay/FILE`` gives the same proposals again.
 """
 
@@ -33,7 +33,7 @@ from engineers.space import Space, checked_space
 from engineers.untrusted import NotReadable, read_bytes
 
 ACCEPTED = "accepted.json"  # beside answer.json
-MOST_ANSWERS = 1_000  # to one question, as a transcript says it: a person may try again until the time is over
+MOST_ANSWERS = 1_000  # number of tries for one question in a transcript: a person may try again until the time is over
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -67,7 +67,7 @@ class HumanEngineer(Engineer):
         self.say = say or (lambda text: print(text, file=sys.stderr, flush=True))
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
-        """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
+        """Raise ``KnobError`` if no answer could change or keep the config's knobs, or if ``space`` names other knobs."""
         answer_format_of(current, editable, self.space)
 
     def propose(
@@ -91,7 +91,7 @@ class HumanEngineer(Engineer):
         refusals: list[str] = []
         while (waited := time.monotonic() - begin) < self.timeout:
             stamp = _stamp(answer_file)
-            if stamp == seen or stamp != settling:  # not saved, or perhaps not wholly saved yet
+            if stamp == seen or stamp != settling:  # not saved yet, or not completely
                 settling = stamp
                 time.sleep(min(self.poll, self.timeout - waited))
                 continue
@@ -120,7 +120,7 @@ class HumanEngineer(Engineer):
     def _record(
         self, stage: int, messages: list[Message], answer_format: AnswerFormat[Any], reply: str, waited: float
     ) -> None:
-        """As an exchange with a model: after a refusal, the question is the same with the bad answer and what was wrong with it."""
+        """The answer as an exchange with a model: after a refusal, the question also has the bad answer and its faults."""
         if self.transcript is not None:
             exchange = Exchange(
                 when=now(),
@@ -142,7 +142,7 @@ class HumanEngineer(Engineer):
             self.transcript.append(exchange)
 
     def _lay_out(self, report: StageReport, answer_format: AnswerFormat[Any], read_me: str) -> Path:
-        """Write the question. An answer that was edited for the very same question is left as it is."""
+        """Write the question. An answer that was already edited for the same question stays."""
         folder = self.desk / f"stage-{report.stage}"
         folder.mkdir(parents=True, exist_ok=True)
         question = report.model_dump_json(indent=2)
@@ -170,7 +170,7 @@ def _holds(file: Path, text: str) -> bool:
 
 
 def _write(file: Path, text: str) -> None:
-    """In the place of whatever has that name, a pipe or a link to elsewhere included."""
+    """Replace any file of that name, even a pipe or a link to another place."""
     draft = file.with_name(f".{file.name}.draft")
     draft.unlink(missing_ok=True)
     draft.write_text(text, encoding="utf-8")
@@ -182,7 +182,7 @@ def _blank_answer(answer_format: AnswerFormat[Any]) -> str:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Changes when the file is saved; None where there is no file."""
+    """A value that changes when the file is saved; None without a file."""
     try:
         status = file.stat()
     except OSError:
@@ -191,7 +191,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 
 def _untouched(answer_file: Path, answer_format: AnswerFormat[Any]) -> tuple[int, int] | None:
-    """The stamp of a blank answer; None, which is never a stamp that is waited for, if somebody has edited it already."""
+    """The stamp of a blank answer; None, which never equals a stamp, if it has been edited already."""
     return _stamp(answer_file) if _holds(answer_file, _blank_answer(answer_format)) else None
 
 

@@ -21,11 +21,11 @@ from engineers.strict import branches, description, strict_schema
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
-DECIMALS = 4  # of a number that an engineer writes, where its range is not much narrower than 1
+DECIMALS = 4  # digits of a number that an engineer writes, unless its range is much narrower than 1
 
 
 class KnobError(Mendable, ValueError):
-    """A path that names no knob of this config, or values that do not make a config; the message lists what exists."""
+    """A path without a knob in this config, or values that do not make a config; the message lists the existing ones."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Knob:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """What holds it: all knobs of one slice have one group."""
+        """The place that holds it: all knobs of one slice have one group."""
         return self.path[:-1]
 
     @property
@@ -61,7 +61,7 @@ class Knob:
 
     @property
     def options(self) -> list[Any]:
-        """The values of a choice, without null; none where the knob may have other values, too."""
+        """The values of a choice, without null; empty if the knob may have other values, too."""
         branches = [one for one in self.schema.get("anyOf", [self.schema]) if one.get("type") != "null"]
         listed = [value for one in branches for value in one.get("enum", []) if value is not None]
         return listed if all("enum" in one for one in branches) else []
@@ -112,24 +112,24 @@ class Knob:
 
 
 def without_noise(value: float) -> float:
-    """The value without the last bits that arithmetic leaves: 0.3 for 3 · 0.1."""
+    """The value without rounding errors of arithmetic: 0.3 for 3 · 0.1."""
     return float(f"{value:.12g}")
 
 
 def _decimals(low: float, high: float) -> int:
-    """How many tell two values of a range apart: four, and more where the range is narrower than a tenth."""
+    """The digits that distinguish values of a range: four, and more if the range is narrower than a tenth."""
     width = high - low
     return max(DECIMALS, DECIMALS - math.ceil(math.log10(width))) if 0 < width < math.inf else DECIMALS
 
 
 def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tuple[Knob, ...]:
-    """The knobs that ``editable`` names, in the order of the config; None asks the config's class, else all there are.
+    """The knobs of ``editable``, in the order of the config; None takes the list of the config's class, or else all knobs.
 
-    Raises ``KnobError`` for a path that names nothing. What the class names may be empty in this config: a map without keys yet.
+    Raises ``KnobError`` for a path without a knob. A path of the class may be empty in this config: a map without keys yet.
     """
     if not isinstance(current, BaseModel):
         raise TypeError(
-            f"the current config is a {type(current).__name__}, no pydantic model: "
+            f"the current config is a {type(current).__name__}, not a pydantic model: "
             "validate it first, e.g. LakeConfig.model_validate(report.config)"
         )
     own = editable is None
@@ -149,7 +149,7 @@ def find_knobs(current: BaseModel, editable: Sequence[str] | None = None) -> tup
 
 
 def _is_empty_here(data: Any, dotted: str) -> bool:
-    """Whether a path leads to a map or list that has nothing in it."""
+    """Whether a path leads to an empty map or list."""
     for key in dotted.split("."):
         below = dict(_children(data) or ())
         if not below:
@@ -159,7 +159,7 @@ def _is_empty_here(data: Any, dotted: str) -> bool:
 
 
 def _what_there_is(data: Any, dotted: str) -> str:
-    """How far a path leads, and which names could follow."""
+    """The part of a path that exists, and the names that could follow."""
     known: list[str] = []
     for key in dotted.split("."):
         below = dict(_children(data) or ())
@@ -179,7 +179,9 @@ def _schema_of(config_class: type[BaseModel]) -> dict[str, Any]:
 
 def dump(config: BaseModel) -> dict[str, Any]:
     """The config as JSON values: keys are strings, tuples are lists."""
-    return config.model_dump(mode="json", by_alias=True, round_trip=True)  # without computed fields, which are no input
+    return config.model_dump(
+        mode="json", by_alias=True, round_trip=True
+    )  # without computed fields, which are not input
 
 
 def as_text(record: BaseModel, indent: int = 1) -> str:
@@ -228,7 +230,7 @@ def leaves(data: Any) -> dict[str, Any]:
 
 
 def get_or_none(data: Any, path: Sequence[str]) -> Any:
-    """The value at a path of JSON data; None where there is none."""
+    """The value at a path of JSON data; None if it does not exist."""
     try:
         return get(data, path)
     except (KeyError, IndexError, TypeError, ValueError):
@@ -290,7 +292,7 @@ def _below(root: dict[str, Any], schema: dict[str, Any], data: Any, key: str) ->
 
 
 def _describes(branch: dict[str, Any], data: Any) -> bool:
-    """Whether this alternative of a union is the one that the data is: its fields, and its tag where it has one."""
+    """Whether the data is this alternative of a union, by its fields and its tag."""
     fields = branch.get("properties", {})
     if not isinstance(data, dict) or not data.keys() <= fields.keys():
         return False

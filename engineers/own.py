@@ -1,8 +1,8 @@
 """A user's own code, named as ``package.module:object``: from an installed package or a file in the current directory.
 
-Naming code runs it. In a script, the script's author names it. A command reads names from files, which another person may
-have written: it calls ``trust_only`` first, and then a file's word suffices for nothing but what its user named on the command
-line. There are three kinds of names: ``package.module``, ``host:models.example.org`` and ``option:trainee.options.launch``.
+To name code is to run it. In a script, the script's author names it. A command reads names from files, which another person
+may have written. So it calls ``trust_only`` first: then a file may only name what the user named on the command line, too.
+There are three kinds of names: ``package.module``, ``host:models.example.org`` and ``option:trainee.options.launch``.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ KNOWN = (
     "envtuning",
     "mapf_frozenlake",
     "stable_baselines3",
-)  # packages that nobody needs to be asked about
-HOST, OPTION = "host:", "option:"  # what the name of a host and of an option begins with
-ADDRESS = re.compile(  # one that every HTTP library reads alike: ASCII, one @ at most, no backslash
+)  # packages that need no permission
+HOST, OPTION = "host:", "option:"  # prefixes of the names of hosts and options
+ADDRESS = re.compile(  # an address that every HTTP library reads in the same way: ASCII, at most one @, no backslash
     r"https?://(?:[\w.~%:-]*@)?(?P<host>\w(?:[\w.-]*\w)?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:/[\w.~%+:/-]*)?(?:\?[\w.~%&=-]*)?",
     re.ASCII | re.IGNORECASE,
 )
-_trusted: frozenset[str] | None = None  # None: every name is the caller's own
+_trusted: frozenset[str] | None = None  # None: the caller chose every name
 
 
 class NotTrusted(ImportError):
-    """The module is named by a file alone."""
+    """Only a file names the module."""
 
 
 def trust_only(names: Iterable[str] | None) -> None:
-    """From now on a file may name only these modules, hosts and options, besides what is harmless; None: whatever it likes."""
+    """From now on a file may name only these modules, hosts and options, and harmless ones; None: any."""
     global _trusted
     _trusted = None if names is None else frozenset(names)
 
@@ -62,7 +62,7 @@ def is_trusted_host(host: str) -> bool:
 
 
 def host_of(address: str) -> str | None:
-    """The host of a plain ``http(s)://host:port/path``; None for what could be read in two ways."""
+    """The host of a plain ``http(s)://host:port/path``; None for an ambiguous address."""
     found = ADDRESS.fullmatch(address)
     return found["host"].strip("[]").lower() if found else None
 
@@ -73,7 +73,7 @@ def _names_it_or_what_holds_it(name: str, kind: str = "") -> bool:
 
 
 def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None:
-    """Raises ``NotTrusted`` for a module that a file names and the user does not, unless it is of a known package."""
+    """Raises ``NotTrusted`` for a module that only a file names, unless it belongs to a known package."""
     if is_trusted(module) or module.partition(".")[0] in known:
         return
     raise NotTrusted(
@@ -83,10 +83,10 @@ def raise_unless_importable(module: str, known: Collection[str] = KNOWN) -> None
 
 
 def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
-    """The object at ``package.module:object``. Raises ``ImportError``, in a sentence that a caller's own can end with.
+    """The object at ``package.module:object``. Raises ``ImportError`` whose message fits after a caller's own words.
 
-    The modules that the user trusts are also looked for in the current directory, after all others, which an installed command
-    alone would not do. The error's ``name`` is the module that is missing, as Python's own.
+    Modules that the user trusts are also searched in the current directory, after all other places; an installed command
+    would not look there. The error's ``name`` is the missing module, as in Python's own error.
     """
     module_name, _, attribute = place.partition(":")
     raise_unless_importable(module_name, known)
@@ -99,7 +99,7 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
         raise ImportError(f"{module_name!r} cannot be imported ({error})", name=error.name) from error
     except (ValueError, TypeError) as error:  # an empty or a relative module name
         raise ImportError(f"{module_name!r} cannot be imported ({error})", name=module_name) from error
-    except (Exception, SystemExit) as error:  # its own code raised, or would end this process
+    except (Exception, SystemExit) as error:  # its code raised an error or called exit
         cause = f"its code raised {type(error).__name__}: {error}"
         raise ImportError(f"{module_name!r} cannot be imported ({cause})", name=module_name) from error
     if not hasattr(module, attribute):
@@ -108,7 +108,7 @@ def object_at(place: str, known: Collection[str] = KNOWN) -> Any:
 
 
 def completed(found: Any, contract: type) -> type:
-    """A class of this abstract class, with what an object, a class or a function has of it, and the defaults for the rest."""
+    """A subclass of this abstract class: it has the parts of an object, a class or a function, and defaults for the rest."""
     declared = {
         name: getattr(found, name) for name in vars(contract) if not name.startswith("_") and hasattr(found, name)
     }
@@ -136,5 +136,5 @@ def _said_to_return(function: Any) -> Any:
     written = getattr(function, "__annotations__", {}).get("return")
     try:
         return get_type_hints(function).get("return", written)
-    except Exception:  # names that exist for the type checker alone
+    except Exception:  # names that exist only for the type checker
         return written

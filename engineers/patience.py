@@ -1,4 +1,4 @@
-"""Waits for somebody else's code, and not for ever."""
+"""Waits for foreign code, with a time limit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 class NotEnded(Exception):
-    """The call has not come back in time."""
+    """The call did not return in time."""
 
 
 def within(seconds: float, name: str, call: Callable[[], T]) -> T:
-    """What the call gives or raises, or ``NotEnded``; the thread that it runs in has this name, and dies with the process."""
+    """The call's result or error, or ``NotEnded``. The call runs in a thread of this name, which ends with the process."""
     given: list[T] = []
     raised: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""What a command prints: no character stops it, and an output that takes nothing is told in a sentence."""
+"""Prints a command's output: every character can be printed, and an output that cannot be written gives a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def prints_what_it_can() -> Iterator[None]:
     except SystemExit as ended:
         told = ended.code not in (None, 0)
         raise
-    except OSError as error:  # of what printed no sentence itself: the help
+    except OSError as error:  # for errors without their own sentence, such as while printing the help
         if error.filename is not None:
             raise
         told = True
@@ -44,5 +44,5 @@ def _unwritten() -> OSError | None:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return None if isinstance(error, BrokenPipeError) else error  # nobody reads on
+        return None if isinstance(error, BrokenPipeError) else error  # the reader has closed the pipe
     return None

@@ -77,12 +77,12 @@ class Proposal(BaseModel, Generic[ConfigT]):
 class Engineer(ABC):
     """A function of (its own seed, the report, the current config): it keeps no other state, so a run can resume.
 
-    An object with a name and ``propose`` need not be of this class: what it leaves out is as here.
+    An object with a name and ``propose`` need not be of this class: this class gives its missing parts.
     """
 
     name: str
-    tier: Tier = UNKNOWN  # what it knows at most
-    guard: Guard | None = None  # what it checks its own proposals by; None: who asks has to check them
+    tier: Tier = UNKNOWN  # the highest kind of information that it uses
+    guard: Guard | None = None  # the checks of its own proposals; None: the caller has to check them
 
     @abstractmethod
     def propose(
@@ -95,7 +95,7 @@ class Engineer(ABC):
         return True
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:  # noqa: B027
-        """Raises ``KnobError`` where nothing in the config is for this engineer to turn: it would silently equal ``fixed``."""
+        """Raises ``KnobError`` if this engineer can change nothing in the config: it would silently equal ``fixed``."""
 
     def check_askable(self) -> None:  # noqa: B027
         """Raises ``ChatError`` if it already knows that its model cannot be asked."""
@@ -105,7 +105,7 @@ class Engineer(ABC):
 
 
 def as_engineer(made: Any) -> Engineer:
-    """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for what is none."""
+    """An object with a name and ``propose`` as an ``Engineer``. Raises ``TypeError`` for other objects."""
     if isinstance(made, Engineer):
         return made
     if not (hasattr(made, "name") and callable(getattr(made, "propose", None))):

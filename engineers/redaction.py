@@ -1,4 +1,4 @@
-"""Keys stay out of prompts, transcripts, logs and errors: known secrets and whatever looks like one are blanked.
+"""Keeps keys out of prompts, transcripts, logs and errors: blanks known secrets and texts that look like one.
 
 This is a second line of defence: backends do not pass headers or keys on.
 """
@@ -23,7 +23,7 @@ _FILE_PATH = re.compile(
     r"(?<![\w/:.<~\\])(?:~(?:[\\/][\w.@+\-]+)+|[A-Za-z]:(?:[\\/][\w.@+\-]+){2,}|(?:/[\w.@+\-]+){2,})[\\/]?"
 )
 _HOMES = frozenset(["home", "Users", "root"])
-# Where paths of a machine begin. A report may be about paths of its own, of files that an environment only plays.
+# Beginnings of a machine's paths. A report may have other paths, of files in an environment's simulation.
 _MACHINE = _HOMES | frozenset(
     [
         "Applications",
@@ -79,7 +79,7 @@ def scrub(text: str) -> str:
 
 
 def scrub_picture(text: str) -> str:
-    """For what an environment shows of an episode: its own files' paths and ``$WORDS`` stay, paths of this machine or of a home do not."""
+    """For an environment's texts: its own files' paths and ``$WORDS`` stay; paths of this machine or of a home are blanked."""
     return _FILE_PATH.sub(_blank_real_path, redact(text))
 
 
@@ -92,7 +92,7 @@ def _blank_real_path(found: re.Match[str]) -> str:
 
 
 def _blank_path(found: re.Match[str]) -> str:
-    """A path of some machine's is blanked: from a home, a drive, a usual root, or a folder that this machine has."""
+    """Blank a path of a machine: from a home, a drive, a usual root, or a folder of this machine."""
     path = found.group()
     if not path.startswith("/"):
         return "<path>"

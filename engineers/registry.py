@@ -1,4 +1,4 @@
-"""``make``: engineers by name. A name is a backend and, after a slash, what that backend is to use: ``openai/gpt-5-mini``.
+"""``make``: engineers by name. A name is a backend and, after a slash, that backend's model or file: ``openai/gpt-5-mini``.
 
 An engineer of your own needs no name: ``package.module:factory`` or ``package.module:Class`` says where it is.
 """
@@ -20,7 +20,7 @@ from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"
 
-# backend -> module:factory, imported when asked for. A factory takes what follows the slash and keyword options.
+# backend -> module:factory, imported at first use. A factory takes the text after the slash and keyword options.
 BACKENDS: dict[str, str] = {
     "fixed": "engineers.plain.fixed:make",
     "random": "engineers.plain.random_search:make",
@@ -77,7 +77,7 @@ TAKES_NOTHING = (
 
 CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
-# Options that a loop gives to every engineer alike; an engineer that does not take one is made without it.
+# Options that a loop gives to every engineer; an engineer that does not take one is made without it.
 COMMON_OPTIONS = (
     "seed",
     "space",
@@ -127,14 +127,14 @@ def make(name: str, **options: Any) -> Engineer:
         options["guard"] = Guard(**limits)
     factory = _factory(backend)
     if backend in NEEDS_MODEL and not model:
-        raise UnknownEngineer(f"{name!r} says nothing of what to use: write it as {NEEDS_MODEL[backend]!r}")
+        raise UnknownEngineer(f"{name!r} needs more after {backend}: write it as {NEEDS_MODEL[backend]!r}")
     is_class = isinstance(factory, type)
     if model and (is_class or backend in TAKES_NOTHING):
         raise UnknownEngineer(f"{name!r}: {backend} takes nothing after the slash, only keyword options")
     parameters = list(inspect.signature(factory).parameters.values())
     if not is_class and not (parameters and parameters[0].kind in POSITIONAL):
         raise TypeError(
-            f"{name!r}: {backend} takes no first argument, which is what follows the slash: write make(rest, …)"
+            f"{name!r}: {backend} does not take the text after the slash as its first argument: write make(rest, …)"
         )
     taken = _taken(parameters if is_class else parameters[1:])
     if taken is not None:
@@ -152,12 +152,12 @@ def make(name: str, **options: Any) -> Engineer:
 
 
 def needs_trainee(name: str) -> bool:
-    """Whether it asks the model under training: who makes it gives it the ``trainee``, and a ``timeout`` for a reply."""
+    """Whether it asks the model under training: then its maker passes the ``trainee``, and a ``timeout`` for a reply."""
     return getattr(_factory(name.partition("/")[0]), "needs_trainee", False)
 
 
 def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
-    """Raises ``NotAllowed`` for what the engineer of this name takes from its user alone, and a run's file says."""
+    """Raises ``NotAllowed`` for an option in a run's file that this engineer takes only from its user."""
     backend, _, rest = name.partition("/")
     factory = _factory(backend)
     allowed = allowed_in(factory, backend if ":" in backend else available()[backend])
@@ -174,7 +174,7 @@ def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
 
 
 def tier_named(name: str, **options: Any) -> Tier:
-    """What the engineer of this name and these options knows. Loads no model."""
+    """The tier of the engineer of this name with these options. Loads no model."""
     backend, _, rest = name.partition("/")
     if backend == "average":
         return Tier.FAMILY
@@ -234,7 +234,7 @@ def _third_parties() -> dict[str, EntryPoint]:
 
 
 def _taken(parameters: Sequence[inspect.Parameter]) -> set[str] | None:
-    """The options that a factory names; None if it takes whatever it is given."""
+    """The options that a factory names; None if it takes any."""
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     return {parameter.name for parameter in parameters}

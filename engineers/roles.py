@@ -31,7 +31,7 @@ class SliceKnobs:
 def find_slices(knobs: Iterable[Knob]) -> tuple[SliceKnobs, ...]:
     """The slices in natural order of their names ("9" before "10"); one slice, ``WHOLE``, where the config has no shares.
 
-    Empty only where there is neither a share nor a difficulty. Raises ``KnobError`` where two slices have one name.
+    Empty only without shares and difficulties. Raises ``KnobError`` if two slices have one name.
     """
     shares: dict[tuple[str, ...], Knob] = {}
     difficulties: dict[tuple[str, ...], list[Knob]] = {}
@@ -62,7 +62,7 @@ def with_beside(slices: Sequence[SliceKnobs], knobs: Iterable[Knob]) -> tuple[Sl
 
 
 def _slice_around(knob: Knob, groups: Container[tuple[str, ...]]) -> tuple[str, ...]:
-    """The innermost of these groups that holds the knob, at any depth; () where none does."""
+    """The innermost of these groups that holds the knob, at any depth; () if no group does."""
     depths = range(len(knob.group), 0, -1)
     return next((knob.group[:depth] for depth in depths if knob.group[:depth] in groups), ())
 

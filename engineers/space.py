@@ -1,4 +1,4 @@
-"""``space``: the range in which a run wants its knobs, the same for every engineer, with a model or without."""
+"""``space``: the ranges of a run's knobs, the same for every engineer, with a model or without."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checked_space(space: Space | None) -> dict[str, tuple[float, float]]:
 
 
 def raise_unless_knobs(space: Space, current: BaseModel) -> None:
-    """Raise ``KnobError`` for a range of a knob that the config does not have (a misspelt one would silently be none) or without a value."""
+    """Raise ``KnobError`` for a range without a value, or of a knob that the config does not have (a misspelt one would have no effect)."""
     knobs = find_knobs(current, ("*",)) if space else ()
     strangers = space.keys() - {name for knob in knobs for name in (knob.pattern, knob.name)}
     if strangers:
@@ -34,9 +34,9 @@ def raise_unless_knobs(space: Space, current: BaseModel) -> None:
 
 
 def range_of(knob: Knob, space: Space) -> tuple[float, float] | None:
-    """Where the knob is drawn from: the run's space, the field's own, else its bounds; None where it has none of them.
+    """The range of the knob's draws: the run's space, the field's own, or else its bounds; None without any of them.
 
-    Of an integer from the first to the last whole number inside. Raises ``KnobError`` where there is none.
+    For an integer, from the first to the last whole number inside. Raises ``KnobError`` if there is none inside.
     """
     low_high = space.get(knob.pattern) or space.get(knob.name) or knob.extra.get("space") or knob.bounds
     if low_high is None:

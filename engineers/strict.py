@@ -24,7 +24,7 @@ def branches(root: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any
 
 
 def strict_schema(root: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The value's schema in the strict subset, nulls as a type union; None for what only a nested object could say."""
+    """The value's schema in the strict subset, with null in a type union; None if it needs a nested object."""
     typed = [one for branch in branches(root, schema) for one in _of_one_type_each(branch)]
     options = [strict for branch in typed if (strict := _strict_option(root, branch)) is not None]
     null = {"type": "null"}
@@ -70,7 +70,7 @@ def _of_one_type_each(branch: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _any_of(places: list[dict[str, Any]]) -> dict[str, Any]:
-    """What may stand in some place of a tuple: providers know no schema by place, and the config's own check follows."""
+    """The values allowed anywhere in a tuple: providers have no schema by place, and the config's own check follows."""
     different = [place for number, place in enumerate(places) if place not in places[:number]]
     return different[0] if len(different) == 1 else {"anyOf": different}
 
@@ -83,7 +83,7 @@ def _json_type(value: Any) -> str:
 
 
 def description(schema: dict[str, Any], options: list[dict[str, Any]], field: str) -> str:
-    """What the knob means, and the bounds that the strict keywords cannot say."""
+    """The knob's meaning, and the bounds that the strict keywords cannot express."""
     description = schema.get("description") or next((b["description"] for b in options if "description" in b), None)
     words = [str(description or field.replace("_", " ")).strip()]
     spoken = {

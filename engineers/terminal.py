@@ -16,7 +16,7 @@ _STEERS = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with every character that would steer a terminal written out: ESC as ``\\x1b``, a change of direction as ``\\u202e``."""
+    """The text with every control character of a terminal written out: ESC as ``\\x1b``, a change of direction as ``\\u202e``."""
     return _STEERS.sub(lambda found: found.group().encode("unicode_escape", "surrogatepass").decode(), text)
 
 

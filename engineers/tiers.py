@@ -1,4 +1,4 @@
-"""What an arm of a comparison knows. A difference between two arms is a gain of the engineer only as far as their knowledge is alike.
+"""The knowledge of an arm in a comparison. A difference between two arms is an engineer's gain only if their knowledge is equal.
 
 A row's tier is the highest kind of information that went into it, including what it was tuned on.
 """
@@ -29,11 +29,11 @@ class Tier(IntEnum):
 
     @property
     def reads(self) -> bool:
-        """Whether it uses what came of this run's training."""
+        """Whether it uses outcomes of this run's training."""
         return self >= Tier.POOLED_SUCCESS
 
 
-UNKNOWN = Tier.CASES  # an engineer is handed all of its report, failed cases included
+UNKNOWN = Tier.CASES  # an engineer gets its whole report, failed cases included
 
 
 MEANINGS = {

@@ -1,6 +1,6 @@
 """Files from untrusted sources: read as JSON within bounds, or refused in one sentence.
 
-The one way in which a run's records, ledgers, answers and trees are read. Who reads them checks the shape with a model of its own.
+All records of runs, ledgers, answers and trees are read by this module. Callers check the shape with their own models.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 LARGEST = 1 << 30  # bytes of a file
-DEEPEST = 100  # levels of nesting; what walks through the value by recursion has room left
+DEEPEST = 100  # levels of nesting, low enough for recursive code
 LAST = sys.float_info.max  # of the finite numbers
 
 
@@ -22,7 +22,7 @@ class NotReadable(ValueError):
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes | None:
-    """The content of a regular file; None where there is nothing. Raises ``NotReadable``; a pipe is never waited for."""
+    """The content of a regular file; None without a file. Raises ``NotReadable``; never waits for a pipe."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -44,7 +44,7 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes | None:
 
 
 def parsed(text: bytes | str) -> Any:
-    """The value of a JSON text. Raises ``NotReadable`` for what is none, is nested too deep, or holds a number that is not finite."""
+    """The value of a JSON text. Raises ``NotReadable`` for other text, deep nesting, or a number that is not finite."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -63,7 +63,7 @@ def parsed(text: bytes | str) -> Any:
 
 
 def _is_odd(value: Any) -> bool:
-    """Whether arithmetic would stumble over it: NaN, infinity, an integer that no float can be."""
+    """Whether arithmetic would fail on it: NaN, infinity, an integer too large for a float."""
     return isinstance(value, int | float) and not -LAST <= value <= LAST
 
 

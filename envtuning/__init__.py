@@ -1,6 +1,6 @@
 """The loop: stages of training, validation, reports, and an engineer between the stages.
 
-``run(spec, folder)`` runs one to its end; a ``World`` is an environment as the loop sees it, a ``Trainee`` a learner.
+``run(spec, folder)`` completes a run; a ``World`` is an environment for the loop, a ``Trainee`` a learner.
 
 The curriculum for your own training script can be used without the loop: ``CurriculumEnv``, ``CurriculumVectorEnv``,
 ``CurriculumParallelEnv``, ``Ladder``, ``RLlibCurriculumCallback`` and ``SB3CurriculumCallback``.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import engineers  # noqa: F401  # before all else: from here on Ctrl-C ends a command without a traceback
 
-TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
+TYPE_CHECKING = False  # without typing, because its import takes longer than this whole module
 if TYPE_CHECKING:
     from typing import Any
 
@@ -36,7 +36,7 @@ __all__ = [*HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: the wrappers need PettingZoo, each callback its trainer."""
+    """Import at first use, because the wrappers need PettingZoo, and each callback its trainer."""
     if name not in HOMES:
         raise AttributeError(f"module 'envtuning' has no attribute {name!r}")
     from importlib import import_module

@@ -13,7 +13,7 @@ from engineers.printing import prints_what_it_can
 from envtuning import base_help
 from envtuning.cli import MODULES, app_with
 
-COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # what no command starts without
+COMMAND_LINE = ("typer", "rich", "yaml", "filelock", "jinja2")  # modules that every command needs
 
 
 def main() -> None:
@@ -38,13 +38,13 @@ def _main() -> None:
 
 
 def _app(arguments: Sequence[str]) -> Any:
-    """The command line, with what these arguments need of it: to list the commands, none of them is imported."""
+    """The command line with the parts that these arguments need; a list of the commands imports no command."""
     known = base_help.commands()
     named = next((word for word in arguments if word in known), None)
     if named is not None:
         return app_with([known[named].module])
     if "_ENVTUNING_COMPLETE" in os.environ or not all(word.startswith("-") for word in arguments):
-        return app_with(MODULES)  # a shell that completes words, a command that there is not
+        return app_with(MODULES)  # a shell completes words, or the command is unknown
     app = app_with([])
     for name, command in known.items():
         app.command(name, help=command.said)(lambda: None)

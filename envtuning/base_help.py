@@ -1,4 +1,4 @@
-"""The commands, without importing one; and ``envtuning --help`` in an install that lacks what the command line is made of: the extra that each needs."""
+"""Lists the commands without importing them, and prints ``envtuning --help`` with each command's extra if the command line's packages are missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from envtuning.cli import MODULES
 
-# The command line itself is in each of these extras; the first is the one to take where nothing else asks for another.
+# Each of these extras includes the command line; the first is the default.
 EXTRAS = {"pretrain": "grpo", "evaluate": "grpo", "openenv": "openenv", "tensorboard": "rllib", "atlas": "atlas"}
 ANY = "rllib"
 NOTES = f"""\
@@ -20,7 +20,7 @@ A run needs the extra of its trainee: {ANY} for ppo, rllib and scripted; sb3; gr
 
 
 def answer(arguments: Sequence[str], missing: str) -> tuple[str, int]:
-    """What to print where ``missing`` cannot be imported, and the exit status: 0 where only help was asked for."""
+    """The text for a ``missing`` package, and the exit status: 0 for a request for help."""
     known = commands()
     named = next((word for word in arguments if word in known), None)
     asked_for_help = not arguments or "--help" in arguments
@@ -37,7 +37,7 @@ class Command(NamedTuple):
 
 
 def commands() -> dict[str, Command]:
-    """Each command and the first line of its docstring, from the source: it may be that it cannot be imported here, and it takes long."""
+    """Each command and the first line of its docstring, read from the source, because its import may fail here, and takes long."""
     found = {}
     for module in MODULES:
         source = (Path(__file__).parent / "cli" / f"{module}.py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a user of this package can mend. The command line tells each in its own sentence, without a traceback."""
+"""Errors that a user of this package can correct. The command line prints each as a sentence, without a traceback."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from engineers.errors import Mendable
 
 
 class SpecError(Mendable, ValueError):
-    """What was asked for cannot be run: an unknown name, a config or an option that does not fit, an engineer that cannot be asked."""
+    """The request cannot be run: an unknown name, a config or an option that does not fit, an engineer that cannot be asked."""
 
 
 class RunError(Mendable, RuntimeError):
-    """A run or its folder cannot go on as it is, or is not what the command needs."""
+    """A run or its folder cannot continue as it is, or does not fit the command."""

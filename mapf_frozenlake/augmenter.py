@@ -1,7 +1,7 @@
 """``augment``: the lake's feedback as middleware. It takes an event and returns advice, or None.
 
-The signature is that of every world's feedback (``envtuning.worlds.feedback``): to write other hints, write such a function and
-gives it to ``MAPFFrozenLakeText-v0`` as ``augmenter=``.
+Every world's feedback has this signature (``envtuning.worlds.feedback``). To write other hints, write such a function and
+pass it to ``MAPFFrozenLakeText-v0`` as ``augmenter=``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from mapf_frozenlake.types import Cells, Event, Instance, Plan, Verdict
 class PlanEvent:
     """A whole plan was judged."""
 
-    action: str  # the reply, as it was written
-    result: str  # what is said of it without feedback
+    action: str  # the raw reply
+    result: str  # the message without feedback
     error: bool  # whether the plan is not valid
     instance: Instance
     plan: Plan | ParseError
@@ -35,10 +35,10 @@ class TurnEvent:
 
     action: str
     result: str
-    error: bool  # whether the reply could not be read, or some agent's move did not go as it wanted
+    error: bool  # whether the reply could not be read, or some agent did not get its chosen move
     instance: Instance
-    before: Cells  # where the agents stood
-    moves: NDArray[np.int64] | ParseError  # int64[num_agents]; every agent waited where none could be read
+    before: Cells  # the agents' positions before the step
+    moves: NDArray[np.int64] | ParseError  # int64[num_agents]; WAIT for every agent if the reply could not be read
     events: NDArray[np.int8]  # int8[num_agents], ``Event`` values
 
 
@@ -60,7 +60,7 @@ def turn_event(
 
 
 def augment(event: LakeEvent) -> str | None:
-    """A sentence or two for each fault: agent, cell, cause, and what would have been possible. A plan's success is reported, too."""
+    """One or two sentences for each fault: agent, cell, cause, and the moves that were possible. Also reports a plan's success."""
     if isinstance(event, PlanEvent):
         return explain(event.instance, event.plan, event.verdict)
     if isinstance(event.moves, ParseError):

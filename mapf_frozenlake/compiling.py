@@ -1,6 +1,6 @@
-"""The first time that a process compiles one of our kernels, it says so on stderr: compiling takes seconds and shows nothing.
+"""Prints a notice on stderr when a process first compiles one of our kernels, because compiling takes seconds in silence.
 
-Numba reports what it compiles, not what it finds in the cache, so this costs nothing where everything is cached.
+Numba reports compilations, but not cache hits, so this costs nothing if everything is cached.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import sys
 
 from numba.core.event import Event, Listener, register
 
-QUIET = "MAPF_FROZENLAKE_QUIET"  # set to 1, nothing is said
-WORKERS_HAVE = ("RAY_RAYLET_PID", "LOCAL_RANK")  # set by Ray, torchrun and accelerate in the processes that they start
+QUIET = "MAPF_FROZENLAKE_QUIET"  # 1 suppresses the notice
+WORKERS_HAVE = (
+    "RAY_RAYLET_PID",
+    "LOCAL_RANK",
+)  # Ray, torchrun and accelerate set these in the processes that they start
 NOTICE = (
     "mapf_frozenlake: compiling for this machine, about 10 s of CPU to an environment's first step, 30 s for generate and "
     f"solve; cached from then on. `python -m mapf_frozenlake.warmup` compiles everything; {QUIET}=1 hides this line."
@@ -32,11 +35,11 @@ class Notice(Listener):
             print(NOTICE, file=sys.stderr, flush=True)
 
     def on_end(self, event: Event) -> None:
-        """Nothing is left to say."""
+        """The notice was printed, or is not wanted."""
 
 
 def in_a_worker() -> bool:
-    """Whether another process started this one to share its work: that one's user need not hear it from each."""
+    """Whether another process started this one to share its work. The user needs the notice only once."""
     return multiprocessing.parent_process() is not None or any(name in os.environ for name in WORKERS_HAVE)
 
 

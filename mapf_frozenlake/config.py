@@ -33,7 +33,7 @@ class Slice(_Frozen):
         le=1.0,
         description="Weight of this map size in the data; the weights need not sum to 1, and 0 leaves the size out.",
     )
-    # "space" is where engineers without a model look; beyond it lakes are legal but turn trivially easy or undrawable.
+    # Engineers without a model search "space". Outside it, lakes are legal, but trivially easy or impossible to draw.
     hole_ratio: float = Field(
         0.2,
         ge=0.0,
@@ -57,7 +57,7 @@ class Slice(_Frozen):
 
     @model_serializer(mode="wrap")
     def _squares_say_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A square's slice is written without a width: texts and digests of configs of squares are what they always were."""
+        """A square's slice is written without a width, so that texts and digests of older configs stay the same."""
         written = write(self)
         return written if self.width is not None else {name: one for name, one in written.items() if name != "width"}
 
@@ -65,7 +65,7 @@ class Slice(_Frozen):
 class LakeConfig(_Frozen):
     """What the generator draws and which rules the episodes follow. Immutable; equal configs have equal digests."""
 
-    # The knobs that an engineer may turn unless told otherwise; * stands for every key.
+    # The knobs that an engineer may change by default; * stands for every key.
     editable: ClassVar[tuple[str, ...]] = ("slices.*.share", "slices.*.hole_ratio", "slices.*.wait_ratio")
 
     slices: dict[Size, Slice] = Field(
@@ -161,7 +161,7 @@ class LakeConfig(_Frozen):
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()[:16]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's, with a digest of its own: pydantic copies what is cached along, also where fields change."""
+        """Pydantic's copy with a new digest: pydantic would copy the cached digest even if fields change."""
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("digest", None)
         return copied
@@ -170,12 +170,12 @@ class LakeConfig(_Frozen):
         return hash(self.digest)
 
 
-# All but what boards are drawn from.
+# All fields that do not affect which boards are drawn.
 RULES = tuple(name for name in LakeConfig.model_fields if name not in ("slices", "num_agents"))
 
 
 def raise_on_impossible(config: LakeConfig) -> None:
-    """Refuse a config that no generator could draw; the error has value, bound and remedy."""
+    """Refuse a config that cannot be drawn; the error has value, bound and remedy."""
     if not any(slice_.share > 0 for slice_ in config.slices.values()):
         raise ValueError("every slice has share 0: give at least one map size a share above 0")
     weights = config.agent_weights

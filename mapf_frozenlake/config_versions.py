@@ -1,4 +1,4 @@
-"""The current config and its version: known to one process, or to all that read one file."""
+"""The current config and its version, for one process or for all processes that read one file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = 1
 
 
 class ConfigVersions:
-    """The config in force in this process, its version, and how many rows were late for it."""
+    """The config in force in this process, its version, and the number of late rows."""
 
     def __init__(self) -> None:
         self._now: tuple[int, LakeConfig] | None = None
@@ -27,7 +27,7 @@ class ConfigVersions:
         return self._now
 
     def put(self, config: LakeConfig) -> None:
-        """The next version is this config. Where it is in force already, nothing changes: so every process may say it."""
+        """Make this config the next version. A config that is in force already changes nothing, so every process may call this."""
         version, now = self._now or (0, None)
         if config != now:
             self._now = version + 1, config
@@ -40,7 +40,7 @@ class ConfigVersions:
 
 
 class ConfigFile(ConfigVersions):
-    """The same for every process that has this file. It is replaced as a whole; ``FILE.late`` has a line for each batch with late rows."""
+    """The same, shared by a file. The file is replaced as a whole; ``FILE.late`` has a line for each batch with late rows."""
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class ConfigFile(ConfigVersions):
     def count_late(self, rows: int) -> None:
         if rows:
             with open(self._late_path, "a", encoding="ascii") as file:
-                file.write(f"{rows}\n")  # one short write: lines of several processes do not mix
+                file.write(f"{rows}\n")  # one short write, so that lines of several processes do not mix
 
     def late(self) -> int:
         return sum(map(int, self._late_path.read_text(encoding="utf-8").split())) if self._late_path.exists() else 0

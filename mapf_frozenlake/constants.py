@@ -30,13 +30,13 @@ DELTAS: NDArray[np.int8] = np.array([[0, -1], [1, 0], [0, 1], [-1, 0], [0, 0]], 
 
 
 class Event(IntEnum):
-    """What happened to one agent in one step. An agent has at most one event a step; SWAP outranks VERTEX."""
+    """The event of one agent in one step. An agent has at most one event a step; SWAP outranks VERTEX."""
 
     NONE = 0
     OFF_BOARD = 1  # left the board: stays
-    VERTEX = 2  # wanted a cell that another wanted too: stays
-    SWAP = 3  # wanted to exchange cells with another: stays
-    BLOCKED = 4  # caught by somebody else's conflict, no fault of its own: stays
+    VERTEX = 2  # chose the same cell as another agent: stays
+    SWAP = 3  # tried to exchange cells with another agent: stays
+    BLOCKED = 4  # blocked by a conflict of other agents, without a fault of its own: stays
     HOLE = 5  # fell
 
 
@@ -44,7 +44,7 @@ VIOLATIONS = frozenset({Event.OFF_BOARD, Event.VERTEX, Event.SWAP, Event.HOLE})
 
 
 class FailureKind(StrEnum):
-    """Why a plan or an episode is not valid: the kind of its earliest violation, or what was missing."""
+    """The reason why a plan or an episode is not valid: the kind of its earliest violation, or the missing goal."""
 
     PARSE_ERROR = "parse_error"
     ILLEGAL_MOVE = "illegal_move"

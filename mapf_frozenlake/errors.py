@@ -1,4 +1,4 @@
-"""Every failure this package promises, by name. Each message gives the value, the bound and the remedy."""
+"""The errors of this package. Each message has the value, the bound and the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class LakeError(ValueError):
 
 
 class UnknownArgument(LakeError, TypeError):
-    """An unknown argument. It is a TypeError as well, in Python's words, because some clients try an argument and catch that."""
+    """An unknown argument. It is also a TypeError with Python's words, because some clients try an argument and catch this error."""
 
 
 class GenerationError(LakeError):

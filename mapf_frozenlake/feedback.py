@@ -1,4 +1,4 @@
-"""Actionable feedback: what went wrong, where, why, and what would have been possible."""
+"""Actionable feedback: what went wrong, where, why, and which moves were possible."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mapf_frozenlake.text.errors import ParseError
 from mapf_frozenlake.types import DELTAS, Action, BoolGrid, Cells, Event, Instance, Plan, Verdict, Violation
 from mapf_frozenlake.world.move import joint_move
 
-MOST_VIOLATIONS = 3  # explained one by one; later ones are mostly their consequences
+MOST_VIOLATIONS = 3  # explained one by one; later violations are mostly their consequences
 _MOVES = tuple(action for action in Action if action is not Action.WAIT)
 
 
 def explain(
     instance: Instance, plan: Plan | ParseError, verdict: Verdict | None = None, *, most: int = MOST_VIOLATIONS
 ) -> str:
-    """Explains a plan's violations in a sentence or two each: agent, cell, cause, and what would have been possible.
+    """Explains each of a plan's violations in one or two sentences: agent, cell, cause, and the moves that were possible.
 
     The first ``most`` violations are explained, the rest are counted. Pass ``verdict`` to avoid judging again.
     """
@@ -45,9 +45,9 @@ def explain(
 def explain_step(
     holes: BoolGrid, goals: Cells, before: Cells, actions: NDArray[np.int64], events: NDArray[np.int8]
 ) -> list[str]:
-    """A sentence for each agent whose move did not go as it wanted, on a board without slip; empty where all went well.
+    """A sentence for each agent that did not get its move, on a board without slip; empty if all agents got theirs.
 
-    ``before`` int16[num_agents, 2] is where they stood, ``actions`` and ``events`` [num_agents] are of this step.
+    ``before`` int16[num_agents, 2] has their positions; ``actions`` and ``events`` [num_agents] are of this step.
     """
     step = _Step(holes, goals, before, actions)
     faults = {fault.agent: step.explain(fault) for fault in violations_of_step(before, actions, events, 0)}
@@ -56,7 +56,7 @@ def explain_step(
 
 
 class _Step:
-    """One joint move, and what each agent could have done in it while the others did what they did."""
+    """One joint move, and each agent's other possible moves in it, if the other agents' moves stay."""
 
     def __init__(self, holes: BoolGrid, goals: Cells, before: Cells, actions: NDArray[np.int64]) -> None:
         self.holes, self.goals, self.before, self.actions = holes, goals, before, actions
@@ -91,7 +91,7 @@ class _Step:
         return Action(int(self.actions[agent])).name
 
     def _taken_by(self, fault: Violation) -> str:
-        """Who else had the cell: one that stood there, or those that moved there at the same time."""
+        """The other agents on the cell: the one that stood there, or those that moved there at the same time."""
         standing = [other for other in fault.others if _cell(self.before[other]) == fault.target]
         if standing:
             other = standing[0]
@@ -101,7 +101,7 @@ class _Step:
         return f" at the same time as {movers}: {'both' if len(fault.others) == 1 else 'all'} had to stay."
 
     def _instead(self, agent: int) -> str:
-        """Every single change of this agent's move that would have broken no rule."""
+        """Every other move of this agent that would have broken no rule."""
         here = self.before[agent]
         possible = [action for action in Action if action != self.actions[agent] and self._allowed(agent, action)]
         moves = [f"{action.name} to {_cell(here + DELTAS[action])}" for action in possible if action in _MOVES]
@@ -113,7 +113,7 @@ class _Step:
         return f"No other move of agent {agent} alone was possible: another agent must move differently too."
 
     def _allowed(self, agent: int, action: Action) -> bool:
-        """No fault of its own, nobody in conflict with it, and nobody newly at fault."""
+        """The agent makes no fault, no agent conflicts with it, and no other agent becomes at fault."""
         instead = self.actions.copy()
         instead[agent] = action
         faults = self._faults(instead)
@@ -135,7 +135,7 @@ def _praise(verdict: Verdict) -> str:
 
 
 def _goals_missed(instance: Instance, plan: Plan) -> Iterable[str]:
-    """Where each agent that is not on its goal ended, and the way it still had to go."""
+    """The last cell of each agent that missed its goal, and its remaining distance."""
     positions = play(instance, plan).positions
     distances = distance_fields(instance)
     for agent, (end, goal) in enumerate(zip(positions[-1], instance.goals)):

@@ -1,4 +1,4 @@
-"""The arrays of an ``InstanceSet``: their names, their types, and the rules that they obey."""
+"""The arrays of an ``InstanceSet``: names, types and rules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def raise_on_broken_arrays(these: InstanceSet) -> None:
     flat = np.where(used, cells[..., 0] * width + cells[..., 1], 0)
     on_hole = np.take_along_axis(these.holes.reshape(n, height * width), flat, axis=1) & used
     refuse(on_hole.any(axis=1), "a start or goal is a hole")
-    ordered = np.sort(np.where(used, flat, -1 - np.arange(2 * slots)), axis=1)  # empty slots differ from all
+    ordered = np.sort(
+        np.where(used, flat, -1 - np.arange(2 * slots)), axis=1
+    )  # empty slots differ from each other and from all cells
     refuse((np.diff(ordered, axis=1) == 0).any(axis=1), "a cell is used by two starts or goals")
 
 

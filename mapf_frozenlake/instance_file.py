@@ -3,10 +3,10 @@
 ::
 
     mapf-frozenlake instances 1
-    <SHA-256 of what was compressed, 64 hex digits>
+    <SHA-256 of the content before compression, 64 hex digits>
     zlib( uint32 length of the header | header, JSON | the arrays, in the order of ARRAYS, then the labels; little endian )
 
-Nothing in it is ever executed, and nothing is allocated before its size was checked.
+A reader executes nothing from the file, and checks sizes before it allocates memory.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LABEL_DTYPES = {"int64": np.int64, "float64": np.float64}
 
 
 def write(these: InstanceSet, path: Path) -> Path:
-    """The file appears whole or not at all; equal sets have equal checksums."""
+    """Write the file whole or not at all; equal sets have equal checksums."""
     return write_whole(path, sealed(payload(these)))
 
 
@@ -51,12 +51,12 @@ def sealed(content: bytes) -> bytes:
 
 
 def checksum(these: InstanceSet) -> str:
-    """SHA-256 of the content, as the file's second line has it."""
+    """SHA-256 of the content, for the file's second line."""
     return hashlib.sha256(payload(these)).hexdigest()
 
 
 def payload(these: InstanceSet) -> bytes:
-    """The content of a file, not compressed."""
+    """The content of a file before compression."""
     arrays = {name: getattr(these, name) for name in ARRAYS} | {"holes": np.packbits(these.holes, axis=None)}
     header = {
         "shape": [*these.holes.shape, these.starts.shape[1]],  # n, H, W, A
@@ -72,7 +72,7 @@ def payload(these: InstanceSet) -> bytes:
 
 
 def read(path: Path, make: Callable[..., InstanceSet]) -> InstanceSet:
-    """The set that ``write`` wrote, made of its fields; a ``LakeError`` that says where and why for any other file."""
+    """The set that ``write`` wrote, made by ``make`` from its fields; other files raise a ``LakeError`` that says where and why."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,7 +84,7 @@ def read(path: Path, make: Callable[..., InstanceSet]) -> InstanceSet:
 
 
 def parse(data: bytes, make: Callable[..., InstanceSet]) -> InstanceSet:
-    """The set in these bytes, made of its fields; ``LakeError`` for anything else."""
+    """The set in these bytes, made from its fields; other bytes raise ``LakeError``."""
     expected, body = _checksum_and_body(data)
     stream = _Inflated(body)
     length = int(np.frombuffer(stream.take(4, "the header's length"), "<u4")[0])

@@ -1,4 +1,4 @@
-"""An ``Instance`` as JSON: rows of letters for the board, cells as pairs, and what was certified."""
+"""An ``Instance`` as JSON: rows of letters for the board, cells as pairs, and the certified facts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mapf_frozenlake.types import Instance
 
 REQUIRED = ("board", "starts", "goals")
-FACTS = ("makespan", "needs_wait", "certificate", "sample_id")  # None where unknown; may be left out
+FACTS = ("makespan", "needs_wait", "certificate", "sample_id")  # None if unknown; may be left out
 
 
 def text_of(instance: Instance) -> str:
@@ -30,7 +30,7 @@ def text_of(instance: Instance) -> str:
 
 
 def fields_of(given: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the instance that ``text_of`` wrote, given as text or parsed; ``LakeError`` for anything else."""
+    """The fields of an instance from the JSON of ``text_of``, text or parsed; other input raises ``LakeError``."""
     content = _parsed(given)
     missing = [name for name in REQUIRED if name not in content]
     unknown = sorted(set(content) - {*REQUIRED, *FACTS})

@@ -24,7 +24,7 @@ SHOWN_IN_NOTEBOOKS = 8
 class InstanceSet:
     """Instances padded to one shape. Indexing gives an ``Instance``, slicing an ``InstanceSet``; rules are checked once."""
 
-    holes: NDArray[np.bool_]  # [n, H, W]; outside height × width True
+    holes: NDArray[np.bool_]  # [n, H, W]; True outside height × width
     heights: NDArray[np.int16]  # [n]
     widths: NDArray[np.int16]  # [n]
     num_agents: NDArray[np.int16]  # [n]
@@ -35,7 +35,7 @@ class InstanceSet:
     certificates: NDArray[np.int8]  # [n]: index into CERTIFICATES
     sample_ids: tuple[str, ...] | None = None
     labels: Mapping[str, NDArray] = field(default_factory=dict)  # columns to group by: int64[n] or float64[n] each
-    config: LakeConfig | None = None  # what they were drawn from
+    config: LakeConfig | None = None  # config of the draw
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class InstanceSet:
 
     @classmethod
     def empty(cls, n: int, height: int, width: int, agents: int) -> InstanceSet:
-        """Room for n instances, to be filled in place by the generator: not checked until it is sliced or copied."""
+        """Arrays for n instances, which the generator fills in place: not checked until they are sliced or copied."""
         return _unchecked(
             holes=np.ones((n, height, width), np.bool_),
             heights=np.zeros(n, np.int16),
@@ -82,7 +82,7 @@ class InstanceSet:
 
     @classmethod
     def concatenate(cls, sets: Sequence[InstanceSet]) -> InstanceSet:
-        """One set after the other, padded to the largest; labels that all of them have are kept."""
+        """Join sets, padded to the largest; keeps the labels that all of them have."""
         if not sets:
             raise LakeError("nothing to concatenate: give at least one InstanceSet")
         height, width = max(one.holes.shape[1] for one in sets), max(one.holes.shape[2] for one in sets)
@@ -99,7 +99,7 @@ class InstanceSet:
         )
 
     def padded(self, height: int, width: int, agents: int) -> InstanceSet:
-        """The same instances in a larger room."""
+        """The same instances, padded to a larger shape."""
         n, old_height, old_width = self.holes.shape
         old_agents = self.starts.shape[1]
         if height < old_height or width < old_width or agents < old_agents:
@@ -149,7 +149,7 @@ class InstanceSet:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Equal when every array, label, id, the config and the seed are."""
+        """Equal if all arrays, labels, ids, configs and seeds are equal."""
         if not isinstance(other, InstanceSet):
             return NotImplemented
         return (
@@ -168,14 +168,14 @@ class InstanceSet:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first boards."""
+        """The display in a notebook: the first boards."""
         from mapf_frozenlake.render import notebook
 
         return notebook.gallery(self[: min(len(self), SHOWN_IN_NOTEBOOKS)], repr(self))
 
     def to_pandas(self) -> Any:
-        """One row for each instance: size, agents, holes, certified facts (missing where unknown), labels, and its JSON,
-        which ``Instance.from_json`` reads; needs pandas."""
+        """One row for each instance: size, agents, holes, certified facts (missing if unknown), labels, and its JSON
+        for ``Instance.from_json``; needs pandas."""
         from mapf_frozenlake.frames import frame
 
         inside = np.arange(self.holes.shape[1])[:, None] < self.heights[:, None, None]
@@ -199,7 +199,7 @@ class InstanceSet:
         return instance_file.checksum(self)
 
     def fingerprints(self) -> frozenset[int]:
-        """A key for each instance: equal for those that differ only by rotation, reflection or the agents' numbers."""
+        """A key for each instance. Instances that differ only by rotation, reflection or the agents' numbers have equal keys."""
         from mapf_frozenlake.generator.symmetry import canonical_keys
 
         return frozenset(canonical_keys(self).tolist())
@@ -210,12 +210,12 @@ class InstanceSet:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> InstanceSet:
-        """Read what ``save`` wrote. Anything else raises a ``LakeError`` that says where and why; nothing is executed."""
+        """Read a file of ``save``. Other files raise a ``LakeError`` that says where and why; nothing is executed."""
         return instance_file.read(Path(path), cls)
 
 
 def _unchecked(**values: object) -> InstanceSet:
-    """An InstanceSet whose arrays are known to be whole, or not yet filled."""
+    """An InstanceSet without checks: its arrays are known to be correct, or are not filled yet."""
     made = object.__new__(InstanceSet)
     for name in fields(InstanceSet):
         object.__setattr__(made, name.name, values.get(name.name, {} if name.name == "labels" else None))

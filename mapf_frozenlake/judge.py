@@ -32,7 +32,7 @@ UNKNOWN_OPTIMUM = (
     "the instance does not say its least makespan, so whether the plan is optimal is unknown: judge(…, optima=('makespan',)) "
     "has it computed, and generate() draws instances that know it"
 )
-# Faults of one step, in the order in which the joint move finds them: so numbering the agents differently changes nothing.
+# Faults of one step, in the order of the joint move's rules, so that the agents' numbers do not matter.
 _ORDER_WITHIN_STEP = {Event.OFF_BOARD: 0, Event.SWAP: 1, Event.VERTEX: 1, Event.HOLE: 2}
 
 
@@ -46,12 +46,12 @@ class Playback:
 
 
 def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Objective] = ()) -> Verdict:
-    """Whether the plan is valid and optimal, what it costs, and every violation in it.
+    """Whether the plan is valid and optimal, its cost, and every violation in it.
 
-    The whole plan is played, without a horizon and without a stop on success; after a violation it continues, a fall stops it. The
-    failure is the kind of the earliest violation. Optimality and the gap need the least makespan: the instance's own, or
-    with ``optima`` the solver's; the gap in the sum of costs is known only by ``optima=("sum_of_costs",)``. A
-    ``ParseError`` in place of a plan is judged too: it fails as ``parse_error``.
+    The whole plan is played: there is no horizon, and success does not stop it. After a violation it continues; a fall stops
+    it. The failure is the kind of the earliest violation. Optimality and the gap need the least makespan: the instance's own,
+    or with ``optima`` the solver's. The gap in the sum of costs needs ``optima=("sum_of_costs",)``. A ``ParseError`` instead
+    of a plan fails as ``parse_error``.
     """
     return judge_and_play(instance, plan, optima=optima)[0]
 
@@ -59,7 +59,7 @@ def judge(instance: Instance, plan: Plan | ParseError, *, optima: Collection[Obj
 def judge_and_play(
     instance: Instance, plan: Plan | ParseError, *, optima: Collection[Objective] = ()
 ) -> tuple[Verdict, Playback | None]:
-    """The verdict of ``judge``, and what was played for it; None in place of a plan that could not be read."""
+    """The verdict of ``judge`` and the playback; None instead of a playback if the plan could not be read."""
     if isinstance(plan, ParseError):
         unread = Verdict(
             valid=False,
@@ -149,7 +149,9 @@ def violations_of_step(
 ) -> list[Violation]:
     """The faults of one joint move, lowest agent first: ``before`` int16[num_agents, 2], the others [num_agents]."""
     wanted = before + DELTAS[actions]
-    targets = np.where((events == Event.OFF_BOARD)[:, None], before, wanted)  # off the board means the own cell
+    targets = np.where(
+        (events == Event.OFF_BOARD)[:, None], before, wanted
+    )  # off the board, the target is the agent's own cell
     faults = []
     for agent in np.flatnonzero(np.isin(events, list(VIOLATIONS))).tolist():
         event = Event(int(events[agent]))
@@ -194,7 +196,7 @@ def _settled(on_goal: NDArray[np.bool_]) -> int:
 
 
 def _least(instance: Instance, objective: Objective, optima: Collection[Objective]) -> int | None:
-    """The certified optimum, or the solver's where it is asked for."""
+    """The certified optimum, or the solver's if ``optima`` names it."""
     if objective == "makespan" and instance.makespan is not None:
         return instance.makespan
     if objective not in optima:

@@ -1,7 +1,7 @@
-"""Cached kernels are as fresh as every file they were compiled from.
+"""Recompiles a cached kernel after a change in any file from which it was compiled.
 
-Numba looks at the one file a kernel stands in. Ours are made of parts from several: without this, a new version of a part
-would go unnoticed, and the old rules would be played on. Importing this module sees to it, for this package alone.
+Numba checks only the file that defines a kernel. Our kernels have parts in several files: without this, numba would miss a
+changed part and use the old rules. Importing this module changes the check, for this package alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl
 
 PACKAGE = Path(__file__).parent
-SOURCES = {  # folder -> what its kernels are compiled from; enums of types are constants in them
+SOURCES = {  # folder -> the sources of its kernels; enums of types are constants in them
     "world": ("parts.py", "types.py", "world/*.py"),
     "solvers": ("parts.py", "types.py", "solvers/*.py"),
     "generator": ("parts.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
@@ -24,7 +24,7 @@ SOURCES = {  # folder -> what its kernels are compiled from; enums of types are 
 
 @cache
 def digest_of_sources(folder: str) -> bytes:
-    """The same for the same source text of everything that the folder's kernels are compiled from."""
+    """A digest of all source text from which the folder's kernels are compiled."""
     digest = hashlib.sha256()
     for pattern in SOURCES[folder]:
         for path in sorted(PACKAGE.glob(pattern)):
@@ -33,7 +33,7 @@ def digest_of_sources(folder: str) -> bytes:
 
 
 class FolderLocator:
-    """Numba's own choice of where a kernel's cache lies, with the folder's sources as what it is checked against."""
+    """Numba's own choice of a kernel's cache folder, checked against the digest of the folder's sources."""
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Any:

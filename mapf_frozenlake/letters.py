@@ -1,4 +1,4 @@
-"""Which letter stands for whom on a written board. Agents 0–4 as in "From Trainee to Trainer": S s A B C, G g a b c."""
+"""The letters of starts and goals on a written board. Agents 0–4 as in "From Trainee to Trainer": S s A B C, G g a b c."""
 
 ICE, HOLE = "F", "H"
 _MORE = "DEIJKLMNOPQRTUVWXYZ"  # neither F, G, H nor S, which are taken

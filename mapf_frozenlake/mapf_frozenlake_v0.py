@@ -18,7 +18,7 @@ def parallel_env(**kwargs: Any) -> MAPFFrozenLakeParallelEnv:
 
 
 def raw_env(**kwargs: Any) -> Any:
-    """One agent after the other, as PettingZoo converts it; nothing checked."""
+    """One agent after the other, by PettingZoo's conversion, without checks."""
     return parallel_to_aec(parallel_env(**kwargs))
 
 

@@ -21,7 +21,7 @@ def from_desc(desc: str | Sequence[str]) -> Instance:
     """The instance that a board of letters describes: ``["SFFF", "FHFg", "FFFH", "HsFG"]``.
 
     ``F`` ice, ``H`` hole; agent 0 goes from ``S`` to ``G``, agent 1 from ``s`` to ``g``, agent 2 from ``A`` to ``a``, and
-    so on. Spaces between the letters do not count. Every agent's goal is reachable from its start.
+    so on. Spaces between the letters are ignored. Every agent's goal is reachable from its start.
     """
     rows = _rows_of(desc)
     holes = np.array([[letter == HOLE for letter in row] for row in rows])
@@ -110,7 +110,7 @@ def load_movingai(
 
 
 def _with_drawn_tasks(map_path: str | Path, holes: BoolGrid, num_agents: int, seed: int) -> Instance:
-    """Starts and goals, two and two from one lake of the map, each lake as likely as it is large."""
+    """Starts and goals in pairs, each pair on one lake of the map; a lake's chance is proportional to its size."""
     rng = np.random.default_rng(seed)
     lakes = [lake for lake in _lakes(holes) if len(lake) > 1]
     most = sum(len(lake) // 2 for lake in lakes)
@@ -188,7 +188,7 @@ def save_movingai(instance: Instance, map_path: str | Path, scen_path: str | Pat
 
 
 def require_paths(instance: Instance) -> Instance:
-    """The instance itself, if every agent alone could reach its goal; else an error that names the agent."""
+    """The instance itself if every agent alone can reach its goal; else an error that names the agent."""
     fields = distance_fields(instance)
     for agent, (start, goal) in enumerate(zip(instance.starts.tolist(), instance.goals.tolist())):
         if fields[agent, start[0], start[1]] < 0:

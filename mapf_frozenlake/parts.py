@@ -1,8 +1,8 @@
-"""How parts are compiled: functions that only compiled code calls become machine code together with their callers.
+"""Compiles parts, the functions that only compiled code calls, together with their callers.
 
-Numba optimises every function with all that it calls, so a part would be optimised once for itself and once more on every
-level of calls above it, and would be made machine code that nobody runs. Here a part is handed to its callers as it was
-written, which takes about half of the time. Its callers' caches hold it; it has none of its own.
+Numba optimises every function together with all functions that it calls. So it would optimise a part once for itself and
+again on every level of calls above it, and make machine code that is never run. Here, callers get a part before
+optimisation, which takes about half of the time. Their caches hold it; a part has no cache of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 
 class PartCompiler(CompilerBase):
-    """Numba's own way from Python to LLVM's language; what happens then is the library's part."""
+    """Numba's own translation from Python to LLVM's language; the library below does the rest."""
 
     def define_pipelines(self) -> list[Any]:
         self.state["library"] = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
@@ -22,14 +22,14 @@ class PartCompiler(CompilerBase):
 
 
 class _PartLibrary(JITCodeLibrary):
-    """A part and what it calls, for its callers to take in: not optimised, never run from here."""
+    """A part and the functions that it calls, for its callers: not optimised, and never run from here."""
 
     @property
     def codegen(self) -> Any:
         return _NoEnvironment(self._codegen)
 
     def _optimize_functions(self, module: Any) -> None:
-        """As much as it takes for counts of references to be seen to cancel out; the rest is done in the caller."""
+        """Only the passes that cancel reference counts; the caller does the rest."""
         module.data_layout = self._codegen._data_layout
         for function in module.functions:
             if not function.is_declaration:
@@ -49,7 +49,7 @@ class _PartLibrary(JITCodeLibrary):
 
 
 class _NoEnvironment:
-    """A code generator for what has no place in memory that its Python environment could be written to."""
+    """A code generator for functions that have no memory in which to write their Python environment."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen

@@ -1,6 +1,6 @@
-"""Work shared by threads of this process. Compiled code releases the GIL, so that it runs on several cores at once.
+"""Shares work among threads of this process. Compiled code releases the GIL, so that it runs on several cores at once.
 
-``in_threads`` is for work of seconds, which Ctrl-C may stop; ``in_turns`` for work of less time than a thread takes to start.
+``in_threads`` is for work of seconds, which Ctrl-C may stop; ``in_turns`` is for work that is shorter than a thread's start.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 
 from mapf_frozenlake.errors import LakeError
 
-CHUNKS_PER_THREAD = 8  # instances differ a thousandfold in cost: small chunks even it out
-HEAR_EVERY = 0.1  # seconds: how long Ctrl-C may go unheard where waiting for threads cannot be interrupted
+CHUNKS_PER_THREAD = 8  # small chunks, because instances differ a thousandfold in cost
+HEAR_EVERY = 0.1  # seconds until Ctrl-C is noticed, because a wait for threads cannot be interrupted
 STOP_AGAIN = 0.01  # seconds: a search may overwrite one request to stop, so it is repeated
-LOOK_AGAIN = 5e-5  # seconds: for a thread that the system has put aside in the middle of a turn
+LOOK_AGAIN = 5e-5  # seconds, for a thread that the system suspends in the middle of a turn
 
 
 def thread_count(num_threads: int | None) -> int:
@@ -50,8 +50,8 @@ def in_threads(
 ) -> None:
     """Call ``work(begin, end)`` over ranges that cover 0..count once; ``work`` must release the GIL to gain from it.
 
-    One thread is the caller's own unless ``here`` is False; in it, Ctrl-C waits for ``work`` to end. In others, Ctrl-C is
-    heard at once: ``stop`` has to make running work end soon. The first error of any thread is raised.
+    One thread is the caller's own unless ``here`` is False; there, Ctrl-C waits for ``work`` to end. With other threads, Ctrl-C
+    acts at once, and ``stop`` must make running work end soon. The first error of any thread is raised.
     """
     most = thread_count(num_threads)
     if most == 1 and here:
@@ -59,7 +59,7 @@ def in_threads(
         return
     workers = min(most, max(count, 1))
     chunk = max(1, -(-count // (workers * CHUNKS_PER_THREAD)))
-    # None of these is Python inside, as `threading` is: Ctrl-C can land in no line of theirs and leave a lock taken for ever.
+    # These are not written in Python, unlike `threading`, so that Ctrl-C cannot interrupt them and leave a lock held for ever.
     left, busy = deque(range(0, count, chunk)), deque[bool]()
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
 
@@ -85,7 +85,7 @@ def in_threads(
 
 
 def _taken_from(left: deque[int], busy: deque[bool]) -> Iterator[int]:
-    """One after the other until somebody has taken the last; ``busy`` has an entry for each thread that has one."""
+    """Take chunks one after the other until all are taken; ``busy`` has an entry for each thread that works on one."""
     while True:
         busy.append(True)
         try:
@@ -105,7 +105,7 @@ def _wait_for(ended: SimpleQueue[BaseException | None]) -> BaseException | None:
 
 
 def _end(busy: deque[bool], stop: Callable[[], None] | None) -> None:
-    """Returns when no thread works any more, however often Ctrl-C is pressed meanwhile. Who comes late finds nothing left."""
+    """Returns when no thread works any more, even if Ctrl-C is pressed again. Late threads find no work."""
     while busy:
         try:
             if stop is not None:
@@ -115,14 +115,14 @@ def _end(busy: deque[bool], stop: Callable[[], None] | None) -> None:
             continue
 
 
-_helpers: list[SimpleQueue[Callable[[], object]]] = []  # what each thread of ``in_turns`` is asked to do next
+_helpers: list[SimpleQueue[Callable[[], object]]] = []  # the next task of each thread of ``in_turns``
 
 
 def in_turns(work: Callable[[int], object], num_threads: int, is_done: Callable[[], bool]) -> None:
     """Call ``work(0)`` here and ``work(1)`` … in other threads at the same time, until ``is_done``.
 
-    Each takes turns until none is left. A thread that comes late finds none, and nobody waits for it: with threads that the
-    system does not let run this takes no longer than the call here alone.
+    Each thread takes turns until all are taken. A late thread finds no turn, and the others do not wait for it. So threads
+    that the system does not schedule cost no time.
     """
     while len(_helpers) < num_threads - 1:
         _helpers.append(SimpleQueue())

@@ -1,4 +1,4 @@
-"""The words of the world: instances, plans, solutions, verdicts; and, from ``constants``, actions, events, failure kinds."""
+"""The types of the world: instances, plans, solutions, verdicts; and, from ``constants``, actions, events, failure kinds."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ Plan = Sequence[Sequence[int]]  # one action list per agent; an agent whose list
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Instance:
-    """A lake with one start and one goal per agent, checked at construction and never changed after it.
+    """A lake with one start and one goal per agent, checked at construction and immutable.
 
-    Facts that were certified travel with it; ``None`` means unknown.
+    It carries certified facts; ``None`` means unknown.
     """
 
     holes: BoolGrid  # [height, width]
@@ -104,7 +104,7 @@ class Instance:
         return len(self.starts)
 
     def key(self) -> bytes:
-        """Equal for equal boards, starts and goals; certified facts and names do not count."""
+        """Equal for equal boards, starts and goals; certified facts and names may differ."""
         shape = np.array([self.height, self.width, self.num_agents], dtype=np.int16)
         return shape.tobytes() + np.packbits(self.holes).tobytes() + self.starts.tobytes() + self.goals.tobytes()
 
@@ -114,7 +114,7 @@ class Instance:
 
     @classmethod
     def from_json(cls, given: str | bytes | Mapping[str, Any]) -> Instance:
-        """The instance that ``to_json`` wrote, given as text or parsed; a ``LakeError`` for anything else."""
+        """The instance from the JSON of ``to_json``, text or parsed; other input raises ``LakeError``."""
         return cls(**instance_json.fields_of(given))
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class Instance:
         return f"Instance({self.height}×{self.width}, {self.num_agents} agents{facts}{name})"
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
+        """The display in a notebook."""
         from mapf_frozenlake.render import notebook
 
         return notebook.picture(self)
@@ -136,7 +136,7 @@ class Instance:
 
 
 def _whole(name: str, cells: object) -> NDArray:
-    """Cells as int16 holds them; what would be rounded or wrapped round is refused."""
+    """Cells as int16; values that would be rounded or overflow are refused."""
     try:
         given = np.asarray(cells)
     except ValueError:
@@ -155,7 +155,7 @@ def _frozen(array: object, dtype: type[np.generic]) -> NDArray:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver proved. Infeasible is a result: ``feasible`` is False and the rest is None."""
+    """A solver's result. If it proved that no plan exists, ``feasible`` is False and the rest is None."""
 
     feasible: bool
     plan: tuple[tuple[int, ...], ...] | None = None
@@ -170,8 +170,8 @@ class Violation:
 
     agent: int
     step: int  # 0-based index into the plan
-    cell: tuple[int, int]  # where the agent stood
-    target: tuple[int, int]  # where it wanted to go (may be off the board)
+    cell: tuple[int, int]  # the agent's cell before the step
+    target: tuple[int, int]  # its chosen cell (may be off the board)
     event: Event
     kind: FailureKind
     others: tuple[int, ...] = ()  # the other parties of a conflict
@@ -179,15 +179,15 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge saw when it played a plan to its end."""
+    """The judge's findings after it played a plan to its end."""
 
     valid: bool
-    optimal: bool | None  # None where the least makespan is unknown
-    failure: FailureKind | None  # None when valid
+    optimal: bool | None  # None if the least makespan is unknown
+    failure: FailureKind | None  # None if valid
     violations: tuple[Violation, ...]
     makespan: int | None  # None unless all agents end on their goals
     sum_of_costs: int | None
-    makespan_gap: int | None = None  # over the optimum, where both are known
+    makespan_gap: int | None = None  # above the optimum, if both are known
     sum_of_costs_gap: int | None = None
     agents_on_goal: tuple[bool, ...] = ()
-    note: str | None = None  # why ``optimal`` is unknown, and how to have it known
+    note: str | None = None  # why ``optimal`` is unknown, and how to get it

@@ -1,4 +1,4 @@
-"""Compiled functions as the plain Python that they were made of: the same answers, without the seconds that compiling takes.
+"""Runs compiled functions as plain Python: the same results, without the seconds of compilation.
 
 It is for functions that are called only a few times. Numba's ``py_func`` is not enough, because it calls the compiled parts.
 """
@@ -16,17 +16,17 @@ from numba.core.dispatcher import Dispatcher
 
 
 def is_compiled(compiled: Dispatcher, arguments: tuple[Any, ...]) -> bool:
-    """Whether a call with these arguments would find machine code, in this process or in the machine's cache."""
+    """Whether a call with these arguments finds machine code, in this process or in the machine's cache."""
     signature = tuple(typeof(argument) for argument in arguments)
     if signature in compiled.overloads:
         return True
     cache_of: Any = vars(compiled)["_cache"]  # numba has no public way to ask
-    cached = getattr(cache_of, "_cache_file", None)  # None: there is no cache
+    cached = getattr(cache_of, "_cache_file", None)  # None: without a cache
     return cached is not None and cached.load(cache_of._index_key(signature, compiled.targetctx.codegen())) is not None
 
 
 def uncompiled(compiled: Dispatcher) -> Callable[..., Any]:
-    """The function that was compiled, and uncompiled all that it calls. Numbers overflow silently, as in machine code."""
+    """The function in plain Python, and likewise all functions that it calls. Numbers overflow silently, as in machine code."""
     return np.errstate(over="ignore")(_plain(compiled))
 
 

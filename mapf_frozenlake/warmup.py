@@ -1,4 +1,4 @@
-"""``python -m mapf_frozenlake.warmup``: compile everything once per machine, so that nothing stalls later."""
+"""``python -m mapf_frozenlake.warmup``: compile everything once per machine, so that later calls do not wait."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mapf_frozenlake.world.move import joint_move
 
 
 def steps() -> Iterator[tuple[str, Callable[[], object]]]:
-    """What there is to compile, by name; each call compiles, or finds it in the cache."""
+    """The kernels to compile, by name; each call compiles one, or finds it in the cache."""
     config = LakeConfig()
     set_of_two = generate(config, 2)
     lake = set_of_two[0]
@@ -52,7 +52,7 @@ def _play(config: LakeConfig, observation: ObservationName) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     description = "Compile everything once for this machine, in a minute or two of CPU time. Kernels in the cache are not compiled again."
     argparse.ArgumentParser("python -m mapf_frozenlake.warmup", description=description).parse_args(arguments)
-    notice.given = True  # the next line says it
+    notice.given = True  # the next line prints it
     began = time.perf_counter()
     print("compiling for this machine: a minute or two of CPU time, then never again until an update", flush=True)
     for name, compile_it in steps():

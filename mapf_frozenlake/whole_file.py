@@ -1,4 +1,4 @@
-"""``write_whole``: a file that appears whole or not at all, also to a process that reads it at this moment."""
+"""``write_whole``: a file that appears whole or not at all, even to a process that reads it during the write."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class ServerChat(OpenAIChat):
         return f"server/{self.base_url}#{self.model_id}"
 
     def raise_unless_key_may_go(self) -> None:
-        if self.key is not None:  # without one there is nothing to lose
+        if self.key is not None:  # without a key, there is no secret to protect
             super().raise_unless_key_may_go()
 
     def required_key(self) -> str:

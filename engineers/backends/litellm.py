@@ -35,7 +35,7 @@ OWN_KEYS: dict[str, str | None] = {
     "xai": "XAI_API_KEY",
 }
 _most_bytes: ContextVar[int | None] = ContextVar(
-    "bytes of a reply to one of our questions; None: somebody else's", default=None
+    "bytes of a reply to one of our questions; None: another caller's", default=None
 )
 
 
@@ -86,7 +86,7 @@ class LiteLLMChat(NetworkChat):
             timeout=self.timeout,
             max_retries=0,
             num_retries=0,
-            drop_params=True,  # what a provider does not take; the schema is checked here anyway
+            drop_params=True,  # arguments that a provider does not take; the schema is checked here anyway
             **self.request,
         )
         completion = read_chat_completion(reply)
@@ -95,7 +95,7 @@ class LiteLLMChat(NetworkChat):
         return replace(completion, cost=_cost(reply))
 
     def required_key(self) -> str | None:
-        """The key given here; None where litellm finds the way in by itself. ``AuthFailed`` where it would need a key and has none."""
+        """The key given here; None if litellm finds the credentials itself. ``AuthFailed`` if it needs a key and finds none."""
         if self.key is not None:
             return super().required_key()
         if not own.is_trusted_option("engineer.name") and (name := OWN_KEYS.get(self._named_provider)):
@@ -136,8 +136,8 @@ def _litellm() -> Any:
 def _bound(client_type: Any) -> None:
     """Questions of ours follow no redirect and read no more than their limit, whichever client litellm makes for a provider.
 
-    It makes them where nobody can give them our hooks, so the one method through which they all send is wrapped. Whoever else
-    sends by it is left alone.
+    It makes them in places where we cannot pass hooks, so we wrap the one method through which they all send. Other
+    callers of this method are not affected.
     """
     send = client_type.send
 

@@ -1,4 +1,4 @@
-"""A model in this process: also one under training, which answers and is left as it was found."""
+"""A model in this process. It may be under training: answering does not change its state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engineers.model.chat import ChatError, Completion, Message, Rejected, TooLo
 from engineers.proposal import Engineer
 
 THOUGHT_BEGIN, THOUGHT_END = "<think>", "</think>"
-ONE_AT_A_TIME = threading.Lock()  # the random state that makes answers repeat is the whole process's
+ONE_AT_A_TIME = threading.Lock()  # answers repeat by the random state, which the whole process shares
 
 
 @dataclass
@@ -51,7 +51,7 @@ class LiveChat:
             raise
         except torch.OutOfMemoryError:
             raise TooLong("the model ran out of memory: shorten the prompt or lower max_tokens") from None
-        except Exception as error:  # a model's and a tokenizer's code may stumble in any way
+        except Exception as error:  # a model's and a tokenizer's code may raise any error
             raise Rejected(f"the model cannot answer ({type(error).__name__}: {error})") from error
 
     def _reply(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
@@ -76,7 +76,7 @@ class LiveChat:
         return completion
 
     def _prompt(self, messages: list[Message]) -> Any:
-        """int64[1, length]: the conversation as the model was taught to read it, up to where it answers."""
+        """int64[1, length]: the conversation in the model's chat template, up to its answer."""
         from jinja2 import TemplateError
 
         try:
@@ -85,7 +85,7 @@ class LiveChat:
             return self._encode(self._templated(_without_system(messages)))
 
     def _templated(self, messages: list[Message]) -> str:
-        """Some templates begin a thought whatever they are told: it ends there for a model that is not to think."""
+        """Some templates always begin a thought; for a model that should not think, it ends at once."""
         text = self.tokenizer.apply_chat_template(
             messages,
             chat_template=missing_template(self.tokenizer),
@@ -101,14 +101,14 @@ class LiveChat:
         return ids.to(self.language_model.device)
 
     def _fitting(self, prompt: int, max_tokens: int) -> int:
-        """Tokens that the reply may have in the model's context. Raises ``TooLong`` for a prompt that leaves none."""
+        """Tokens that the reply may have in the model's context. Raises ``TooLong`` if the prompt fills the context."""
         context = getattr(self.language_model.config, "max_position_embeddings", None)
         if context is not None and prompt >= context:
             raise TooLong(f"the prompt has {prompt} tokens, the model reads at most {context}: shorten it")
         return max_tokens if context is None else min(max_tokens, context - prompt)
 
     def _think(self, prompt: Any, max_tokens: int) -> Any:
-        """int64[1, length]: the prompt and the model's thoughts, which end where it ends them or where they must."""
+        """int64[1, length]: the prompt and the model's thoughts, which end by themselves or at their limit."""
         import torch
 
         thought = self._generate(prompt, max_tokens, stop=THOUGHT_END)
@@ -120,7 +120,7 @@ class LiveChat:
         return ids[:, :-1] if ids.shape[1] > prompt and int(ids[0, -1]) in self._eos else ids
 
     def _generate(self, ids: Any, max_tokens: int, *, processors: Sequence[Any] = (), stop: str | None = None) -> Any:
-        """int64[1, length]: the ids and what the model writes after them."""
+        """int64[1, length]: the ids and the model's tokens after them."""
         import torch
         from transformers import GenerationConfig
 
@@ -161,7 +161,7 @@ class LiveChat:
 
 @contextmanager
 def as_found(model: Any, seed: int) -> Iterator[None]:
-    """Evaluation mode, no gradients and a random state of its own; afterwards all three are as before."""
+    """Evaluation mode, no gradients and a separate random state; afterwards all three are restored."""
     import torch
 
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
@@ -200,7 +200,7 @@ def _without_system(messages: list[Message]) -> list[Message]:
 
 
 def _seed(seed: int, messages: list[Message]) -> int:
-    """Another seed for each conversation: asked again with its error quoted, a model gets to answer otherwise."""
+    """Another seed for each conversation, so that a model can answer differently after an error."""
     digest = hashlib.sha256(json.dumps([seed, messages], sort_keys=True).encode()).digest()
     return int.from_bytes(digest[:7])
 

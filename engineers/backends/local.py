@@ -48,7 +48,7 @@ class LocalChat:
         return self._live.complete(messages, schema, max_tokens=max_tokens)
 
     def raise_unless_askable(self) -> None:
-        """Raises ``Rejected`` for a folder that a file names and that is more than data. Loads nothing."""
+        """Raises ``Rejected`` for a folder that only a file names and that holds more than data. Loads nothing."""
         self._raise_unless_data()
 
     def _raise_unless_data(self, revision: str | None = None) -> None:
@@ -58,7 +58,7 @@ class LocalChat:
             raise Rejected(str(error)) from error
 
     def load_now(self) -> None:
-        """Load the weights before the first question. Raises ``Rejected`` where that fails."""
+        """Load the weights before the first question. Raises ``Rejected`` if this fails."""
         with ONE_AT_A_TIME:  # or two threads would load it twice
             self._live  # noqa: B018
 
@@ -77,7 +77,7 @@ class LocalChat:
             )
             model: Any = AutoModelForCausalLM.from_pretrained(self.model_id, dtype=self.dtype, **arguments)
             model = model.to(self._device())
-        except Exception as error:  # a checkpoint can be broken in ways that each file format has errors of its own for
+        except Exception as error:  # each file format raises its own errors for a broken checkpoint
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise Rejected(f"{self.model_id} cannot be loaded, device={self.device} ({cause})") from error
         return LiveChat(

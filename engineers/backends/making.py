@@ -1,4 +1,4 @@
-"""How a backend becomes an engineer: which options are the chat's, which the engineer's."""
+"""Makes an engineer from a backend: sorts options into the chat's and the engineer's."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ FROM_FILE: Allowed = {
     **ENGINEER,
     **dict.fromkeys(("base_url", "temperature", "timeout", "attempts", "max_bytes"), PLAIN),
 }
-HTTP_LOGGERS = (  # at DEBUG they print what a server sent, and a server may quote the key
+HTTP_LOGGERS = (  # at DEBUG they print a server's reply, and a server may quote the key
     *("httpx", "httpcore.http11", "httpcore.http2", "httpx2", "httpcore2.http11", "httpcore2.http2"),
     *("openai._base_client", "google_genai._api_client", "LiteLLM"),
 )
-THINKING_ROOM = 16_000  # max_tokens where models reason unasked: what they think counts as part of the answer
+THINKING_ROOM = 16_000  # max_tokens for models that always reason: their thoughts count as part of the answer
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHOWN = 500  # characters of a provider's message that an error quotes
 
@@ -58,7 +58,7 @@ class NetworkChat(ABC):
     """A model at a provider.
 
     ``complete`` ends within ``attempts`` × (``timeout`` + ``GRACE``) seconds of asking and ``LONGEST_WAIT`` for each wait
-    between. What may have been billed (a timeout, a cut connection) is not retried here.
+    between. A question that may have been billed (a timeout, a cut connection) is not retried here.
     """
 
     provider: ClassVar[str]
@@ -82,7 +82,7 @@ class NetworkChat(ABC):
         if not self.model_id:
             raise ValueError(f"{self.provider}/: name a model after the slash")
         if self.seed is not None:
-            self.seed %= 2**31  # what all providers take
+            self.seed %= 2**31  # options that all providers take
         if isinstance(self.api_key, str):
             self.api_key = SecretStr(self.api_key)
 
@@ -110,7 +110,7 @@ class NetworkChat(ABC):
     def _attempt(
         self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int
     ) -> Completion | ChatError:
-        """Ask once. The failure is returned, not raised: nothing then leads back to an SDK's objects that hold the key."""
+        """Ask once. A failure is returned and not raised, so that no traceback leads to an SDK's objects with the key."""
         protect(self.key)
         keep_keys_out_of_logs()
         try:
@@ -130,12 +130,12 @@ class NetworkChat(ABC):
         return next((key.strip() for key in found if key and key.strip()), None)
 
     def raise_unless_askable(self) -> None:
-        """Raise ``AuthFailed`` where a question would be refused for its key or for the host that it goes to. Asks nothing."""
+        """Raise ``AuthFailed`` if a question would be refused for its key or its host. Asks nothing."""
         self.raise_unless_key_may_go()
         self.required_key()
 
     def raise_unless_key_may_go(self) -> None:
-        """Raises ``AuthFailed`` where the key would go to a host that a run's file names and the user does not."""
+        """Raises ``AuthFailed`` if the key would go to a host that only a run's file names."""
         for address in filter(None, (self.base_url, *addresses_in(self.request))):
             self._raise_unless_trusted(str(address))
 
@@ -169,7 +169,7 @@ class NetworkChat(ABC):
 
     @abstractmethod
     def _ask(self, messages: list[Message], schema: dict[str, Any] | None, max_tokens: int) -> Completion:
-        """One request by the provider's SDK, without retries; whatever it raises is translated."""
+        """One request by the provider's SDK, without retries; its errors are translated."""
 
     @abstractmethod
     def _status_error(self, error: Exception) -> ChatError | None:
@@ -197,7 +197,7 @@ def within(seconds: float, ask: Callable[[], Completion]) -> Completion:
 
 
 def seconds_before_retry(failure: ChatError, attempt: int) -> float | None:
-    """How long to wait before asking again: what the provider asks for, else doubling; None when it is not to be."""
+    """Seconds to wait before the next attempt: the provider's wish, or else doubling; None for no further attempt."""
     if not failure.transient or failure.may_be_billed:
         return None
     if failure.retry_after is not None:
@@ -226,7 +226,7 @@ def error_for_status(status: int, message: str, headers: Mapping[str, str] | Non
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the provider asks to wait, from a number or a date; None if it asks for nothing."""
+    """Seconds that the provider asks us to wait, from a number or a date; None if it does not ask."""
     asked = headers.get("retry-after") or headers.get("Retry-After")
     if asked is None:
         return None
@@ -234,7 +234,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         seconds = float(asked)
     except ValueError:
         seconds = _seconds_until(asked)
-    return max(seconds, 0.0) if seconds == seconds else None  # not a number: as if nothing was said
+    return max(seconds, 0.0) if seconds == seconds else None  # not a number: ignored
 
 
 def _seconds_until(date: str) -> float:
@@ -248,7 +248,9 @@ def bounded_client(max_bytes: int) -> dict[str, Any]:
     """Arguments for httpx and httpx2 clients: bodies under a limit, and a question goes to the host that it was meant for."""
     return {
         "event_hooks": {"response": [limit_body(max_bytes)]},
-        "headers": {"Accept-Encoding": "identity"},  # answers are short; who packs them all the same is read, too
+        "headers": {
+            "Accept-Encoding": "identity"
+        },  # answers are short, so we ask for no compression; compressed replies are read, too
         "follow_redirects": False,
     }
 
@@ -259,7 +261,9 @@ def limit_body(max_bytes: int) -> Any:
     def read_within_limit(response: Any) -> None:
         packed = response.headers.get("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "", "gzip", "x-gzip", "deflate"):
-            raise WireBroken(f"the reply is packed as {packed[:40]!r}: gzip, deflate or nothing are read")
+            raise WireBroken(
+                f"the reply is compressed as {packed[:40]!r}: send it with gzip, deflate or no compression"
+            )
         unpack = None if packed in ("identity", "") else zlib.decompressobj(wbits=47)
         body = bytearray()
         for chunk in response.stream:  # as it comes off the wire
@@ -269,7 +273,7 @@ def limit_body(max_bytes: int) -> Any:
                     f"the reply has more than {max_bytes} bytes: answer with the JSON alone, or raise max_bytes"
                 )
             if unpack is not None and unpack.eof:
-                break  # whatever follows belongs to no reply, and zlib would keep all of it
+                break  # further bytes are not part of the reply, and zlib would keep all of them
         if unpack is not None:
             del response.headers["content-encoding"]
         response.stream = type(response)(response.status_code, content=bytes(body)).stream
@@ -282,13 +286,13 @@ def _unpacked(unpack: Any, chunk: bytes, most: int) -> bytes:
     try:
         return unpack.decompress(chunk, most)
     except zlib.error as error:
-        raise WireBroken(f"the reply is not packed as it says ({error})") from None
+        raise WireBroken(f"the reply's compression differs from its header ({error})") from None
 
 
 def keep_keys_out_of_logs() -> None:
-    """Blank keys in what the HTTP libraries log from now on."""
+    """Blank keys in the HTTP libraries' logs from now on."""
     for name in HTTP_LOGGERS:
-        logging.getLogger(name).addFilter(_blank_keys)  # a filter that is there already is not added again
+        logging.getLogger(name).addFilter(_blank_keys)  # adding the same filter twice has no effect
 
 
 def _blank_keys(record: logging.LogRecord) -> bool:
@@ -297,7 +301,7 @@ def _blank_keys(record: logging.LogRecord) -> bool:
 
 
 def transport_error(error: BaseException, timeout: float) -> ChatError | None:
-    """What an SDK wrapped: one of our own errors, or one of httpx or httpx2 (which have the same names); else None."""
+    """The error that an SDK wrapped: one of ours, or one of httpx or httpx2 (which have the same names); else None."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, ChatError):
@@ -318,7 +322,7 @@ def _connection_error(error: BaseException, timeout: float) -> ChatError:
 
 
 def undocumented(error: Exception) -> WireBroken:
-    """What no SDK documents: it stumbled over a reply that is not in the provider's wire format."""
+    """The error for a reply that is not in the provider's wire format. SDKs do not document their errors for it."""
     return WireBroken(f"the reply is not in the provider's wire format ({type(error).__name__}: {brief(str(error))})")
 
 

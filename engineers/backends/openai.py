@@ -57,7 +57,7 @@ class OpenAIChat(NetworkChat):
 
 
 def strict_format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The ``response_format`` field that asks for this schema and nothing else."""
+    """The ``response_format`` field that asks for exactly this schema."""
     if schema is None:
         return None
     return {"type": "json_schema", "json_schema": {"name": "proposal", "strict": True, "schema": schema}}

@@ -1,10 +1,10 @@
-"""How a base model reads a conversation: its tokenizer has no chat template, so the contents stand one after the other."""
+"""The chat template for a base model whose tokenizer has none: the contents, one after the other."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# The end stands behind what the model wrote.
+# The end token follows the model's text.
 PLAIN_TEMPLATE = (
     "{% for message in messages %}{{ message.content }}{% if message.role == 'assistant' %}{{ eos_token }}{% endif %}"
     "{{ '\\n\\n' }}{% endfor %}"
@@ -12,9 +12,9 @@ PLAIN_TEMPLATE = (
 
 
 def missing_template(tokenizer: Any) -> str | None:
-    """The template to use where the tokenizer has none of its own; None: it has one.
+    """The template for a tokenizer without one; None if it has one.
 
-    A model whose tokenizer begins every text with a token of its own (Llama's does) was never trained on a text without it.
+    Some tokenizers begin every text with a special token (Llama's does). Their models were never trained without it.
     """
     if tokenizer.chat_template is not None:
         return None

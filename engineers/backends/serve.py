@@ -60,7 +60,9 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
                 return self._send(400, _error(str(error)))
             except TimeoutError:
                 return self._send(408, _error(f"no whole request within {SOCKET_TIMEOUT} s: send it at once"))
-            except Exception as error:  # a model's own code may stumble in any way; the next question is answered
+            except (
+                Exception
+            ) as error:  # a model's own code may raise any error; the server continues with the next question
                 return self._send(500, _error(f"the server failed ({type(error).__name__}: {error})"))
             self._send(200, reply)
 
@@ -94,7 +96,7 @@ def make_server(chat: Chat, host: str = "127.0.0.1", port: int = 0) -> Threading
 
 
 class _Server(ThreadingHTTPServer):
-    """So many connections at a time. One more takes the place of the one that has been silent longest; if none is, it is closed."""
+    """Limits the number of connections. A further one replaces the one that has been silent longest; without a silent one, it is closed."""
 
     def __init__(self, *arguments: Any) -> None:
         self.asked: dict[Any, bool] = {}  # whether a connection's whole question has come; the oldest connection first
@@ -129,7 +131,7 @@ class _Server(ThreadingHTTPServer):
             self.asked.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report nothing: a client that hangs up is not an error of the server."""
+        """Print nothing, because a client that hangs up is not an error of the server."""
 
 
 def _stranger(headers: Any, host: str) -> str | None:
@@ -223,7 +225,7 @@ def _error(message: str) -> dict[str, Any]:
 
 
 def serve_until_interrupted(chat: Chat, host: str, port: int) -> None:
-    """Print how to ask, then answer until Ctrl-C. Raises ``OSError`` that says what to do where the port is taken."""
+    """Print how to ask, then answer until Ctrl-C. Raises ``OSError`` with advice if the port is taken."""
     try:
         server = make_server(chat, host, port)
     except OSError as error:

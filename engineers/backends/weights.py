@@ -1,4 +1,4 @@
-"""A model's folder is data: safetensors, and nothing that names code. What else a format can do is never asked for."""
+"""Loads a model's folder as data: safetensors, and no code. Other features of a format are never used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from engineers import own, untrusted
 
-# Said, and not left to the default, by which transformers asks at the keyboard whether a model's code is to be run.
+# Explicit, because by default transformers asks at the keyboard whether to run a model's code.
 WEIGHTS: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
 NAMES_CODE = ("auto_map", "megatron_config")  # by which a model's or an adapter's config has a module imported
 
@@ -17,9 +17,9 @@ CONFIGS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 
 
 def raise_unless_data(model: str, place: str, *, revision: str | None = None) -> None:
-    """Raises ``ValueError`` for a model with code of its own that a file names at this place.
+    """Raises ``ValueError`` for a model with its own code that only a file names at this place.
 
-    That is a folder; where a revision is given, also a name on the hub, whose configs are fetched.
+    The model is a folder. With a revision it may also be a name on the hub, whose configs are fetched.
     """
     folder = Path(model)
     if own.is_trusted_option(place):
@@ -40,7 +40,7 @@ def _fetched(model: str, revision: str) -> list[Path]:
 
     found = []
     for name in CONFIGS:
-        with suppress(OSError):  # there is none, or no hub; then the model's own loading says so
+        with suppress(OSError):  # there is no such file, or no hub; loading the model will then raise an error
             found.append(Path(cached_file(model, name, revision=revision)))
     return found
 

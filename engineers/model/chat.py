@@ -25,22 +25,22 @@ class Completion:
     """A reply: its raw text, thoughts and fences included, and the provider's token counts."""
 
     text: str
-    prompt_tokens: int = 0  # 0: not counted by the provider, so estimated by the meter
+    prompt_tokens: int = 0  # 0: the provider did not count, so the meter estimates
     completion_tokens: int = 0  # thoughts included
-    cost: float | None = None  # US dollars; None where the backend knows no price
+    cost: float | None = None  # US dollars; None if the backend knows no price
 
 
 class ChatError(Mendable, RuntimeError):
-    """A question to a model got no usable reply. ``spent`` is what the provider counted for it, if anything came back."""
+    """A question to a model got no usable reply. ``spent`` has the provider's counts, if any came back."""
 
     transient: ClassVar[bool] = False  # the same request may pass later
     may_be_billed: ClassVar[bool] = False  # so the backend leaves it to the meter whether to ask once more
-    ask_again: ClassVar[bool] = False  # the model may do better when it is told what went wrong
+    ask_again: ClassVar[bool] = False  # the model may do better if it sees the error
 
     def __init__(self, message: str, spent: Completion | None = None, retry_after: float | None = None) -> None:
         super().__init__(redact(message))
         self.spent = spent
-        self.retry_after = retry_after  # seconds that the provider asks to wait, where it says so
+        self.retry_after = retry_after  # seconds that the provider asks us to wait, if it does
 
 
 class Timeout(ChatError):
@@ -74,7 +74,7 @@ class WireBroken(ChatError):
 
 
 class AuthFailed(ChatError):
-    """The provider refused the key, or there is none."""
+    """The provider refused the key, or the key is missing."""
 
 
 class Rejected(ChatError):
@@ -95,16 +95,16 @@ class TooLong(ChatError):
 
 @runtime_checkable
 class Chat(Protocol):
-    """Asks one model. Bounds its own time: timeouts, and retries that honour Retry-After, are its own."""
+    """Asks one model. It limits its own time, by timeouts and by retries that honour Retry-After."""
 
     @property
     def model(self) -> str:
-        """As ``make`` names it: "openai/gpt-5-mini"; prices and transcripts go by it."""
+        """The name for ``make``, "openai/gpt-5-mini"; prices and transcripts use it."""
         ...
 
     def complete(self, messages: list[Message], schema: dict[str, Any] | None, *, max_tokens: int) -> Completion:
         """One answer of at most ``max_tokens``, not yet validated; with a schema, in the provider's structured output.
 
-        Raises ``ChatError`` for whatever went wrong, and nothing else.
+        Raises only ``ChatError``, whatever goes wrong.
         """
         ...

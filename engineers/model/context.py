@@ -42,7 +42,7 @@ class Context(BaseModel):
 
     @property
     def tier(self) -> Tier:
-        """What an engineer with this context knows."""
+        """The tier of an engineer with this context."""
         if self.cases:
             return Tier.CASES
         reads = self.failures or self.behaviour or self.environment_stats or self.training or self.incidents
@@ -72,9 +72,8 @@ _EVERYTHING = {
     "incidents": True,
 }
 
-# What a reader of the published contexts missed, and without what it found too much: what the target is, how training and
-# target compare and how sure that is, what was asked for and what was drawn, what is left; earlier configs as differences,
-# no curves, no pictures.
+# A reader of the published contexts missed the target, the comparison of training and target with its noise, requested
+# against drawn numbers, and the rounds left. It preferred earlier configs as differences, without curves and pictures.
 INFORMED = Context(
     name="informed",
     target=True,

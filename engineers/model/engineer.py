@@ -37,18 +37,18 @@ from engineers.space import Space, checked_space
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
-FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # besides what any engineer may be told
+FROM_FILE: Allowed = {"max_tokens": PLAIN, "name": PLAIN}  # in addition to the options of every engineer
 
 
 class ModelEngineer(Engineer):
     """An engineer that asks a ``Chat``.
 
-    ``propose`` never raises for what a model or a network does: after ``max_attempts`` bad replies, a failed backend or
-    a budget that would be overspent, the current config is kept with ``fallback=True`` and the reasons in ``refusals``.
+    ``propose`` raises no error of a model or a network. After ``max_attempts`` bad replies, a failure of the backend, or
+    before a budget is overspent, it keeps the current config with ``fallback=True`` and the reasons in ``refusals``.
     """
 
     guard: Guard
-    recorded: Sequence[Mapping[str, Any]] = ()  # exchanges that were paid for by a process that was killed since
+    recorded: Sequence[Mapping[str, Any]] = ()  # paid exchanges of a process that was killed later
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ModelEngineer(Engineer):
         max_attempts: int = 3,
         max_tokens: int = 4_096,  # of one answer, thoughts included
         max_total_tokens: int | None = None,  # of all questions and answers of this engineer's life
-        max_cost: float | None = None,  # US dollars, likewise
+        max_cost: float | None = None,  # US dollars, of all questions and answers, too
         ledger: str | Path | None = None,  # JSONL file in which every question is noted before it is asked
         meter: Meter | None = None,  # instead of the two caps: shared with other engineers
         transcript: str | Path | None = None,  # JSONL file that every exchange is added to
@@ -66,7 +66,7 @@ class ModelEngineer(Engineer):
         space: Space
         | None = None,  # the ranges that the prompt calls sensible; a model may leave them, bounds it may not
         name: str | None = None,
-        **unused: Any,  # what engineers.make gives to all alike, and only engineers without a model need
+        **unused: Any,  # options of engineers.make that only engineers without a model need
     ) -> None:
         require_common(type(self).__name__, unused)
         require_templates()
@@ -92,7 +92,7 @@ class ModelEngineer(Engineer):
         getattr(self.chat, "raise_unless_askable", lambda: None)()
 
     def check_able(self, current: BaseModel, editable: Sequence[str] | None = None) -> None:
-        """Raise ``KnobError`` where the config has no knob that an answer could change or one that none could keep, or not those of ``space``."""
+        """Raise ``KnobError`` if no answer could change or keep the config's knobs, or if ``space`` names other knobs."""
         answer_format_of(current, editable, self.space)
 
     def propose(
@@ -126,7 +126,7 @@ class ModelEngineer(Engineer):
     def exchange(
         self, stage: int, number: int, kind: str, messages: list[Message], schema: dict[str, Any] | None
     ) -> Exchange:
-        """Ask once, within the budget, and say what came of it; a failure is an exchange with an ``error``."""
+        """Ask once, within the budget; returns the exchange, which has an ``error`` after a failure."""
         asked = Exchange(
             when=now(),
             prompt_version=PROMPT_VERSION,
@@ -154,7 +154,7 @@ class ModelEngineer(Engineer):
     def _asked(
         self, messages: list[Message], schema: dict[str, Any] | None
     ) -> tuple[dict[str, Any], tuple[int, int, float | None]]:
-        """A question that is really asked: noted at its worst case before, and with what it took afterwards."""
+        """Ask a question for real: the ledger has its worst case before, and its real cost afterwards."""
         model, noted = self.chat.model, False
         try:
             self.meter.reserve(model, messages, schema, self.max_tokens)
@@ -212,7 +212,7 @@ class _Dialogue:
         self.refusals.append(redact(str(why)))
 
     def ask(self, kind: str, messages: list[Message], schema: dict[str, Any] | None) -> str:
-        """The reply's text. What broke on the way is asked again while attempts are left; else raises ``ChatError``."""
+        """The reply's text. After a broken connection it asks again while attempts are left; else raises ``ChatError``."""
         while True:
             exchange = self.engineer.exchange(self.stage, self.asked.total(), kind, messages, schema)
             self.asked[kind] += 1

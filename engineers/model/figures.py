@@ -1,4 +1,4 @@
-"""What a report's counts come to: all slices together, from stage to stage, beside chance, and within the stage."""
+"""Figures from a report's counts: over all slices, from stage to stage, beside chance, and within the stage."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SURE = 1.96  # standard errors of a 95 % interval
 
 
 def rate_in(result: SliceResult, objective: str) -> float | None:
-    """A slice's rate of the objective, which a probe may know only as ``success_rate``; None where it is no rate."""
+    """A slice's rate of the objective, which a probe may name ``success_rate``; None if it is not a rate."""
     value = result.metrics.get(objective, result.metrics.get("success_rate"))
     return value if value is not None and result.episodes and 0 <= value <= 1 else None
 
 
 def pooled(results: Sequence[SliceResult], objective: str) -> SliceResult | None:
-    """The slices as one row, each episode counting alike; None where there are not two with a rate."""
+    """The slices as one row, with equal weight for every episode; None unless two slices have a rate."""
     counted = [(result, rate) for result in results if (rate := rate_in(result, objective)) is not None]
     if len(counted) < 2:
         return None
@@ -46,7 +46,7 @@ def typical_gain(stages: Sequence[tuple[float, int]]) -> float:
 
 
 def chance(stages: Sequence[tuple[float, int]]) -> float:
-    """By how much the last two stages may differ where nothing has changed, in 19 of 20 cases."""
+    """The difference between the last two stages that chance alone exceeds in 1 of 20 cases."""
     variances = []
     for rate, episodes in stages[-2:]:
         smoothed = (rate * episodes + 1) / (episodes + 2)
@@ -55,7 +55,7 @@ def chance(stages: Sequence[tuple[float, int]]) -> float:
 
 
 def quarters(training: dict[str, Any], objective: str) -> list[float]:
-    """Success within the stage by quarters of its time: on validations where there were enough, else in training."""
+    """Success by quarters of the stage: on validations if there were enough, else in training."""
     for name in (f"{objective}_curve", "success_rate_curve"):
         curve = training.get(name)
         if isinstance(curve, list) and len(curve) >= QUARTERS:
@@ -65,7 +65,7 @@ def quarters(training: dict[str, Any], objective: str) -> list[float]:
 
 
 def parts_of(splits: dict[str, dict[str, Split]], results: Sequence[SliceResult]) -> dict[str, dict[str, Split]]:
-    """The splits that say more than their slices do, and where there are several slices, all of them together."""
+    """The splits that say more than their slices, and with several slices also the splits over all of them."""
     whole = {result.name: result.episodes for result in results}
     rows = dict(splits)
     if len(splits) > 1:

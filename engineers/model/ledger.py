@@ -1,8 +1,8 @@
 """``Ledger``: a record of each question to a model, written before it is asked, so that caps hold after a kill.
 
-Each question has a line with its worst case, later a line with what it really took. A question without the second line was
-asked by a process that died before the answer came: it counts at its worst case, because it may have been billed.
-Where several are open at a time, the second line names the first one by its number in the file.
+Each question has a line with its worst case, and later a line with its real cost. If the second line is missing, the process
+died before the answer came: the question counts at its worst case, because it may have been billed. If several questions
+are open at once, the second line names the first one by its number in the file.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from engineers.errors import Mendable
 from engineers.sentences import in_sentences
 from engineers.untrusted import NotReadable, parsed, read_bytes
 
-MOST_TOKENS, MOST_DOLLARS = 10**12, 1e9  # of one question; a line with more is damaged
+MOST_TOKENS, MOST_DOLLARS = 10**12, 1e9  # tokens of one question; a line with more is damaged
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Tokens and US dollars; None where no price is known."""
+    """Tokens and US dollars; None without a known price."""
 
     tokens: int = 0
     cost: float | None = 0.0
@@ -47,7 +47,7 @@ class _Line(BaseModel):
     took: int | None = Field(None, ge=0, le=MOST_TOKENS)
     cost: float | None = Field(ge=0, le=MOST_DOLLARS)
     line: int | None = Field(None, ge=1)
-    check: int | None = None  # none in older ledgers
+    check: int | None = None  # missing in older ledgers
 
     @property
     def taken(self) -> Taken:
@@ -65,7 +65,7 @@ class Ledger:
         return self._append({"asked": worst.tokens, "cost": worst.cost})
 
     def took(self, really: Taken, line: int | None = None) -> None:
-        """What the question that was noted on this line came to; the one that was noted last if none is given."""
+        """Write the real cost of the question on this line; by default, of the last question."""
         of = {} if line is None else {"line": line}
         self._append({"took": really.tokens, "cost": really.cost, **of})
 
@@ -85,7 +85,7 @@ class Ledger:
         try:
             return read_bytes(self.path) or b""
         except NotReadable as error:
-            raise LedgerDamaged(f"{self.path} {error}: bring it back from a copy") from error
+            raise LedgerDamaged(f"{self.path} {error}: restore it from a copy") from error
 
     def total(self) -> Taken:
         """Of all questions so far. Raises ``LedgerDamaged``."""
@@ -108,19 +108,17 @@ class Ledger:
             entry = parsed(text)
             line = _Line.model_validate(entry)
             if (line.asked is None) == (line.took is None):
-                raise NotReadable("is neither a question nor what one took")
+                raise NotReadable("is neither a question nor a cost")
             if line.check is not None and line.check != _check(entry, before):
-                raise NotReadable("is not what was written there")
+                raise NotReadable("differs from what was written")
         except (NotReadable, ValidationError) as error:
             reason = in_sentences(error) if isinstance(error, ValidationError) else error
-            raise LedgerDamaged(
-                f"{self.path} is damaged (line {number}: {reason}): bring it back from a copy"
-            ) from error
+            raise LedgerDamaged(f"{self.path} is damaged (line {number}: {reason}): restore it from a copy") from error
         return line
 
 
 def _check(entry: dict[str, Any], before: int) -> int:
-    """Of a line's other values and, by their own, of all lines before it: a changed one is noticed, and one that is gone."""
+    """The digest of a line's other values and of the line before it, so that a changed or a missing line is found."""
     return zlib.crc32(json.dumps({name: value for name, value in entry.items() if name != "check"}).encode(), before)
 
 
@@ -134,6 +132,6 @@ _WHOLE = [
 
 
 def _is_cut_off(text: bytes) -> bool:
-    """Whether this is the beginning of a line, or none of it."""
+    """Whether this is empty or the beginning of a line."""
     bare = _NUMBER.sub(b"0", text.strip())
     return any(whole.startswith(bare) for whole in _WHOLE)

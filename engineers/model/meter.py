@@ -19,7 +19,7 @@ FREE = ("local/", "live/", "replay/")
 
 
 class BudgetExceeded(ChatError):
-    """The next question could cost more than what is left; it was not asked."""
+    """The next question could cost more than the rest of the cap; it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Price:
 
 @dataclass
 class Meter:
-    """What one engineer has used, and its caps. Caps hold for the engineer's whole life; share one meter to share a cap.
+    """The tokens and dollars of one engineer, and its caps. Caps hold for the engineer's whole life; share a meter to share a cap.
 
     Guarantee: a question is asked only if its worst case (a token per byte of prompt and schema, the full answer)
-    fits under both caps. A question that failed on the way counts as its worst case: it may have been billed.
+    fits under both caps. A question that failed on the way counts at its worst case, because it may have been billed.
     """
 
     max_total_tokens: int | None = None
@@ -54,7 +54,7 @@ class Meter:
         return (self.max_total_tokens, self.max_cost) != (None, None)
 
     def reserve(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any] | None, answer: int) -> None:
-        """Make sure that the question fits under the caps. Raises ``BudgetExceeded`` with what is left and what it may take."""
+        """Make sure that the question fits under the caps. Raises ``BudgetExceeded`` with the rest and the question's worst case."""
         prompt = most_tokens(messages, schema)
         if self.max_total_tokens is not None and self.tokens + prompt + answer > self.max_total_tokens:
             raise BudgetExceeded(
@@ -82,14 +82,14 @@ class Meter:
         return self._reserved
 
     def record(self, model: str, messages: Sequence[Message], answer: Completion) -> tuple[int, int, float | None]:
-        """Count an answer; returns its prompt tokens, completion tokens and cost. What the provider left out is estimated."""
+        """Count an answer; returns its prompt tokens, completion tokens and cost. Estimates counts that the provider left out."""
         written = "".join(message["content"] for message in messages)
         prompt = self._counted(answer.prompt_tokens, written, self._reserved[0])
         completion = self._counted(answer.completion_tokens, answer.text, self._reserved[1])
         return self._add(model, prompt, completion, _dollars(answer.cost))
 
     def record_failure(self, model: str, error: ChatError) -> tuple[int, int, float | None]:
-        """Count a question that got no answer: what the provider says it spent, or the worst it may have billed."""
+        """Count a question without an answer: the provider's count, or the worst case of the bill."""
         if error.spent is not None:
             prompt = self._counted(error.spent.prompt_tokens, "", self._reserved[0])
             completion = self._counted(error.spent.completion_tokens, "", self._reserved[1])
@@ -103,7 +103,7 @@ class Meter:
         return Price(0.0, 0.0) if model.startswith(FREE) else listed_price(model)
 
     def _counted(self, reported: Any, text: str, worst: int) -> int:
-        """A provider's count; an estimate where it has none, and the worst case where it cannot be one."""
+        """A provider's count; an estimate if it is missing, and the worst case if it is impossible."""
         if (
             not isinstance(reported, int)
             or isinstance(reported, bool)
@@ -123,14 +123,14 @@ class Meter:
 
 
 def _dollars(reported: Any) -> float | None:
-    """A cost that a provider names, where it can be one."""
+    """A provider's cost, if it is possible."""
     if not isinstance(reported, int | float) or isinstance(reported, bool) or not 0 <= reported <= MOST_DOLLARS:
         return None
     return float(reported)
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is, without a tokenizer; errs on the high side."""
+    """An estimate of a text's tokens without a tokenizer; rather too high than too low."""
     return int(len(text) / CHARACTERS_PER_TOKEN) + 1
 
 

@@ -1,6 +1,6 @@
 """The prompt: a report, the knobs and the current config as messages, by Jinja templates, within a token budget.
 
-Whatever is sent has passed ``scrub``: no keys, no file paths, no environment variables. The pictures of failed episodes pass
+Every text passes ``scrub`` before it is sent: no keys, no file paths, no environment variables. The pictures of failed episodes pass
 ``scrub_picture`` instead, because they may be about files that the environment only plays.
 """
 
@@ -28,10 +28,10 @@ from engineers.space import Space
 if TYPE_CHECKING:
     import jinja2
 
-PROMPT_VERSION: Final = 2  # goes up where the same report is put into other words; transcripts say theirs
+PROMPT_VERSION: Final = 2  # increases when the words for a report change; transcripts have theirs
 QUOTED = 4_000  # characters of a bad reply that are quoted back to its writer
 TEMPLATES = Path(__file__).parent / "templates"
-_MARK = "\ue000"  # a character of nobody's
+_MARK = "\ue000"  # a private-use character
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class _Material:
-    """What of a report may still go in. Trimming takes away from here, in this order, the last entry first."""
+    """The parts of a report that may still go in. Trimming removes from here, in this order, the last entry first."""
 
     cases: tuple[FailureCase, ...]
     environment_stats: dict[str, dict[str, float]]
@@ -57,7 +57,7 @@ class _Material:
     history: tuple[StageRecord, ...]  # newest first, so that the oldest goes first
 
     def trimmed(self) -> tuple[_Material, str] | None:
-        """One thing less, and its name; None when only the necessary is left."""
+        """Remove one part and return its name; None if only necessary parts remain."""
         if self.cases:
             return replace(self, cases=self.cases[:-1]), "a failure case"
         if self.environment_stats:
@@ -72,7 +72,7 @@ class _Material:
 
 
 def require_templates() -> None:
-    """Raise ``ImportError`` with the install command where Jinja is missing: before a run begins, not after a stage."""
+    """Raise ``ImportError`` with the install command if Jinja is missing, so that a run fails before its first stage."""
     require("jinja2", extra="prompt")
 
 
@@ -240,7 +240,7 @@ def _template(name: str) -> jinja2.Template:
 
 
 def _occurring(report: StageReport) -> dict[str, str]:
-    """The meanings of the kinds of failure that this run has had: a policy that writes nothing has no parse errors."""
+    """The meanings of the kinds of failure that occurred in this run."""
     tables = [table for record in report.records() for table in (record.results, record.training_results)]
     met = {kind for table in tables for result in table for kind, count in result.failures.items() if count}
     return {kind: meaning for kind, meaning in report.failure_meanings.items() if kind in met}

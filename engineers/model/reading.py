@@ -1,4 +1,4 @@
-"""From a reply's text to a config that may be trained on: found, read, guarded. The same for models and people."""
+"""Makes a config from a reply's text: finds, parses and guards it. The same for models and people."""
 
 from __future__ import annotations
 

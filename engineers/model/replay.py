@@ -1,8 +1,8 @@
 """``replay/FILE``: a recorded engineer, a model or a person, byte for byte, without keys or a network.
 
-The file is a transcript, or a folder with ``transcript*.jsonl`` below it, of one run or of many. A reply is given to the very question
-that it was recorded for, and to no other: a question that has changed is refused, so that the current config goes on. Replies are
-parsed and checked by the guard again. A transcript of the replay equals the one that is replayed.
+The file is a transcript, or a folder with ``transcript*.jsonl`` below it, of one run or of many. A reply answers only the
+question of its recording. A question that has changed is refused, so that the current config stays. Replies are parsed and
+checked by the guard again. A transcript of the replay equals the original.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engineers.space import Space
 
 
 class ReplayEngineer(ModelEngineer):
-    """Answers with what was recorded for (stage, number, question); where that was recorded twice, with the later one."""
+    """Answers with the recording of (stage, number, question); of two recordings, with the later one."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         recorded = read_transcript(path)
@@ -44,7 +44,7 @@ class ReplayEngineer(ModelEngineer):
         return recorded
 
     def _why_not(self, stage: int, number: int) -> str:
-        """What is there in place of this question."""
+        """The recordings that exist instead of this question's."""
         there = [one for one in self.exchanges.values() if (one.stage, one.number) == (stage, number)]
         if not there:
             stages = sorted({one.stage for one in self.exchanges.values()})
@@ -64,7 +64,7 @@ def _key(stage: int, number: int, messages: Sequence[Any]) -> tuple[int, int, st
 
 @dataclass
 class _Recorded:
-    """Stands where a chat would be; a replay asks none."""
+    """Takes the place of a chat, because a replay asks no model."""
 
     model: str
 

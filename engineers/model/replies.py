@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 MAX_CHARACTERS = 1_000_000
-MAX_WORK = 10 * MAX_CHARACTERS  # characters read while looking for objects, again and again included
-OPENING_WORK = 1_000  # what trying one opening costs at least
+MAX_WORK = 10 * MAX_CHARACTERS  # characters read while looking for objects, repeated reads included
+OPENING_WORK = 1_000  # least cost of trying one opening
 
 _THOUGHT_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 
@@ -41,7 +41,7 @@ def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict
     fitting = [found for found in objects if keys <= found.keys()]
     if fitting:
         return fitting[-1]
-    if fault or not objects:  # what stands inside a broken object is no answer
+    if fault or not objects:  # text inside a broken object is not an answer
         raise fault or ReplyError("reply", "no JSON object in it: answer with one, from { to }")
     return objects[-1]
 
@@ -67,7 +67,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], ReplyError | None]:
-    """The outermost JSON objects, and what was wrong with the first opening that is none."""
+    """The outermost JSON objects, and the fault of the first opening that is not one."""
     found: list[dict[str, Any]] = []
     fault: ReplyError | None = None
     work, at = 0, text.find("{")
@@ -81,11 +81,11 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], ReplyError | None]:
             work += error.pos - start
         except RecursionError:
             why = ReplyError("reply", "objects nested too deep: answer in the shape that was asked for")
-            work += 500 * OPENING_WORK  # and so will the next openings be
+            work += 500 * OPENING_WORK  # the next openings will be too deep as well
         except ReplyError as error:
             why = error
             work += len(text) - start
-        except ValueError:  # Python reads no integer of thousands of digits
+        except ValueError:  # Python refuses integers with thousands of digits
             why = ReplyError("reply", "a number with thousands of digits: give a short one")
             work += len(text) - start
         if why is not None:

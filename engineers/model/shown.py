@@ -1,4 +1,4 @@
-"""How knobs and configs stand in a prompt: what a knob means and where it may go, and the part of a config that matters."""
+"""Texts of knobs and configs in a prompt: a knob's meaning and range, and the relevant part of a config."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engineers.space import Space, range_of
 def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) -> list[str]:
     """A line per kind of knob: path, meaning, bounds. The texts are the descriptions in the config model.
 
-    The sensible ranges are the run's ``space``, where it has none the field's own, and reach as far as the target does.
+    The sensible ranges are the run's ``space`` or else the field's own, extended to the target's values.
     """
     kinds: dict[str, list[Knob]] = {}
     for knob in knobs:
@@ -30,7 +30,7 @@ def knob_docs(knobs: Sequence[Knob], space: Space, target: Mapping[str, Any]) ->
 
 
 def _meanings(knob: Knob) -> str:
-    """What each option of a choice stands for, where its field says so; a line each."""
+    """The meaning of each option of a choice, one line each, if its field has meanings."""
     return "".join(f"\n  - {compact(option)}: {said}" for option, said in knob.meanings.items())
 
 
@@ -58,7 +58,7 @@ def _bounds(knob: Knob) -> str:
 
 
 def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> str:
-    """The ranges that say more than the bounds; once where all knobs of a kind have the same one."""
+    """The ranges that say more than the bounds; written once if all knobs of a kind share it."""
     ranges: dict[tuple[float, float], list[str]] = {}
     for knob in same:
         low_high = range_of(knob, space)
@@ -77,7 +77,7 @@ def _sensible(same: Sequence[Knob], space: Space, aims: Mapping[str, Any]) -> st
 
 
 class ShownConfigs:
-    """The configs of a run in a prompt about the current one: what may be written, what is fixed, what changed."""
+    """The configs of a run in a prompt about the current one: the editable part, the fixed part, and the changes."""
 
     def __init__(self, answer_format: AnswerFormat[Any], trained_on: Mapping[str, Any]) -> None:
         knobs = find_knobs(answer_format.current, ("*",))
@@ -106,7 +106,7 @@ class ShownConfigs:
         return compact_json(self.editable(record.config))
 
     def since(self, record: StageRecord, before: StageRecord | None) -> str:
-        """An earlier config without switched-off slices; after another one, only what is different in it."""
+        """An earlier config without switched-off slices; after another one, only the differences."""
         if before is None:
             return compact_json(self.editable(self.in_use(record.config)))
         turned = self._turned(before.config, record.config)
@@ -125,7 +125,7 @@ class ShownConfigs:
             old, new = get_or_none(before, path), get_or_none(after, path)
             name, is_share = ".".join(path), path in shares
             if path[:-1] in is_off and not is_share:
-                continue  # nothing is drawn by it
+                continue  # nothing is drawn from it
             if path[:-1] in was_off and not is_share:
                 turned.append(f"{name} {compact(new)}")  # never told before
             elif old != new:
@@ -133,7 +133,7 @@ class ShownConfigs:
         return ", ".join(turned)
 
     def fixed(self, target: Mapping[str, Any]) -> str:
-        """What else the target says, once where its slices agree; beside it what training has, where that differs."""
+        """The target's other values, written once if its slices agree; beside them training's values, if they differ."""
         editable, here = {".".join(path) for path in self.paths}, leaves(self.in_use(self.trained_on))
         texts_of: dict[str, dict[str, str]] = {}
         for name, value in leaves(self.in_use(target)).items():
@@ -148,7 +148,7 @@ class ShownConfigs:
         )
 
     def asked(self) -> dict[str, dict[str, float]]:
-        """What training was to be drawn by: per slice its part of the data, and its numbers under their fields' names."""
+        """The requested training distribution: per slice its part of the data, and its numbers under their fields' names."""
         shares = {slice_.name: float(get_or_none(self.trained_on, share.path) or 0.0) for slice_, share in self.slices}
         total = sum(shares.values()) or 1.0
         numbers = {
@@ -171,7 +171,7 @@ class ShownConfigs:
 def split_stats(
     stats: Mapping[str, Mapping[str, float]], asked: Mapping[str, Mapping[str, float]]
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """What differs from slice to slice or was asked for, and what all slices in use have alike."""
+    """The values that differ between slices or were requested, and the values that all slices in use share."""
     used = {name: row for name, row in stats.items() if asked.get(name, {}).get("share") != 0}
     first = next(iter(used.values()), {})
     alike = {

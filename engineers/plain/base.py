@@ -22,12 +22,12 @@ from engineers.space import Space, checked_space, raise_unless_knobs, range_of
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 KnobPath = tuple[str, ...]
-HALVINGS = 4  # how often a step that the guard refuses is halved before the current config is kept
+HALVINGS = 4  # halvings of a step that the guard refuses, before the current config is kept
 
 
 @dataclass
 class Design:
-    """New values of knobs and why; knobs that are not in it stay as they are."""
+    """New values of knobs, with reasons; other knobs stay as they are."""
 
     values: dict[KnobPath, Any] = field(default_factory=dict)
     reasons: dict[KnobPath, str] = field(default_factory=dict)
@@ -46,14 +46,14 @@ class Design:
 
 
 class PlainEngineer(Engineer):
-    """Turns a design into a guarded proposal. A step that the guard refuses is halved, at last not taken.
+    """Makes a guarded proposal from a design. A step that the guard refuses is halved several times, and then dropped.
 
-    Takes every option that ``engineers.make`` gives to all alike, and ignores those of engineers with a model.
+    Takes every common option of ``engineers.make``, and ignores those of engineers with a model.
     """
 
     guard: Guard
-    reads_menus = False  # whether it chooses by what a menu says of its entries
-    turns = "the shares of two slices or more, and numbers with two bounds"  # said where there are none
+    reads_menus = False  # whether it reads the descriptions of a menu's entries
+    turns = "the shares of two slices or more, and numbers with two bounds"  # used in errors
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class PlainEngineer(Engineer):
     def propose(
         self, report: StageReport, current: ConfigT, editable: Sequence[str] | None = None
     ) -> Proposal[ConfigT]:
-        """The designed config, or as far towards it as the guard lets it go. Equal arguments give equal proposals.
+        """The designed config, or the largest step towards it that the guard accepts. Equal arguments give equal proposals.
 
         Raises ``KnobError`` for a ``space`` or an ``editable`` path that the config does not have.
         """
@@ -93,7 +93,7 @@ class PlainEngineer(Engineer):
         config, refusals = self._guarded(design.values, report, current, editable)
         if config is None:
             config, of_parts = self._part_by_part(design, knobs, report, current, editable)
-            refusals = of_parts or refusals  # no part has what is not editable
+            refusals = of_parts or refusals  # parts have only editable knobs
         refusals = list(dict.fromkeys(design.refusals + refusals))
         stuck = config == current and bool(refusals)
         reasons = [
@@ -110,7 +110,7 @@ class PlainEngineer(Engineer):
         current: ConfigT,
         editable: Sequence[str] | None,
     ) -> tuple[ConfigT, list[str]]:
-        """Shares first, then slice by slice: each part's step is halved until the guard lets it pass, at last not taken."""
+        """Shares first, then slice by slice: each part's step is halved until the guard accepts it, and finally dropped."""
         parts: dict[tuple[str, ...], list[Knob]] = {}
         for knob in sorted(knobs, key=lambda knob: role_of(knob) != "share"):
             if knob.path in design.values:
@@ -135,7 +135,7 @@ class PlainEngineer(Engineer):
         return random.Random(f"{self.name}:{self.seed}:{report.stage}")
 
     def range_of(self, knob: Knob) -> tuple[float, float] | None:
-        """Where a knob is drawn from: the run's space, the field's own, else its bounds."""
+        """The range of a knob's draws: the run's space, the field's own, or else its bounds."""
         return range_of(knob, self.space)
 
     def _guarded(
@@ -149,9 +149,9 @@ class PlainEngineer(Engineer):
         return (None, refused) if refused else (config, [])
 
     def _taken(self, values: dict[KnobPath, Any], current: ConfigT) -> ConfigT:
-        """The config with these values; where it does not take them, with shares that sum to what they do now.
+        """The config with these values; if it refuses them, with shares scaled to their present sum.
 
-        Raises ``KnobError`` with what is wrong with the values themselves.
+        Raises ``KnobError`` with the faults of the values themselves.
         """
         try:
             return with_values(current, values)
@@ -165,9 +165,9 @@ class PlainEngineer(Engineer):
 
 
 def with_the_sum_of_now(asked: Sequence[tuple[Knob, Any]]) -> dict[KnobPath, float | int]:
-    """Shares in the proportions that are asked for, with the sum that they have now; the largest bears what rounding leaves.
+    """Shares in the given proportions, with their present sum; the largest takes the rounding error.
 
-    Empty where they cannot: nothing is there now, what is asked for is no number above 0, or a slice would be lost by it.
+    Empty if this is impossible: the present sum is 0, a given value is not a number above 0, or a slice would lose its share.
     """
     numbers = [(knob, value) for knob, value in asked if isinstance(value, int | float)]
     now, total = sum(knob.value or 0 for knob, _ in numbers), sum(value for _, value in numbers)
@@ -182,7 +182,7 @@ def with_the_sum_of_now(asked: Sequence[tuple[Knob, Any]]) -> dict[KnobPath, flo
 
 
 def _some_way(knob: Knob, value: Any, fraction: float, within: tuple[float, float] | None = None) -> Any:
-    """The value that far between the knob's present one and the designed one; only numbers go half ways."""
+    """The value at this fraction of the way from the present one to the designed one; other values than numbers jump."""
     if fraction == 1 or knob.bounds is None or knob.value is None or value is None:
         return value
     return knob.fit(knob.value + fraction * (value - knob.value), within)

@@ -1,6 +1,6 @@
-"""``failure-share``: the target's slices share the data by how often they fail, above a floor. It reads success for each slice, no more.
+"""``failure-share``: the target's slices share the data by how often they fail, above a floor. It reads only success for each slice.
 
-A thermometer: what an engineer is worth beyond it comes from more than asking where success is low. It gives the most to what can
+It is a thermometer: an engineer that is better than it uses more than low success. It gives the most data to slices that can
 never be learnt. Difficulties stay.
 """
 

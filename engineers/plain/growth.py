@@ -1,9 +1,10 @@
-"""How success on a slice may grow with its data: what a run's own counts leave of some prior hypotheses, and what they expect.
+"""Estimates how success on a slice grows with its data, from prior hypotheses that a run's own counts weigh.
 
 A slice has *learning*, counted in parts of a run under even draws: a stage in which it gets its even share adds ``1 / stages``. Success is 0
-up to a wait and then rises to a ceiling in an S. Without data, learning fades. Nobody knows the five numbers of a slice beforehand; a
-``Prior`` is a list of candidates with weights, and the binomial counts of each stage weigh them anew. How many slices can never be
-learnt, wait, end low or forget is estimated from all slices of the run together. Nothing is drawn: the same counts give the same beliefs.
+up to a wait and then rises to a ceiling in an S. Without data, learning fades. The five numbers of a slice are unknown beforehand. A
+``Prior`` is a list of candidates with weights, and the binomial counts of each stage update the weights. All slices of the run
+together give the numbers of slices that can never be learnt, wait, end low or forget. There are no random numbers: the same counts give
+the same beliefs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 CANDIDATES = 900
-LEAST, MOST = 1e-3, 1 - 2e-3  # success that a likelihood may be taken of: no single count refutes a candidate
+LEAST, MOST = 1e-3, 1 - 2e-3  # bounds of success in a likelihood, so that no single count refutes a candidate
 TRUSTED = 80.0  # this many cases count half, because the curves are only like those of a trainee
 OWN_SLICES = 6.0  # the prior's parts weigh as much as this many of the run's slices
 ROUNDS = 3  # of estimating the parts from the slices, and the slices by the parts
@@ -58,7 +59,7 @@ class Prior:
 
 @cache
 def prior() -> Prior:
-    """What is mastered, what is to be learnt, and one candidate that never is."""
+    """Mastered candidates, candidates that can be learnt, and one that never is."""
     known, new = _lattice(CANDIDATES // 3, 4), _lattice(CANDIDATES - CANDIDATES // 3, 5)
     count = CANDIDATES + 1
     mastered, hopeless = np.arange(count) < len(known), np.arange(count) == CANDIDATES
@@ -94,7 +95,7 @@ def prior() -> Prior:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A run's stages so far, [stages, slices]. Doses are in even shares; where nothing was played, both counts are 0."""
+    """A run's stages so far, [stages, slices]. Doses are in even shares; if nothing was played, both counts are 0."""
 
     doses: Array
     succeeded: Array
@@ -103,7 +104,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Belief:
-    """The candidates' weights for each slice, [slices, candidates], and what each has learnt by now."""
+    """The candidates' weights for each slice, [slices, candidates], and their learning so far."""
 
     prior: Prior
     weight: Array
@@ -132,7 +133,7 @@ class Belief:
 
 
 def believed(evidence: Evidence, stages: int) -> Belief:
-    """What a run's counts say of its slices; ``stages`` are all that the run will have."""
+    """The beliefs about slices from a run's counts; ``stages`` is the run's total number."""
     known = prior()
     learning = np.repeat(known.start[None], evidence.doses.shape[1], axis=0)
     fit = np.zeros_like(learning)

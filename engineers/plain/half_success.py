@@ -1,7 +1,7 @@
 """``half-success``: train where half of the episodes succeed, since p(1 − p) is greatest there.
 
 The data moves towards the target up to the point where half of the episodes should succeed, and the target's slices are
-weighted by their own p(1 − p). Where nothing succeeds, the next stage is easier.
+weighted by their own p(1 − p). If nothing succeeds, the next stage is easier.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from engineers.roles import find_slices, with_beside
 from engineers.space import Space
 from engineers.tiers import Tier
 
-UNIFORM_PART = 0.2  # of the data goes to all slices of the target alike, so that none is never seen again
-LIMITS = Thresholds()  # what counts as learnable and as dead, as in ``rules``
+UNIFORM_PART = 0.2  # part of the data for all slices of the target equally, so that every slice is seen again
+LIMITS = Thresholds()  # thresholds of learnable and of dead, as in ``rules``
 
 
 class HalfSuccessEngineer(Walker):
@@ -51,7 +51,7 @@ class HalfSuccessEngineer(Walker):
 
 
 def step(here: Rates, trained: float, on_target: float) -> tuple[float, str]:
-    """The fraction of the way up to where half succeed, and why; negative where nothing succeeds: back to what is easier."""
+    """The fraction of the way to half success, and the reason; negative if nothing succeeds, so that the next stage is easier."""
     if max(trained, on_target) <= LIMITS.of_dead(here):
         return -LIMITS.easing, eased(trained)
     fraction = fraction_with(LIMITS.frontier, trained, on_target)

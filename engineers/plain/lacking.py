@@ -1,11 +1,11 @@
-"""What a policy lacks, told by where its failures are, and which option of a menu gives most of that.
+"""Finds what a policy lacks from the places of its failures, and the option of a menu that gives most of it.
 
 A *lack* is a part of the episodes that fails while the rest succeeds: some slices, or the episodes that have something in common
-(``StageReport.splits``). Where no part stands out, it is the kind of failure that does. A slice's success is the median of what its
-rate, its failures and its parts say, so that one false number moves nothing.
+(``StageReport.splits``). If no part stands out, it is the kind of failure that does. A slice's success is the median of its
+rate, its failures and its parts, so that one false number changes nothing.
 
-An option whose meaning is written out ("5×5 50%, hole ratio 0.3") gives as much of a lack as its numbers beside the lack's own words
-say: names and letters of the choice count for nothing.
+An option with a written meaning ("5×5 50%, hole ratio 0.3") counts by its numbers beside the lack's words. The names and letters of
+the choice are ignored.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from statistics import fmean, median
 from engineers.plain.causes import words
 from engineers.report import SliceResult, Split, StageReport, wilson
 
-CLEAR = 0.3  # by so much success differs between what fails and the rest, before a lack is believed
-STANDS_OUT = 1.5  # so many times its even part has a kind of failure that does
+CLEAR = 0.3  # least difference in success between the failing part and the rest
+STANDS_OUT = 1.5  # a kind of failure stands out from this many times its even part
 SAYS_NOTHING = words("a is are where with the of no valid needed")
 PHRASE = re.compile(r"([A-Za-z][A-Za-z ]*?) (\d+(?:\.\d+)?)(?![\d%×])")
 PART_OF_DATA = re.compile(r"(\S+) (\d+(?:\.\d+)?)%")
@@ -27,7 +27,7 @@ PART_OF_DATA = re.compile(r"(\S+) (\d+(?:\.\d+)?)%")
 
 @dataclass(frozen=True)
 class Lack:
-    """``failing`` and ``others`` are success where it is and elsewhere; slices or words say what to give more of."""
+    """``failing`` and ``others`` are the success on the lack and elsewhere; slices or words name the data to increase."""
 
     name: str
     failing: float
@@ -45,7 +45,7 @@ class Lack:
         return f"{self.name}: success {self.failing:.2f} there, {self.others:.2f} elsewhere"
 
     def given_by(self, meaning: str) -> float | None:
-        """How much of it an option has, by what the option means; None where the meaning does not speak of it."""
+        """The amount of it in an option, by the option's meaning; None if the meaning does not mention it."""
         if self.slices:
             shares = [(label, float(part)) for label, part in PART_OF_DATA.findall(meaning)]
             return sum(part for label, part in shares if _number_or_name(label) in self.slices) if shares else None
@@ -56,7 +56,7 @@ class Lack:
 
 
 def lack_of(report: StageReport) -> Lack | None:
-    """The clearest lack; None where nothing stands out."""
+    """The clearest lack; None if nothing stands out."""
     lacks = [*_in_parts(report.splits), *_in_slices(report)]
     clear = [lack for lack in lacks if lack.size >= CLEAR]
     if clear:
@@ -65,7 +65,7 @@ def lack_of(report: StageReport) -> Lack | None:
 
 
 def option_against(lack: Lack, meanings: Mapping[str, str]) -> str | None:
-    """The option that gives most of what is lacking; None where none speaks of it, or all give as much."""
+    """The option that gives most of the lack; None if no option mentions it, or all give the same."""
     given = {option: amount for option, said in meanings.items() if (amount := lack.given_by(said)) is not None}
     if not given or (len(given) > 1 and len(set(given.values())) == 1):
         return None
@@ -127,7 +127,7 @@ def _in_kinds(results: Sequence[SliceResult]) -> Lack | None:
 
 
 def _success(row: SliceResult, report: StageReport) -> float:
-    """The median of what is said of a slice, each in its own way."""
+    """The median of the success figures of a slice."""
     parts = report.splits.get(row.name, {}).values()
     told = [1 - sum(row.failures.values()) / row.episodes]
     told += [rate] if (rate := row.metrics.get(report.objective)) is not None else []
@@ -150,12 +150,12 @@ def _interval(splits: Iterable[Split]) -> tuple[float, float]:
 
 
 def _kind(name: str) -> frozenset[str]:
-    """What parts that exclude each other have in common: 2_agents and 3_agents, a wait is needed and no wait is needed."""
+    """The common name of parts that exclude each other: 2_agents and 3_agents, a wait is needed and no wait is needed."""
     return frozenset(re.sub(r"e?s?$", "", word) for word in re.findall(r"[a-z]+", name.lower())) - _OPPOSITES
 
 
 def _words_of(name: str) -> frozenset[str]:
-    """Its telling words; none of a part that lacks what its opposite has, which no knob gives more of."""
+    """Its significant words; empty for a part that only lacks what its opposite has, because no knob gives more of it."""
     return frozenset() if "no" in name.lower().split("_") else words(re.sub(r"\d+", "", name)) - SAYS_NOTHING
 
 

@@ -1,7 +1,7 @@
 """``learnt``: shares the data out by a small network that was trained on learners in closed form (``python -m benchmarks.learnt``).
 
-The network sees the slices as a set: the same weights for each, and the mean of all as their context, so that 4 slices or 48 fit and neither
-names nor order count. It goes through the stages of the report's history with a memory for each slice. It turns shares alone.
+The network sees the slices as a set: the same weights for each, and the mean of all as their context. So it works for 4 slices or 48, and
+ignores names and order. It reads the stages of the report's history one by one, with a memory for each slice. It changes only shares.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TWINS = ("learnt", "blind", "memoryless")  # blind: outcomes masked; memoryless:
 
 
 def features(weight: Any, dose: Any, rate: Any, cases: Any, done: Any, left: Any, count: Any, *, xp: Any = np) -> Any:
-    """What is seen of each slice after a stage, [runs, slices, features]; all arguments are [runs, slices].
+    """The inputs for each slice after a stage, [runs, slices, features]; all arguments are [runs, slices].
 
     ``weight`` in the target and ``dose`` in the last stage are in even shares; ``rate`` is success on ``cases``.
     """
@@ -76,7 +76,7 @@ def stored(twin: str) -> Weights:
 
 
 class LearntEngineer(PlainEngineer):
-    """``twin``: ``learnt``, or one that was trained alike and is told less: ``blind`` of outcomes, ``memoryless`` of earlier stages."""
+    """``twin``: ``learnt``, or one with the same training and fewer inputs: ``blind`` has no outcomes, ``memoryless`` no earlier stages."""
 
     name = "learnt"
     tier = Tier.SLICE_SUCCESS
@@ -124,7 +124,7 @@ class LearntEngineer(PlainEngineer):
 
 
 def outcomes(rate: Any, cases: Any, twin: str) -> tuple[Any, Any]:
-    """What a twin is told of them: the blind one, that each slice succeeded in half of four cases."""
+    """A twin's inputs: for the blind one, each slice succeeded in half of four cases."""
     return (0 * rate + 0.5, 0 * cases + 4.0) if twin == "blind" else (rate, cases + 1.0)
 
 

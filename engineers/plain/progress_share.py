@@ -1,5 +1,5 @@
-"""``progress-share``: the target's slices share the data by how fast their success changes, up or down (forgetting asks for
-practice, too). Where nothing moves, all get the same. Difficulties go to the target evenly with the rounds, whatever happens.
+"""``progress-share``: the target's slices share the data by the speed at which their success changes, up or down (after forgetting,
+practice helps, too). If nothing changes, all get the same. Difficulties move to the target in even steps.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def learning_progress(records: Sequence[StageRecord], name: str, objective: str)
 
 
 def _variance(rate: float, n: int) -> float:
-    """Of a rate over n episodes, with one success and one failure added: never 0, even where none or all succeeded."""
+    """The standard error of a rate over n episodes, with one success and one failure added, so that it is never 0."""
     smoothed = (rate * n + 1) / (n + 2)
     return smoothed * (1 - smoothed) / n
 

@@ -16,7 +16,7 @@ from engineers.roles import split_by_role
 from engineers.space import Space
 from engineers.tiers import Tier
 
-DRAWS = 20  # of one slice until one can be drawn by the generator; then the slice stays as it is
+DRAWS = 20  # draws of one slice until the generator accepts one; after them the slice stays as it is
 
 
 class RandomEngineer(PlainEngineer):

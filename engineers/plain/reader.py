@@ -37,7 +37,7 @@ from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
 LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is left to all slices alike
-DIGITS = 9  # to which gains are compared, so that the order in which numbers are added decides nothing
+DIGITS = 9  # precision of comparisons between gains, so that the order of additions does not matter
 
 
 class ReaderEngineer(RulesEngineer):
@@ -86,8 +86,8 @@ class ReaderEngineer(RulesEngineer):
         belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
         plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
         names = [piece.name for piece in aims]
-        parts, reasons = (dict(zip(names, told, strict=True)) for told in (plan.parts.tolist(), plan.reasons()))
-        design.share_out(slices, parts, reasons)
+        parts, reasons = dict(zip(names, plan.parts.tolist(), strict=True)), plan.reasons()
+        design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
         if way.is_known:
             beside = with_beside(slices, knobs)[len(slices) :]
             for piece in (*aims, *beside):
@@ -97,7 +97,7 @@ class ReaderEngineer(RulesEngineer):
 
 @dataclass(frozen=True)
 class Plan:
-    """Doses for every stage that is left, in even shares, and what they are expected to lead to. All are [slices]."""
+    """Doses for every remaining stage, in even shares, and their expected results. All are [slices]."""
 
     doses: Array
     now: Array
@@ -131,7 +131,7 @@ def planned(belief: Belief, weights: Array, left: int, floor: float) -> Plan:
 
 
 def _shared_out(gains: Array, menu: Array, data: float) -> Any:
-    """For each slice an entry of the menu: again and again the rise that gains most for its data, while there is some."""
+    """For each slice an entry of the menu: repeatedly takes the increase that gains most for its data, until the data is used up."""
     at = np.zeros(len(gains), dtype=int)
     rows = np.arange(len(gains))
     while True:
@@ -176,7 +176,7 @@ def evidence_of(
 
 
 def stages_left(report: StageReport) -> int:
-    """Stages left; where nobody says, as many as there were."""
+    """Stages left; if unknown, the number of past stages."""
     return max(len(report.records()) if report.rounds_left is None else report.rounds_left, 1)
 
 

@@ -32,7 +32,7 @@ from engineers.tiers import Tier
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What counts as learnable and as dead, and how the rounds are shared out."""
+    """Thresholds of learnable and of dead, and the division of the rounds."""
 
     frontier: float = 0.5  # the success that a step aims at: p(1 − p) is greatest there
     alive: float = ALIVE  # no step goes to where less is to be expected

@@ -1,6 +1,6 @@
 """Engineers that share out data by a rule of ``share_rules``: ``give-up``, ``learning-progress`` and ``learnability``.
 
-The rules are as ``python -m benchmarks.reader`` compares them. They read success for each slice and nothing else. ``failure-share`` is
+The rules are as ``python -m benchmarks.reader`` compares them. They read only success for each slice. ``failure-share`` is
 the fourth, with its rates drawn towards the mean of all slices.
 """
 
@@ -26,7 +26,7 @@ from engineers.tiers import Tier
 
 
 def checked_floor(floor: float) -> float:
-    """Raises ``ValueError`` for what is no part."""
+    """Raises ``ValueError`` for a number outside 0 to 1."""
     if not 0 <= floor <= 1:
         raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
     return floor
@@ -58,10 +58,9 @@ class ShareEngineer(PlainEngineer):
             return design
         weights = RULES[self.rule](rates)
         parts = mixed_with_uniform(dict(zip(names, weights.tolist(), strict=True)), self.floor)
-        said = zip(names, rates[-1].tolist(), weights.tolist(), strict=True)
-        design.share_out(
-            slices, parts, {name: f"success {rate:.2f}, weight {weight:.3f}" for name, rate, weight in said}
-        )
+        measured = (rates_by_stage(report, names) or rates)[-1].tolist()
+        reasons = map(_reason, measured, rates[-1].tolist(), weights.tolist())
+        design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
         return design
 
 
@@ -80,8 +79,14 @@ class LearnabilityEngineer(ShareEngineer):
     rule = "learnable"
 
 
+def _reason(measured: float, estimated: float, weight: float) -> str:
+    """Names the measured rate, which a reader finds in the report, and the estimate if the rule uses another rate."""
+    shown, used = f"{measured:.2f}", f"{estimated:.2f}"
+    return f"success {shown}{'' if used == shown else f', estimated as {used}'}, weight {weight:.3f}"
+
+
 def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
-    """What was measured; of a slice that a stage did not measure its last rate, else the mean of the others."""
+    """The measured rates; a slice that a stage did not measure has its last rate, or else the mean of the others."""
     found: list[Array] = []
     for record in report.records():
         table = record.results or record.training_results

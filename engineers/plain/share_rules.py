@@ -22,7 +22,7 @@ def failure(rates: Rates) -> Array:
 
 
 def give_up(rates: Rates) -> Array:
-    """The same, but nothing for what has not moved for two stages and succeeds nowhere."""
+    """The same, but without data for slices that never succeed and have not moved for two stages."""
     stuck = (rates[-1] < 0.05) & (len(rates) > 2) & (np.abs(rates[-1] - rates[max(len(rates) - 3, 0)]) < 0.05)
     return np.where(stuck, 0.0, 1 - rates[-1])
 

@@ -76,5 +76,5 @@ def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False)
 
 
 def learnability(rate: float) -> float:
-    """Variance of one success or failure: nothing is learnt where all succeed or all fail."""
+    """Variance of one success or failure: if all succeed or all fail, nothing is learnt."""
     return rate * (1.0 - rate)

@@ -3,7 +3,7 @@
 All difficulties move together, each by the same fraction of its remaining distance. Shares move along the slices' order by
 optimal transport: the data is a distribution over the ordered slices, and each bit of it moves the same fraction of its way
 to its place in the target's distribution. So data that moves from the smallest slice to the largest passes through those
-between. A slice that has no data and is on no bit's way gets none.
+between. A slice without data that is on no bit's way gets none.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Way:
         return bounds[1] if leads_down else bounds[0]
 
     def aim_of(self, slice_: SliceKnobs, knob: Knob, bounds: tuple[float, float]) -> float | None:
-        """Where the target has this knob: in the slice itself, else in the nearest slice that the target has."""
+        """The target's value of this knob: in the slice itself, or else in the nearest slice of the target."""
         if self.wanted is None:
             return bounds[1]
         path = knob.path

@@ -1,10 +1,10 @@
 """The atlas: a tree of stages, trained once and stored, in which any engineer is scored in seconds.
 
-``load`` gives a tree, ``names`` those that are published, and ``score`` asks an engineer on them.
+``load`` returns a tree, ``names`` lists the published ones, and ``score`` scores an engineer on them.
 
-Read in this order: ``spec`` (what a tree is made of), ``build`` (how it is trained), ``store`` (how it is kept), ``published`` (those in
-this package), ``menu`` and ``distance`` (how an engineer's answer becomes a path), ``walk`` and ``rows`` (how good the path is),
-``standing`` (an engineer beside all others), ``result`` (as a file that anybody can check).
+Read in this order: ``spec`` (the description of a tree), ``build`` (its training), ``store`` (its files), ``published`` (the trees of
+this package), ``menu`` and ``distance`` (the path of an engineer's answers), ``walk`` and ``rows`` (the path's score), ``standing``
+(an engineer beside all others), ``result`` (a file that others can check).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["load", "names", "score"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: a run's file needs none of it."""
+    """Import at first use, because a run's file needs no part of it."""
     if name in ("load", "names"):
         from envtuning.atlas import published
 

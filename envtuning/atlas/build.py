@@ -1,4 +1,4 @@
-"""Build a tree: every node is a run with given configs that starts where its parent's run ended.
+"""Build a tree: every node is a run with given configs that starts at the end of its parent's run.
 
 So a node equals a real run with the same configs, seed and budgets, and a killed build continues as runs do.
 Children of a node are trained with the same random numbers: they differ only in the config.
@@ -40,9 +40,9 @@ def build(
     ray: bool = False,
     ended: Ended = lambda line: None,
 ) -> None:
-    """Train and store every seed that is not stored yet, ``jobs`` at a time, or as many as a Ray cluster has room for. ``work`` holds what is unfinished.
+    """Train and store every seed that is not stored yet, ``jobs`` at a time, or as many as fit on a Ray cluster. ``work`` holds unfinished runs.
 
-    Raises ``RunError`` for a seed that the file does not have, and for one that is stored from another file or preset.
+    Raises ``RunError`` for a seed that is not in the file, and for one that was built from another file or preset.
     """
     wanted = list(seeds or spec.seeds)
     if strangers := [seed for seed in wanted if seed not in spec.seeds]:
@@ -75,7 +75,7 @@ def _cluster(spec: AtlasSpec, waiting: Sequence[int]) -> Executor:
 
 
 def build_seed(spec: AtlasSpec, folder: Path, work: Path, seed: int, ended: Ended = lambda line: None) -> None:
-    """One seed's tree, stored as soon as it is whole; its unfinished nodes are removed then."""
+    """Build one seed's tree, and store it when it is complete; then remove its runs."""
     place = work / f"{spec.name}-{spec.digest}" / f"seed{seed}"
     _grow(spec, seed, place, (), None, ended)
     paths = [path for length in range(spec.depth + 1) for path in spec.paths(length)]
@@ -86,14 +86,14 @@ def build_seed(spec: AtlasSpec, folder: Path, work: Path, seed: int, ended: Ende
 
 
 class _Node(TypedDict):
-    """What is kept of a trained node."""
+    """The record of a trained node."""
 
     report: dict[str, Any]
     tested: Rate
 
 
 def _grow(spec: AtlasSpec, seed: int, place: Path, path: Path_, parent: RunLog | None, ended: Ended) -> None:
-    """A node and all below it. Its run is kept only as long as something below it is to be trained."""
+    """Train a node and all nodes below it. Its run is kept until all below it are trained."""
     if _is_grown(spec, place, path):
         return
     run = RunLog.create(_run_folder(place, path), Plan.of(spec.along(seed, path)))
@@ -117,7 +117,7 @@ def _is_grown(spec: AtlasSpec, place: Path, path: Path_) -> bool:
 
 
 def measured(run: RunLog) -> dict[str, Any]:
-    """What is kept of a node: the report without its history, and success on the test."""
+    """The record of a node: the report without its history, and success on the test."""
     last = run.state.done[-1]
     assert last.report is not None
     report = last.report.model_copy(update={"history": [], "run": ""})

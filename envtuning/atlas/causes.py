@@ -1,7 +1,7 @@
-"""Reports with the same totals and different causes: half of the boards fail, and only what fails on which boards says why.
+"""Reports with the same totals and different causes: half of the boards fail, and only the failures of each kind of board show why.
 
-Nothing here was measured; the reports are made up around a real one, so that an engineer that reads totals, or has a habit, cannot
-tell them apart.
+These figures were not measured. The reports are made up around a real one, so that an engineer that reads only totals, or has a
+habit, cannot distinguish them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ EPISODES = 40  # of every slice
 SLICES = ("3", "4", "5", "6")
 SMALL = ("3", "4")
 KIND = {"waits": "conflict", "agents": "conflict", "holes": "hole", "boards": "goal_missed"}
-# An engineer without a model that names causes is written on the first two alone, and asked about the others once.
+# Engineers without a model were written with the first two causes only, and tested once on the others.
 DEVELOPMENT, HELD_OUT = ("waits", "boards"), ("holes", "agents")
 # What a cause shows in the parts of a slice's episodes: that where it is there, and that where it is not.
 MARK = {"waits": ("a_wait_is_needed", "no_wait_is_needed"), "agents": ("3_agents", "2_agents")}
@@ -39,7 +39,7 @@ def report_of(cause: str, base: StageReport) -> StageReport:
 
 
 def falsified(report: StageReport) -> StageReport:
-    """One number is a lie: the largest slice's success is said to be 1, against its failures and all else."""
+    """A false number: the largest slice's success is reported as 1, against its failures and all other numbers."""
     results = [result.model_copy(deep=True) for result in report.results]
     results[-1].metrics["valid_rate"] = 1.0
     return report.model_copy(update={"results": results})

@@ -1,4 +1,4 @@
-"""The distance between two configs: it compares the cases that they draw, never their knobs."""
+"""The distance between two configs, by the cases that they draw and not by their knobs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Distances:
         return math.sqrt(max(squared, 0.0))
 
     def nearest(self, config: Any, entries: Mapping[str, Any]) -> tuple[str, float]:
-        """The entry that draws most alike, and how far it is."""
+        """The entry with the most similar draws, and its distance."""
         far = {name: self.between(config, entry) for name, entry in entries.items()}
         name = min(far, key=lambda name: far[name])
         return name, far[name]
 
     def spacing(self, entries: Mapping[str, Any]) -> float:
-        """How far an entry's nearest neighbour is, in the mean over the entries."""
+        """The mean distance of an entry from its nearest neighbour."""
         nearest = [
             min(self.between(one, other) for name, other in entries.items() if name != own)
             for own, one in entries.items()
@@ -57,6 +57,6 @@ class Distances:
 
 
 def _mean_gap(one: Histogram, other: Histogram) -> float:
-    """The mean over pairs of cases of how far they are apart, over features."""
+    """The mean distance between pairs of cases, over features."""
     gaps = np.abs(one[0][:, None, :] - other[0][None, :, :]).mean(axis=2)
     return float(one[1] @ gaps @ other[1])

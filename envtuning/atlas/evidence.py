@@ -1,4 +1,4 @@
-"""Does an engineer read its reports? It is asked on trees of one stage whose root lacks one known skill.
+"""Tests whether an engineer reads its reports, on trees of one stage whose root lacks one known skill.
 
 *Planted*: reports of policies with a weakness; the right entry teaches the missing skill, and its real gain was measured by
 training. *Altered*: the same question with other evidence, or with the same evidence in other words. An engineer that
@@ -22,13 +22,13 @@ class Planted:
     """How an engineer answers one known weakness; intervals over the weakness's seeds."""
 
     asked: int
-    right: float  # part of the questions in whose answer the diagnosis is named
-    gain: Interval  # of the test's success over keeping the config, by what was chosen
+    right: float  # part of the answers that name the diagnosis
+    gain: Interval  # gain in test success over keeping the config, for the chosen entries
     followed: Interval  # the same by always following the diagnosis
     evenly: Interval  # by choosing evenly among all entries
-    evenly_but_keep: Interval  # among all that change the config: what whoever never keeps it gets without reading
-    best: Interval  # and by always taking the entry that turned out best
-    fallbacks: int  # questions without a usable answer: the config is kept
+    evenly_but_keep: Interval  # by choosing evenly among the entries that change the config, which needs no reading
+    best: Interval  # by always taking the best entry in hindsight
+    fallbacks: int  # questions without a usable answer, for which the config is kept
 
 
 def diagnosis_of(tree: Tree) -> str:
@@ -37,24 +37,24 @@ def diagnosis_of(tree: Tree) -> str:
 
 
 def by_weakness(trees: Sequence[Tree]) -> dict[str, list[Tree]]:
-    """The seeds of each weakness: those of different weaknesses are no sample of anything together."""
+    """The seeds of each weakness, because seeds of different weaknesses are not one sample."""
     names = dict.fromkeys(diagnosis_of(tree) for tree in trees)
     return {name: [tree for tree in trees if diagnosis_of(tree) == name] for name in names}
 
 
 def choice_of(tree: Tree, player: Player) -> str | None:
-    """The entry that is chosen at the root; None where there was no usable answer."""
+    """The entry that is chosen at the root; None without a usable answer."""
     step = player.step(tree, ())
     return None if step.fallback else step.entry
 
 
 def gain(tree: Tree, entry: str) -> float:
-    """What one stage on the entry brings over one more stage on what there was."""
+    """The gain of one stage on the entry over one more stage on the old config."""
     return tree.tested[(entry,)] - tree.tested[(tree.spec.first_entry,)]
 
 
 def gains(trees: Sequence[Tree]) -> dict[str, dict[str, Interval]]:
-    """By weakness and entry, what one stage brings over keeping the config."""
+    """The gain of one stage over keeping the config, by weakness and entry."""
     return {
         name: {entry: t_mean([gain(tree, entry) for tree in weak]) for entry in weak[0].spec.menu}
         for name, weak in by_weakness(trees).items()
@@ -62,14 +62,14 @@ def gains(trees: Sequence[Tree]) -> dict[str, dict[str, Interval]]:
 
 
 def evenly(weak: Sequence[Tree], *, but_keep: bool = False) -> Interval:
-    """Of one weakness: what choosing evenly among the entries brings."""
+    """The gain of choosing evenly among the entries, for one weakness."""
     skipped = weak[0].spec.first_entry if but_keep else None
     entries = [entry for entry in weak[0].spec.menu if entry != skipped]
     return t_mean([fmean(gain(tree, entry) for entry in entries) for tree in weak])
 
 
 def lead(weak: Sequence[Tree]) -> tuple[str, Interval]:
-    """Of one weakness: the other entry, keeping included, that the diagnosis is least clearly ahead of, and by how much it is."""
+    """For one weakness: the entry (or keeping) that comes closest to the diagnosis, and the diagnosis's lead over it."""
     diagnosis = diagnosis_of(weak[0])
     ahead = {
         entry: t_mean([gain(tree, diagnosis) - gain(tree, entry) for tree in weak])
@@ -82,7 +82,7 @@ def lead(weak: Sequence[Tree]) -> tuple[str, Interval]:
 
 
 def confirmed(trees: Sequence[Tree]) -> list[Tree]:
-    """Those whose weakness measurement bears out: the diagnosis beats every other entry, each interval clear of zero."""
+    """The trees of confirmed weaknesses: the diagnosis beats every other entry, with each interval clear of zero."""
     sure = []
     for weak in by_weakness(trees).values():
         low = lead(weak)[1].low
@@ -107,9 +107,9 @@ def planted(weak: Sequence[Tree], player: Player) -> Planted:
 
 
 def probed_by_validation(tree: Tree) -> Tree:
-    """The tree without its root's probe: what was drawn in training (no holes, say) names what is missing before any diagnosis.
+    """The tree without its root's probe, because the boards of training (without holes, for example) would reveal the answer.
 
-    Validation, which covers the target, is the probe.
+    Instead, the probe is validation, which covers the target.
     """
     report = tree.reports[()].model_copy(update={"environment_stats": {}, "training_results": []})
     return with_root_report(tree, report, tree.label)
@@ -122,14 +122,14 @@ def with_root_report(tree: Tree, report: StageReport, label: str) -> Tree:
 
 @dataclass(frozen=True)
 class Altered:
-    """How answers change with the evidence, and with changes that are no evidence: shares of the questions; None: not asked.
+    """How answers change with the evidence, and with irrelevant changes: shares of the questions; None: not asked.
 
-    Where one of two answers to compare is missing, the pair is left out.
+    If one of two answers is missing, the pair is left out.
     """
 
-    same_totals: float  # right where only the causes differ, not the totals
-    falsified: float | None  # kept where one number is a lie and all others say what they said
-    renamed: float | None  # kept where the knob has another name and the entries other letters
+    same_totals: float  # right if only the causes differ and not the totals
+    falsified: float | None  # kept after one false number
+    renamed: float | None  # kept after another name of the knob and other letters of the entries
     fallbacks: int = 0
 
 
@@ -156,6 +156,6 @@ def altered(
 
 
 def kept(pairs: Sequence[tuple[str | None, str | None]]) -> float | None:
-    """The part of the pairs of answers in which both are the same; None where there are no two answers."""
+    """The part of the pairs of answers in which both are the same; None without a pair."""
     whole = [one == other for one, other in pairs if one is not None and other is not None]
     return fmean(whole) if whole else None

@@ -1,4 +1,4 @@
-"""What a menu says of its entries: the texts that stand for configs where an engineer chooses and does not write."""
+"""A menu's texts: descriptions of its entries' configs, for engineers that choose and do not write."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from envtuning.worlds.world import summary_of
 
 
 class Words(BaseModel):
-    """What a node's menu is told in."""
+    """The texts of a node's menu."""
 
     model_config = ConfigDict(extra="forbid")
 
     entries: dict[str, str]  # what each trains on
-    target: str  # with what is the same in every entry: a menu's config says neither
+    target: str  # with the common part of all entries, which a menu's config does not show
 
 
 def words_of(spec: AtlasSpec, config: BaseModel, entries: Mapping[str, BaseModel]) -> Words:
@@ -34,12 +34,12 @@ def words_of(spec: AtlasSpec, config: BaseModel, entries: Mapping[str, BaseModel
 
 
 def described_as(spec: AtlasSpec, entry: str, config: BaseModel) -> str:
-    """What an entry is, with its numbers as they are dealt; of one that is drawn anew for every stage, what it is drawn from."""
+    """An entry's description, with its real numbers; for an entry that every stage draws again, its ranges."""
     return spread_over(config, spec) if spec.menu[entry] == UNIFORM else in_words(config, spec)
 
 
 def in_words(config: BaseModel, spec: AtlasSpec) -> str:
-    """Slices that differ in nothing but their names are told together."""
+    """Slices that differ only in their names are described together."""
     world = spec.plan.world
     together: dict[str, list[str]] = {}
     for line in summary_of(world.as_dealt(config), world.about):
@@ -49,7 +49,7 @@ def in_words(config: BaseModel, spec: AtlasSpec) -> str:
 
 
 def spread_over(config: BaseModel, spec: AtlasSpec) -> str:
-    """The slices in use and the ranges that their numbers come from."""
+    """The slices in use, with the ranges of their numbers."""
     world, space = spec.plan.world, spec.run.engineer.options.get("space") or {}
     slices = [piece for piece in shared_slices(config) if piece.share is not None and piece.share.value]
     ranges: dict[str, list[float]] = {}
@@ -61,14 +61,14 @@ def spread_over(config: BaseModel, spec: AtlasSpec) -> str:
 
 
 def target_in_words(spec: AtlasSpec, config: BaseModel) -> str:
-    """The target, with what engineers cannot change."""
+    """The target, with the values that engineers cannot change."""
     target = dump(spec.plan.target)
     fixed = ShownConfigs(AnswerFormat(config, spec.run.editable), target).fixed(target)
     return ". ".join(filter(None, [in_words(spec.plan.target, spec), f"Of all configs: {fixed}" if fixed else ""]))
 
 
 def rules_of(entries: Mapping[str, BaseModel]) -> dict[str, list[str]]:
-    """What the entries differ in besides their slices, by entry: 'num agents 3'."""
+    """Differences between the entries besides their slices, by entry: 'num agents 3'."""
     data = {name: dump(config) for name, config in entries.items()}
     slices = {piece.share.path[0] for config in entries.values() for piece in shared_slices(config) if piece.share}
     fields = [field for field in next(iter(data.values())) if field not in slices]

@@ -1,7 +1,7 @@
-"""The menu as an engineer sees it: a pydantic config with one choice, so that every engineer and every backend works unchanged.
+"""The menu as a pydantic config with one choice, so that every engineer and every backend works unchanged.
 
-Entries have letters, assigned again for each seed, so that neither its name nor its place reveals an entry; the choice's
-``meanings``, which every prompt shows, say what each letter stands for.
+Entries have letters, assigned again for each seed, so that neither name nor place reveals an entry. The choice's
+``meanings``, which every prompt shows, explain each letter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REPEAT = "what the stage reported here trained on, once more"
 
 @dataclass(frozen=True)
 class Menu:
-    """One node's menu: what each letter stands for, and the config model in which a letter is chosen."""
+    """One node's menu: the meaning of each letter, and the config model of the choice."""
 
     letters: dict[str, str]  # by entry
     model: type[BaseModel]
@@ -36,7 +36,7 @@ class Menu:
         return {self.knob: self.letters[entry]}
 
     def entry(self, config: BaseModel) -> str:
-        """The entry that was chosen. Raises ``ValueError`` for what is no letter of the menu."""
+        """The chosen entry. Raises ``ValueError`` for a value that is not a letter of the menu."""
         chosen = getattr(config, self.knob, None)
         for name, letter in self.letters.items():
             if letter == chosen:
@@ -54,7 +54,7 @@ def deal(names: list[str], seed: int, shift: int = 0) -> dict[str, str]:
 def menu_at(tree: Tree, path: Path_, *, shift: int = 0, knob: str = KNOB, hide_current: bool = False) -> Menu:
     """A node's menu. Along a way the letters stay; another ``shift`` deals others.
 
-    ``hide_current``: what the node was trained on is not described, so that what it lacks shows in its results alone.
+    ``hide_current``: does not describe the node's own config, so that only its results show what it lacks.
     """
     letters = deal(list(tree.spec.menu), tree.seed, shift)
     described, now = dict(tree.words[path].entries), path[-1] if path else tree.spec.first_entry
@@ -73,7 +73,7 @@ def menu_of(letters: dict[str, str], summaries: dict[str, str], knob: str = KNOB
 
 
 def as_menu(report: StageReport, menu: Menu, tree: Tree, path: Path_) -> StageReport:
-    """The report with every config replaced by the choice that it was."""
+    """The report with every config replaced by its choice."""
     took = [tree.spec.first_entry, *path]
     history = [
         record.model_copy(update={"config": menu.json(entry)})

@@ -1,7 +1,7 @@
-"""The trees in this package, and trees in folders of one's own.
+"""The trees in this package, and trees in a user's folders.
 
 ``trees/index.json`` has for every published tree its digest, the SHA-256 of its files, and the walks of the engineers without a model.
-What the index names was checked when it was published, so that reading it makes no world; all else is checked in full.
+The files in the index were checked when they were published, so reading them makes no world. Other files are checked in full.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ VERSION = 1  # of the trees: another one where any of them is trained again
 
 
 class StoredWalks(BaseModel):
-    """How an engineer without a model walks."""
+    """The walks of an engineer without a model."""
 
     model_config = ConfigDict(extra="forbid")
 
     tier: int
     paths: dict[int, str]  # by seed, entries with hyphens between them
-    distance: float | None  # the median from what was written to what stood for it
+    distance: float | None  # the median distance from a written config to its entry
     bound: float | None
 
     @classmethod
@@ -54,7 +54,7 @@ class StoredWalks(BaseModel):
 
 
 class Entry(BaseModel):
-    """What the index says of one tree."""
+    """The index's record of one tree."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,7 +76,7 @@ class StoredTree:
 
     spec: AtlasSpec
     seeds: list[Tree]
-    published: Entry | None = field(default=None, repr=False)  # None: of a folder of one's own
+    published: Entry | None = field(default=None, repr=False)  # None: in a user's folder
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class StoredTree:
 
     @property
     def digest(self) -> str:
-        """Of all that decides how it was trained."""
+        """The digest of all settings of its training."""
         return self.published.digest if self.published else self.spec.digest
 
     @property
@@ -131,7 +131,7 @@ _of_package = cache(load_atlas)  # these files do not change
 
 
 def load(name: str | Path, folder: Path | None = None) -> StoredTree:
-    """A published tree by its name; with a folder, what ``envtuning atlas build`` put there of a name or a file.
+    """A published tree by its name; with a folder, the tree that ``envtuning atlas build`` stored there.
 
     Raises ``SpecError`` for an unknown name, ``RunError`` for a tree that is not stored or damaged.
     """
@@ -149,7 +149,7 @@ def load(name: str | Path, folder: Path | None = None) -> StoredTree:
 
 
 def stored_in(folder: Path, *, weak: bool = False) -> list[str]:
-    """The published trees' names of which a seed is stored in a folder of one's own."""
+    """The names of published trees that have a seed in a user's folder."""
     return [name for name in names(weak=weak) if stored_seeds(folder / name, spec_named(name))]
 
 

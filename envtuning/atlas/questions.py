@@ -27,7 +27,7 @@ Answers = tuple[dict[str, Planted], Altered]  # by confirmed weakness; and to al
 
 
 def answers_of(player: Player, trees: Sequence[Tree]) -> Answers:
-    """On the trees of weak policies. Who chooses from a menu is not told what the policy was trained on."""
+    """Answers on the trees of weak policies. An engineer that chooses from a menu does not see the config of the policy's training."""
     renamed: Player | None = None
     if isinstance(player, Chooser):
         trees = [probed_by_validation(tree) for tree in trees]
@@ -44,7 +44,7 @@ def causes_of(tree: Tree) -> dict[str, StageReport]:
 
 
 def as_data(trees: Sequence[Tree], found: Mapping[str, Answers]) -> dict[str, Any]:
-    """Everything that the tables of evidence say, as JSON."""
+    """The content of the tables of evidence, as JSON."""
     weak = by_weakness(trees)
     leads = {name: lead(group) for name, group in weak.items()}
     return {

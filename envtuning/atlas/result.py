@@ -1,7 +1,7 @@
-"""Scores as a file that anybody can check: every answer, and what follows from it.
+"""Scores as a file that others can check: every answer, and the results of it.
 
-``verify`` plays the walks again: each answer must give its entry, each path its success, and these the figures. Where a model was asked,
-its recorded replies are read again, too. This proves the walks. It cannot prove that an engineer was not told the test, which is stored
+``verify`` plays the walks again: each answer must give its entry, each path its success, and the successes must give the figures. A model's
+recorded replies are read again, too. This proves the walks. It cannot prove that an engineer did not know the test, which is stored
 beside the trees: a claim needs real runs on fresh seeds.
 """
 
@@ -31,7 +31,7 @@ from envtuning.errors import RunError
 from envtuning.runs.checked import figures
 
 FORMAT: Literal[1] = 1
-NEAR = 1e-6  # figures that differ by less are the same
+NEAR = 1e-6  # figures that differ by less are equal
 
 
 class _Strict(BaseModel):
@@ -61,7 +61,7 @@ class WalkResult(_Strict):
 
 
 class Figures(_Strict):
-    """What follows from the walks."""
+    """The figures that follow from the walks."""
 
     success: float
     low: float | None
@@ -114,7 +114,7 @@ class Result(_Strict):
 
 
 def result_of(standings: Iterable[Standing]) -> Result:
-    """What ``score --json`` writes."""
+    """The file of ``score --json``."""
     return Result(
         package=version("mapf-frozenlake"),
         atlas=index().version,
@@ -163,7 +163,7 @@ def _step_result(step: Step) -> StepResult:
 
 
 def read_result(path: Path) -> Result:
-    """Raises ``RunError`` for what is no such file."""
+    """Raises ``RunError`` for other files."""
     found: Result | None = figures(path, Result)
     if found is None:
         raise RunError(f"{path} cannot be read: there is no such file")
@@ -205,7 +205,7 @@ def _naming(where: str) -> Iterator[None]:
 
 
 class _Differs(Exception):
-    """What is played again is not what the file says."""
+    """The walk, played again, differs from the file."""
 
 
 def _walked_again(told: WalkResult, tree: Tree, mode: str, distances: Distances | None) -> Walk:
@@ -234,7 +234,7 @@ def _walked_again(told: WalkResult, tree: Tree, mode: str, distances: Distances 
 def _answered(
     step: StepResult, tree: Tree, path: tuple[str, ...], distances: Distances | None
 ) -> tuple[str, float | None, float | None]:
-    """The entry that an answer gives, and of a config that was written how far it is."""
+    """The entry of an answer, and for a written config its distance."""
     try:
         if distances is None:
             menu = menu_at(tree, path)

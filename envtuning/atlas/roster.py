@@ -1,4 +1,4 @@
-"""Engineers without a model, thresholds varied: whose walks are stored beside the trees."""
+"""Engineers without a model, with several thresholds. Their walks are stored beside the trees."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from envtuning.atlas.walk import Player, Walk, walk
 from envtuning.studies.closed_loop import Gain, cross_scored, gain
 from envtuning.studies.intervals import Interval, t_mean
 
-RELIABLE = 0.8  # from which on the order of paths is that of the paths, and not that of the seeds
+RELIABLE = 0.8  # least reliability of a published tree: the order comes from the paths and not from the seeds
 
 
 @dataclass(frozen=True)
 class Nearness:
-    """How near free answers were to what was trained in their place."""
+    """The distance of free answers from the entries that were trained instead."""
 
     distances: list[float]
     spacings: list[float]
@@ -32,7 +32,7 @@ class Nearness:
 
     @property
     def bound(self) -> float:
-        """Half of the entries' spacing: beyond it an answer is hardly nearer to its entry than to another."""
+        """Half of the entries' spacing: beyond it, an answer is about as near to another entry as to its own."""
         return median(self.spacings) / 2
 
     @property
@@ -51,12 +51,12 @@ class Row:
     fallbacks: int = 0
     tokens: int = 0
     cost: float | None = 0.0
-    fault: str = ""  # why the first unusable answer was none
-    tier: Tier = UNKNOWN  # what who chooses knows
+    fault: str = ""  # the fault of the first unusable answer
+    tier: Tier = UNKNOWN  # the highest kind of information that was used
 
     @property
     def counts(self) -> bool:
-        """Whether there is a score: not where free answers were too far from what stood for them."""
+        """Whether there is a score: not if free answers were too far from their entries."""
         return self.nearness is None or self.nearness.holds
 
     @property
@@ -77,7 +77,7 @@ def leaves(tree: Tree) -> list[Path_]:
 
 
 def best_path(trees: Sequence[Tree]) -> Row:
-    """For each seed the leaf that is best in the mean of the other seeds: what knowing the tree, but not the seed, is worth."""
+    """For each seed the leaf that is best in the mean of the other seeds: the value of knowing the tree, but not the seed."""
     found: dict[int, Path_] = {}
     for tree in trees:
         others = [other for other in trees if other is not tree]
@@ -86,7 +86,7 @@ def best_path(trees: Sequence[Tree]) -> Row:
 
 
 def greedy(trees: Sequence[Tree]) -> Row:
-    """Sees what every child would validate at, and takes the best, step by step."""
+    """Sees the validation result of every child, and takes the best, step by step."""
     found = {}
     for tree in trees:
         path: Path_ = ()
@@ -101,7 +101,7 @@ def same_entry(name: str, trees: Sequence[Tree], entry: str, tier: Tier = Tier.N
 
 
 def mean_path(trees: Sequence[Tree]) -> Row:
-    """What choosing at random is worth."""
+    """The value of choosing at random."""
     mean = {tree.seed: fmean(tree.tested[path] for path in leaves(tree)) for tree in trees}
     return Row("mean path", mean, {}, tier=Tier.NOTHING)
 
@@ -146,7 +146,7 @@ def row_from(name: str, trees: Sequence[Tree], walks: Sequence[Walk], tier: Tier
 
 
 def above_open_loop(row: Row, rows: Sequence[Row]) -> Gain | None:
-    """What a row that reads gains over the best one that reads nothing; None where there is no such pair."""
+    """The gain of a row that reads over the best one that reads nothing; None without such a pair."""
     blind = [one for one in rows if one.counts and not one.tier.reads]
     if not row.tier.reads or not row.counts or not blind:
         return None
@@ -157,8 +157,8 @@ def above_open_loop(row: Row, rows: Sequence[Row]) -> Gain | None:
 def headroom(trees: Sequence[Tree]) -> Gain:
     """How far the best path of each seed, by its own validation, ends above the best that is the same for all.
 
-    That is the path which is best on the other seeds, or one entry at every step. A tree was trained once for each seed, so the
-    choice is made on the outcomes that it is scored on: it may show that there is no headroom, and never that there is some.
+    The latter is the best path on the other seeds, or one entry at every step. A tree was trained once for each seed, so choice
+    and score use the same outcomes: it may show that there is no headroom, and can never show that there is some.
     """
     paths = leaves(trees[0])
     validated = [[[tree.validated(path) for path in paths]] for tree in trees]
@@ -176,9 +176,9 @@ class Reliability:
     """The part of the differences between paths that is due to the paths (Cronbach's alpha, seeds as raters)."""
 
     seeds: int
-    of_the_mean: float  # over all seeds: what the tables stand on
+    of_the_mean: float  # over all seeds, as in the tables
     of_one_seed: float
-    upper_half: float  # of the mean, among the better half of the paths: without those that anybody would avoid
+    upper_half: float  # of the mean, among the better half of the paths
     between_paths: float  # standard deviation of the paths' means
     within: float  # standard deviation of a path's seeds around its mean, the seeds' own levels taken out
 
@@ -188,7 +188,7 @@ class Reliability:
 
     @property
     def seeds_needed(self) -> int | None:
-        """Seeds from which on the mean would be reliable (Spearman and Brown); None where none would do."""
+        """The number of seeds for a reliable mean (Spearman and Brown); None if no number is enough."""
         r = self.of_one_seed
         return None if r <= 0 else int(np.ceil(round(RELIABLE * (1 - r) / (r * (1 - RELIABLE)), 9)))
 
@@ -225,7 +225,7 @@ def _one_rater(table: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often the atlas orders two engineers as real runs do, over pairs that real runs tell apart."""
+    """How often the atlas and real runs order two engineers in the same way, over pairs that real runs distinguish."""
 
     pairs: int
     resolved: int

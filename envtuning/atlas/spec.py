@@ -1,4 +1,4 @@
-"""``AtlasSpec``: what a tree is made of, as a file: a preset's target and trainee, a root, a menu, a depth, seeds."""
+"""``AtlasSpec``: the description of a tree, as a file: a preset's target and trainee, a root, a menu, a depth, seeds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from envtuning.runs.spec import RunSpec, SpecError, load_spec, read_file
 from envtuning.worlds.world import About
 
 Path_ = tuple[str, ...]  # the menu's entries taken one after the other; () is the root
-Named = Literal["first", "target", "uniform"]  # what an entry may be besides a config that is written out
+Named = Literal["first", "target", "uniform"]  # an entry's values besides a written config
 FIRST: Named = "first"
 TARGET: Named = "target"
 UNIFORM: Named = "uniform"
@@ -66,9 +66,9 @@ class AtlasSpec(Frozen):
 
     @cached_property
     def digest(self) -> str:
-        """Equal for files whose trees are the same, preset included: other seeds are further trees of the kind.
+        """Equal for files with the same trees, preset included; further seeds do not change it.
 
-        What the preset leaves at its default is not in it, so that an option which is new makes no stored tree another one.
+        It does not include the preset's defaults, so that a new option does not change the digest of a stored tree.
         """
         said = self.model_dump(mode="json", exclude={"seeds", "held_out", "diagnosis", "preset"})
         run = self.run.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description", "seed"})
@@ -100,7 +100,7 @@ class AtlasSpec(Frozen):
 
     @property
     def first(self) -> Any:
-        """What the root is trained on."""
+        """The config of the root's training."""
         return self.plan.configs[0]
 
     @cached_property
@@ -136,7 +136,7 @@ class AtlasSpec(Frozen):
         return product(self.menu, repeat=length)
 
     def along(self, seed: int, path: Path_) -> RunSpec:
-        """The run that goes this way as if it had been written beforehand."""
+        """The run along this path, with its configs written beforehand."""
         stages = list(self.run.stages)
         for number, name in enumerate(path):
             config = self.entries(seed, path[:number])[name]
@@ -171,5 +171,5 @@ def _laid_over(below: Any, above: Any) -> Any:
 
 
 def load_atlas(path: str | Path) -> AtlasSpec:
-    """The tree that a YAML file describes; ``SpecError`` says what is wrong with it."""
+    """The tree that a YAML file describes; ``SpecError`` names the file's fault."""
     return read_file(path, AtlasSpec)

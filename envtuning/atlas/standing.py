@@ -1,4 +1,4 @@
-"""``score``: how an engineer stands on each tree, beside the rows that need no engineer and those of the roster."""
+"""``score``: an engineer's score on each tree, beside the rows that need no engineer and those of the roster."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class Standing:
 
     @property
     def above(self) -> Gain | None:
-        """What it gains over the best that reads nothing; None where it reads nothing itself."""
+        """Its gain over the best row that reads nothing; None if it reads nothing itself."""
         return above_open_loop(self.row, [*self.references, self.row])
 
     @property
     def beside(self) -> list[Row]:
-        """The references to show: what could be reached, the best open loop, and the plainest engineers."""
+        """The references to show: the best path, the best open loop, and the simplest engineers."""
         blind = [row for row in self.references if row.counts and not row.tier.reads]
         best = max(blind, key=lambda row: row.success.mean).name
         return [row for row in self.references if row.name not in ROSTER or row.name in (best, *BESIDE)]
@@ -111,13 +111,13 @@ def score(
 
 @dataclass(frozen=True)
 class Asked:
-    """An engineer with all that it is made with."""
+    """An engineer with its options."""
 
     label: str
     engineer: str | Engineer
     mode: str
     tier: Tier
-    writes: bool  # configs, which are compared by what they draw
+    writes: bool  # configs, which are compared by their draws
     folder: Path | None
     options: Mapping[str, Any]
 
@@ -142,7 +142,7 @@ class Asked:
         backend, _, recorded = name.partition("/")
         folder = None if transcripts is None else exchanges(transcripts, name, mode)
         folder = Path(recorded) if backend == "replay" else folder
-        by_rule = writes_by_rule(name, **made_with)  # which says what is wrong with an engineer of one's own
+        by_rule = writes_by_rule(name, **made_with)  # raises an error that names the fault of a user's own engineer
         tier = tier_named(name, **made_with, **({} if context is None else {"context": context}))
         return cls(engineer, name, mode, tier, mode == "free" or by_rule, folder, made_with | given)
 
@@ -165,7 +165,7 @@ class Asked:
         return isinstance(self.engineer, str) and self.engineer.startswith("replay/")
 
     def asked_by_menu(self, tree: StoredTree, say: Say) -> Player:
-        """For evidence: who reads menus chooses, though it would write a config elsewhere."""
+        """For evidence: an engineer that reads menus chooses, even if it writes a config elsewhere."""
         if isinstance(self.engineer, str) and reads_menus(self.engineer):
             return Chooser(by_name(self.engineer, mode="menu"))
         return self.player(tree, say)
@@ -190,7 +190,7 @@ def always(engineer: Engineer, options: Mapping[str, Any], transcripts: Path | N
 
 
 def drawing(tree: StoredTree, say: Say) -> Distances:
-    """What compares configs by the cases that they draw; trees of one world share it. Says so, since that may compile."""
+    """Compares configs by the cases that they draw; trees of one world share it. Prints a notice, because this may compile."""
     world = tree.spec.run.world
     key = json.dumps([world.name, world.options], sort_keys=True)
     if key not in _DRAWING:

@@ -1,6 +1,6 @@
-"""How a tree is stored: for every seed a file of reports and a separate, sealed file of test results.
+"""Stores a tree: for every seed a file of reports and a separate, sealed file of test results.
 
-The reports' file has the menu's texts, too, so that whoever chooses from a menu needs neither the configs nor their world.
+The reports' file has the menu's texts, too, so that a choice from a menu needs neither the configs nor their world.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NODES: dict[str, TypeAdapter[Any]] = {
 
 
 class _Head(BaseModel):
-    """What both files of a seed begin with."""
+    """The header of both files of a seed."""
 
     format: int
     atlas: str
@@ -48,7 +48,7 @@ class _Head(BaseModel):
 
 
 class _Told(BaseModel):
-    """What the file of reports says of the whole tree."""
+    """The record of the whole tree in the file of reports."""
 
     aside: list[str]
     trainee: str
@@ -62,7 +62,7 @@ class Tree:
     seed: int
     reports: Mapping[Path_, StageReport]
     words: Mapping[Path_, Words] = field(default_factory=dict)  # of every node that has children
-    aside: list[str] = field(default_factory=list)  # as a report of a run has it
+    aside: list[str] = field(default_factory=list)  # as in a report of a run
     trainee: str = ""  # likewise
     folder: Path | None = None
     label: str = ""  # of a tree whose reports were altered
@@ -78,7 +78,7 @@ class Tree:
         return self.reports[path].model_copy(update={"history": history})
 
     def config(self, path: Path_) -> Any:
-        """What the node was trained on."""
+        """The config of the node's training."""
         return validated(self.spec.plan.world.config_type, self.reports[path].config)
 
     def entries(self, path: Path_) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _by_key(nodes: Mapping[Path_, Any]) -> dict[str, Any]:
 
 
 def raise_unless_stored_of(folder: Path, spec: AtlasSpec, seed: int) -> None:
-    """Raise ``RunError`` where a seed's files are damaged, or were built from another file or preset."""
+    """Raise ``RunError`` if a seed's files are damaged, or were built from another file or preset."""
     _ = read_tree(folder, spec, seed).tested
 
 
@@ -140,9 +140,9 @@ def stored_seeds(folder: Path, spec: AtlasSpec) -> list[int]:
 
 
 def read_tree(folder: Path, spec: AtlasSpec, seed: int, sums: Sums | None = None) -> Tree:
-    """One seed. With ``sums`` its files are believed where they are those; without, all in them is checked, which makes the tree's world.
+    """One seed. Files whose checksums are in ``sums`` are not checked further; other files are checked in full, which makes the tree's world.
 
-    Raises ``RunError`` for a file that is not this tree's.
+    Raises ``RunError`` for a file of another tree.
     """
     stored = _Stored.read(_file(folder, seed, REPORTS), spec, seed, sums)
     reports = stored.nodes(REPORTS, _all_paths(spec))
@@ -153,7 +153,7 @@ def read_tree(folder: Path, spec: AtlasSpec, seed: int, sums: Sums | None = None
 
 
 def read_trees(folder: Path, spec: AtlasSpec, sums: Sums | None = None) -> list[Tree]:
-    """Every seed that is stored. Raises ``RunError`` where there is none."""
+    """Every stored seed. Raises ``RunError`` if there is none."""
     seeds = stored_seeds(folder, spec)
     if not seeds:
         raise RunError(f"{folder} has no tree of {spec.name}: build one with envtuning atlas build {spec.name}")
@@ -181,7 +181,7 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What one file holds, its head checked."""
+    """The content of one file, after a check of its header."""
 
     path: Path
     spec: AtlasSpec
@@ -243,7 +243,7 @@ class _Stored:
                 raise _no_part(self.path, error) from error
             if path and trained_on != self.spec.written.get(
                 path[-1], trained_on
-            ):  # what is drawn anew at every node is believed
+            ):  # entries that every node draws again are not checked
                 raise _no_part(self.path, f"{as_key(path)} was trained on another config than the menu's {path[-1]}")
             for row in (*report.results, *report.training_results):
                 for name in world.about.rates:

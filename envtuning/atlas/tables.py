@@ -14,14 +14,15 @@ from envtuning.show.console import percent, plain_table
 from envtuning.studies.closed_loop import in_words
 from envtuning.studies.table import bounded
 
-ABOVE = (  # what two columns of a table say
-    "tier: what whoever chooses knows, from 0 (the config's class) over 1 (the target), 3 (other seeds) and 5 (success for each slice) to 10 "
-    "(hindsight); − best open loop: the mean gain of who reads over the best who does not, its one-sided 95 % bound over each of them, and who it is"
+ABOVE = (  # the legend of a table's columns
+    "tier: the highest kind of information used: 0 (the config's class), 1 (the target), 3 (other seeds), 5 (success for each slice), 10 "
+    "(hindsight); − best open loop: the mean gain over the best row that reads nothing, with the one-sided 95 % bound over all such rows, and the "
+    "best one's name; distance: from the engineer's configs to the entries it got, a median; above the bound there is no score"
 )
 
 
 def scores_table(trees: Sequence[Tree], shown: Sequence[Row], all_rows: Sequence[Row]) -> Table:
-    """``all_rows``: what gains are taken over, those that are not shown included."""
+    """``all_rows``: the rows for the gains, including those that are not shown."""
     spec = trees[0].spec
     found = plain_table(
         f"{spec.name}: {len(trees)} seeds, {spec.depth} stages from a menu of {len(spec.menu)}, % of the test at the leaf",
@@ -80,9 +81,9 @@ def markdown(trees: Sequence[Tree], rows: Sequence[Row], agree: Agreement | None
 def gains_table(trees: Sequence[Tree]) -> Table:
     found, sure = gains(trees), by_weakness(confirmed(trees))
     drawn = plain_table(
-        "what one stage on an entry brings a policy that lacks one thing, over keeping its config, in points",
-        "ahead: of the diagnosis over the entry that it is least clearly ahead of; confirmed: it is ahead of every other entry, with "
-        "each interval clear of zero; planted weaknesses are asked about in these alone",
+        "gain of one stage on an entry over keeping the config, for a policy that lacks one skill, in points",
+        "ahead: the diagnosis minus the entry that comes closest; confirmed: ahead of every other entry, with each interval clear of "
+        "zero; engineers are asked only about confirmed weaknesses",
     )
     for heading in ("lacks", *trees[0].spec.menu, "ahead", "confirmed"):
         drawn.add_column(heading, justify="left" if heading == "lacks" else "right")
@@ -103,8 +104,8 @@ def evidence_table(found: Mapping[str, Answers]) -> Table:
     ]
     drawn = plain_table(
         "; ".join(said) or "no weakness is confirmed",
-        "right: names what the policy lacks; same totals: right where totals say nothing; kept: the answer stays where one "
-        "number is a lie, and where names and letters change",
+        "right: names the missing skill; same totals: right although all totals are equal; kept: the answer stays after one "
+        "false number, and after other names and letters",
     )
     for heading in ("engineer", "right", "gain", "same totals", "kept, a lie", "kept, renamed", "fallbacks"):
         drawn.add_column(heading, justify="left" if heading == "engineer" else "right")

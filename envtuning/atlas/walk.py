@@ -43,7 +43,7 @@ class Step:
     wanted: dict[str, Any]  # the config that was answered
     distance: float | None = None  # from it to the entry; None where the entry itself was chosen
     spacing: float | None = None  # of the node's entries
-    fallback: bool = False  # no usable answer: the current config went on
+    fallback: bool = False  # no usable answer: the current config stayed
     refusals: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
@@ -92,13 +92,13 @@ class Chooser:
         try:
             proposal = engineer.propose(report, current, None)
             return _step(menu.entry(proposal.config), proposal)
-        except Exception as error:  # as in a run: a third party's engineer may fail in any way
+        except Exception as error:  # as in a run, because a third party's engineer may raise any error
             return _step(menu.entry(current), failed(engineer.name, current, error))
 
 
 @dataclass
 class Writer:
-    """Free mode; what a run's guard would refuse falls back to the current config, as it does there."""
+    """Free mode; a proposal that a run's guard would refuse is replaced by the current config, as in a run."""
 
     make: MakeEngineer
     distances: Distances
@@ -116,12 +116,12 @@ class Writer:
 
 
 def failed(name: str, current: BaseModel, error: Exception) -> Proposal[Any]:
-    """What a run makes of an engineer that raises: the current config goes on."""
+    """As in a run, the current config stays if an engineer raises an error."""
     return Proposal(config=current, engineer=name, fallback=True, refusals=[f"{type(error).__name__}: {error}"])
 
 
 def guarded(tree: Tree, engineer: Engineer, report: StageReport, current: BaseModel) -> Proposal[Any]:
-    """The engineer's proposal, or the current config with the reasons where the run's guard refuses it."""
+    """The engineer's proposal, or the current config with the reasons if the run's guard refuses it."""
     editable = tree.spec.run.editable
     proposal = engineer.propose(report, current, editable)
     refusals = tree.spec.plan.guard.check(
@@ -155,20 +155,22 @@ def by_name(
     context: str | None = None,
     **options: Any,
 ) -> MakeEngineer:
-    """How the engineer of this name is made for a question, seeded as it would be in a run of the tree's seed.
+    """Makes the engineer of this name for a question, seeded as in a run of the tree's seed.
 
     ``transcripts`` is a folder in which every seed's exchanges are kept; ``replay/FOLDER`` reads one. ``meter`` holds the caps of
-    all questions together and ``context`` says what is told, whoever made the engineer.
+    all questions together, and ``context`` decides what every engineer reads.
     """
     backend, _, recorded = name.partition("/")
     replayed = backend == "replay"
 
     def make(tree: Tree, stage: int) -> Engineer:
-        common = tree.spec.run.engineer.common_options if mode == "free" else {}  # a chooser needs no run, and no world
+        common = (
+            tree.spec.run.engineer.common_options if mode == "free" else {}
+        )  # an engineer that chooses needs no run and no world
         guard = {"guard": tree.spec.plan.guard} if mode == "free" else {}
         kept = {"transcript": transcript_of(transcripts, tree)} if transcripts is not None and not replayed else {}
         given = {"seed": derive(tree.seed, "engineer", stage)} | common | guard | kept | options
-        if replayed:  # asks nobody, and has the context that was recorded
+        if replayed:  # asks no model, and has the recorded context
             return engineers.make(f"replay/{transcript_of(recorded_in(Path(recorded), tree), tree)}", **given)
         return bound(engineers.make(name, **given), meter, context)
 
@@ -176,7 +178,7 @@ def by_name(
 
 
 def bound(engineer: Engineer, meter: Meter | None, context: str | None) -> Engineer:
-    """The engineer with these caps and this context. Raises ``RunError`` for one that may ask a model past the caps."""
+    """The engineer with these caps and this context. Raises ``RunError`` for one that could ask a model beyond the caps."""
     if isinstance(engineer, ModelEngineer):
         engineer.meter = meter or engineer.meter
         engineer.context = engineer.context if context is None else context_named(context)
@@ -188,12 +190,12 @@ def bound(engineer: Engineer, meter: Meter | None, context: str | None) -> Engin
 
 
 def transcript_of(folder: Path, tree: Tree) -> Path:
-    """Where a walk's exchanges are kept."""
+    """The path of a walk's exchanges."""
     return folder / tree.spec.name / f"transcript-seed{tree.seed}{'-' if tree.label else ''}{tree.label}.jsonl"
 
 
 def recorded_in(folder: Path, tree: Tree) -> Path:
-    """The folder itself, or the one below it that holds a walk through this tree. Raises ``TranscriptError`` where several do."""
+    """The folder itself, or the one below it that holds a walk through this tree. Raises ``TranscriptError`` if several do."""
     if (folder / tree.spec.name).is_dir():
         return folder
     below = sorted(place.parent for place in folder.glob(f"*/{tree.spec.name}") if place.is_dir())
@@ -211,12 +213,12 @@ def player_of(name: str, mode: str, distances: Distances | None, **options: Any)
 
 
 def reads_menus(name: str) -> bool:
-    """Whether it is one of ours without a model that chooses by what a menu says."""
+    """Whether it is one of our engineers without a model that reads menus."""
     return name in TAKES_NOTHING and getattr(engineers.make(name), "reads_menus", False)
 
 
 def writes_by_rule(engineer: str | Engineer, **options: Any) -> bool:
-    """Whether it cannot choose from a menu, whose entries it does not read: ours without a model, and one's own derived from theirs."""
+    """Whether it cannot read menus: our other engineers without a model, and users' engineers that derive from them."""
     if not isinstance(engineer, str):
         return isinstance(engineer, PlainEngineer)
     if ":" not in engineer.partition("/")[0]:
@@ -224,5 +226,5 @@ def writes_by_rule(engineer: str | Engineer, **options: Any) -> bool:
     own = {key: value for key, value in options.items() if key not in ("transcripts", "meter", "context")}
     try:
         return isinstance(engineers.make(engineer, **own), PlainEngineer)
-    except (TypeError, ValueError) as error:  # an option that it has not, or nothing that proposes
+    except (TypeError, ValueError) as error:  # an unknown option, or an object without propose
         raise UnknownEngineer(str(error)) from error

@@ -17,21 +17,22 @@ try:
 except ImportError as error:
     raise needs("RLlibCurriculumCallback", error) from None
 
-ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the config to go on with, or None
-OUTCOMES = ("success", "valid")  # what a lake's info says at an episode's end, and a result says in the mean
+ResultCurriculum = Callable[[dict[str, Any]], Config | None]  # train()'s result → the next config, or None
+OUTCOMES = ("success", "valid")  # entries of a lake's info at an episode's end; a result has their means
 
 
 class RLlibCurriculumCallback(RLlibCallback):
     """Keeps every EnvRunner of an Algorithm on one config; weights, optimiser and spaces are not touched.
 
     ``algorithm_config.callbacks(RLlibCurriculumCallback)``, then ``RLlibCurriculumCallback.swap(algorithm, config)``
-    whenever your loop decides. Or let it decide: ``.callbacks(RLlibCurriculumCallback.following(Ladder(configs)))`` climbs by the
-    training episodes that end, as ``SB3CurriculumCallback`` does, with the same ``success_key``; the ladder that climbs is
-    ``RLlibCurriculumCallback.of(algorithm).curriculum``, a copy, because RLlib copies its config. Any other function is given each ``train()`` result.
+    at any time in your loop. Or ``.callbacks(RLlibCurriculumCallback.following(Ladder(configs)))`` climbs by finished training
+    episodes, like ``SB3CurriculumCallback``, with the same ``success_key``. RLlib copies its config, so the ladder that climbs is
+    ``RLlibCurriculumCallback.of(algorithm).curriculum``. Any other function gets each ``train()`` result.
 
-    ``result["env_runners"]`` has the means of ``success`` and ``valid`` where the environment's infos do. Like all that RLlib reports
-    they are over its last episodes (``metrics_num_episodes_for_smoothing``), those begun before a swap too. Any environment with
-    ``set_config`` or RLlib's ``set_task`` will do, under any wrappers; for others give ``apply=lambda env, config: …``.
+    ``result["env_runners"]`` has the means of ``success`` and ``valid`` if the environment's infos have them. Like all metrics of
+    RLlib, they are over its last episodes (``metrics_num_episodes_for_smoothing``), including episodes from before a swap. It works
+    with any environment that has ``set_config`` or RLlib's ``set_task``, under any wrappers; for others pass
+    ``apply=lambda env, config: …``.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         apply: Apply = apply_config,
         success_key: str | None = None,
     ) -> Callable:
-        """For ``.callbacks(…)``: a callback that tells a ``Ladder`` of every episode, or asks a function after every iteration."""
+        """For ``.callbacks(…)``: a callback that reports every episode to a ``Ladder``, or calls a function after every iteration."""
         return partial(cls, curriculum, apply, success_key)
 
     @staticmethod
@@ -71,7 +72,7 @@ class RLlibCurriculumCallback(RLlibCallback):
     def swap(cls, algorithm: Algorithm, config: Config, *, timeout_seconds: float | None = None) -> None:
         """Every environment of every runner takes ``config`` at its next reset. Returns when all runners have it.
 
-        A runner that is lost with its node may wait for a place for ever; with ``timeout_seconds`` nobody waits for it longer.
+        A runner that is lost with its node may wait for a place for ever; ``timeout_seconds`` limits the wait.
         """
         callback = cls.of(algorithm)
         callback.config = config
@@ -82,7 +83,7 @@ class RLlibCurriculumCallback(RLlibCallback):
                 )
 
     def on_algorithm_init(self, *, algorithm: Algorithm, **_: Any) -> None:
-        """A Ladder's configs must have room, and training begins with the one that it stands on."""
+        """A Ladder's configs must fit the spaces, and training begins with its current config."""
         if isinstance(self.curriculum, Ladder):
             if (env := getattr(algorithm.env_runner, "env", None)) is not None:  # else they live in other processes
                 raise_unless_all_fit(env, self.curriculum, self._apply)
@@ -101,7 +102,7 @@ class RLlibCurriculumCallback(RLlibCallback):
         _notes(env_runner).begun[episode.id_] = _notes(env_runner).swaps
 
     def on_episode_end(self, *, episode: Any, env_runner: Any, metrics_logger: Any, **_: Any) -> None:
-        """Logs the episode's result, and notes it for a Ladder unless the episode began before the last swap."""
+        """Log the episode's result, and count it for a Ladder unless the episode began before the last swap."""
         info, notes = _last_info(episode), _notes(env_runner)
         for name in OUTCOMES:
             if info.get(name) is not None:
@@ -112,14 +113,14 @@ class RLlibCurriculumCallback(RLlibCallback):
             notes.ended.append(succeeded(info, _arrived(episode), self.success_key))
 
     def on_environment_created(self, *, env_runner: Any, **_: Any) -> None:
-        """A failed environment is rebuilt inside its runner, from the first config as well."""
+        """Set the current config in a failed environment that its runner rebuilds from the first config."""
         notes = _notes(env_runner)
         notes.begun.clear()
         if notes.config is not None:
             self._apply(env_runner.env, notes.config)
 
     def on_env_runners_recreated(self, *, env_runner_group: Any, env_runner_indices: list[int], **_: Any) -> None:
-        """A restarted runner is built from the Algorithm's first config: bring it to the current one."""
+        """Set the current config in a restarted runner, which is built from the Algorithm's first config."""
         if self.config is not None:
             env_runner_group.foreach_env_runner(
                 partial(_apply_to_runner, config=self.config, apply=self._apply),
@@ -130,12 +131,12 @@ class RLlibCurriculumCallback(RLlibCallback):
 
 @dataclass
 class _Notes:
-    """What is kept at an EnvRunner, which may live in another process than the Algorithm."""
+    """The state of one EnvRunner, which may run in another process than the Algorithm."""
 
     config: Config | None = None  # in force there
     swaps: int = 0
-    begun: dict[str, int] = field(default_factory=dict)  # by a running episode, the swaps before it
-    ended: list[bool] = field(default_factory=list)  # successes that the Ladder was not told of yet
+    begun: dict[str, int] = field(default_factory=dict)  # for each running episode, the number of swaps before it
+    ended: list[bool] = field(default_factory=list)  # successes not yet reported to the Ladder
 
 
 def _notes(env_runner: Any) -> _Notes:
@@ -149,14 +150,14 @@ def _take_ended(env_runner: Any) -> list[bool]:
 
 
 def _last_info(episode: Any) -> dict[str, Any]:
-    """Of a multi-agent episode the first agent's: its agents end together, with the same outcome."""
+    """The first agent's of a multi-agent episode, because its agents end together with the same outcome."""
     info = episode.get_infos(-1)
     agents = getattr(episode, "agent_episodes", None)
     return info if agents is None else next((info[agent] for agent in agents if info.get(agent)), {})
 
 
 def _arrived(episode: Any) -> bool:
-    """Ended, not at a time limit, with a reward above 0."""
+    """Whether it terminated (not by a time limit) with a reward above 0."""
     reward = episode.get_rewards(-1)
     return bool(episode.is_terminated and (sum(reward.values()) if isinstance(reward, dict) else reward) > 0)
 
@@ -165,7 +166,7 @@ def _apply_to_runner(env_runner: Any, *, config: Config, apply: Apply) -> None:
     notes = _notes(env_runner)
     notes.swaps += 1
     notes.ended.clear()
-    if env_runner.env is not None:  # the local runner has no environment where remote ones sample
+    if env_runner.env is not None:  # the local runner has no environment if remote ones sample
         notes.config = config
         apply(env_runner.env, config)
 

@@ -22,31 +22,31 @@ except ImportError as error:
 
 
 class SB3CurriculumCallback(BaseCallback):
-    """Tells ``curriculum`` of the training episodes that end, and gives the config that it returns to the training env.
+    """Reports finished training episodes to ``curriculum``, and gives the config that it returns to the training env.
 
     ``model.learn(steps, callback=SB3CurriculumCallback(Ladder(configs)))``. Each env takes a new config at its next reset;
-    weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. Any ``VecEnv`` whose envs have
-    ``set_config`` will do, ``mfl.sb3_vec_env`` and SB3's own, under any wrappers; for others give
-    ``apply=lambda vec_env, config: …``. Where a lake has a row for each agent, it is heard of once. Of an episode that began
-    before a swap nothing is heard: it says nothing of the config in force. An episode counts as a success by what its info says
-    under ``success_key``; without one by ``info["is_success"]``, which is what SB3 shows, or else by having ended, not at a time
-    limit, with a reward above 0. The suites count ``success_key="valid"``.
+    weights, optimiser and spaces are not touched, nor are other callbacks' evaluation envs. It works with any ``VecEnv`` whose envs
+    have ``set_config``, ``mfl.sb3_vec_env`` and SB3's own, under any wrappers; for others pass
+    ``apply=lambda vec_env, config: …``. A lake with a row for each agent counts once. Episodes that began before a swap do not
+    count, because they ran on an earlier config. An episode is a success by its info's entry ``success_key``; without a key by
+    ``info["is_success"]``, as SB3 shows it, or else if it terminated (not by a time limit) with a reward above 0. The suites count
+    ``success_key="valid"``.
     """
 
     def __init__(self, curriculum: Curriculum, *, apply: Apply = apply_config, success_key: str | None = None) -> None:
         super().__init__()
         self.success_key = success_key
         self.curriculum, self.apply = curriculum, apply
-        self.config: Config | None = None  # the one last applied
+        self.config: Config | None = None  # the last applied config
         self._old_episodes = OldEpisodes(0, reset_later=False)
 
     def _on_training_start(self) -> None:
-        """A Ladder's configs must have room, and training goes on with the one that it stands on."""
+        """A Ladder's configs must fit the spaces, and training continues with its current config."""
         raise_unless_all_fit(self.training_env, self.curriculum, self.apply)
         copies = self.training_env.num_envs // self._rows
         if self._old_episodes.copies != copies:
             self._old_episodes = OldEpisodes(copies, reset_later=False)
-            self._old_episodes.begun()  # SB3 resets before it says that training starts
+            self._old_episodes.begun()  # SB3 resets before it announces the start of training
         config = first_config(self.curriculum)
         if config is not None:
             self._swap(config, in_force=self._plays(config))
@@ -67,11 +67,11 @@ class SB3CurriculumCallback(BaseCallback):
 
     @property
     def _rows(self) -> int:
-        """How many rows of the training env stand for one episode."""
+        """The number of the training env's rows that belong to one episode."""
         return getattr(self.training_env, "rows_per_lake", 1)
 
     def _plays(self, config: Config) -> bool:
-        """Whether the running episodes began with this config, as far as can be seen."""
+        """Whether the running episodes began with this config, if the env shows it."""
         if self.apply is not apply_config:
             return False
         try:

@@ -14,7 +14,7 @@ except ImportError as error:
 
 
 class Prompts(Protocol):
-    """Where the trainer's prompts come from: ``mapf_frozenlake.text.trl.LakePrompts``, or your own."""
+    """The source of the trainer's prompts: ``mapf_frozenlake.text.trl.LakePrompts``, or your own."""
 
     def set_config(self, config: Any) -> None: ...
 
@@ -27,11 +27,11 @@ class TRLCurriculumCallback(TrainerCallback):
     """Calls ``curriculum`` with the logged ``metric`` after each step, and gives the config that it returns to the prompts.
 
     It works with a ``Ladder``, whose window then counts logged steps. Weights, optimiser and schedule do not change. TRL's
-    data loader is one batch ahead, so the batch after next is the first of the new config; the first value logged after a
-    swap, which counts the batch between, is not told.
+    data loader is one batch ahead, so the batch after next is the first of the new config. The first value logged after a
+    swap includes the batch between, so it is skipped.
 
-    A trainer that reads a pickled copy of the prompts in another process follows a swap only where they have a ``source``
-    that the copy reads again; without one, the trainer is refused: ``NotFollowed``.
+    A trainer that reads a pickled copy of the prompts in another process follows a swap only if they have a ``source``, which
+    the copy reads again. Without a source, the trainer is refused: ``NotFollowed``.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TRLCurriculumCallback(TrainerCallback):
                 "LakePrompts(…, source=FILE), which a copy reads again for every batch"
             )
 
-    on_train_begin = on_init_end  # for who adds the callback to a trainer that is made
+    on_train_begin = on_init_end  # for a callback that is added to an existing trainer
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         value = (logs or {}).get(self.metric)
@@ -62,7 +62,7 @@ class TRLCurriculumCallback(TrainerCallback):
 
 
 def reads_a_copy(args: Any) -> str | None:
-    """What in a trainer's arguments has the prompts read in another process; None where the trainer reads them itself."""
+    """The trainer's argument that makes another process read the prompts; None if the trainer reads them itself."""
     if any("async" in kind.__name__.lower() for kind in type(args).__mro__):
         return type(args).__name__.removesuffix("Config") + "Trainer"
     workers = getattr(args, "dataloader_num_workers", 0)

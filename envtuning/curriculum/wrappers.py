@@ -1,4 +1,4 @@
-"""A curriculum for your own training: swap the config under a running trainer, at the next reset, and change nothing else.
+"""A curriculum for your own training: swaps the config under a running trainer at the next reset, without other changes.
 
 ``CurriculumEnv`` (Gymnasium), ``CurriculumVectorEnv`` (Gymnasium's vector interface) and ``CurriculumParallelEnv`` (PettingZoo)
 wrap any environment that has ``set_config``; for others pass ``apply=lambda env, config: …``. The spaces do not change, so the
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from pettingzoo.utils import BaseParallelWrapper
 
 Config = Any  # a LakeConfig, or whatever your environment's configs are
-Curriculum = Callable[[bool], Config | None]  # told each episode's success; returns the config to go on with, or None
+Curriculum = Callable[[bool], Config | None]  # gets each episode's success; returns the next config, or None
 Apply = Callable[[Any, Config], None]
 
-# Where the wrappers of Gymnasium, PettingZoo, RLlib and SB3 keep what they wrap.
+# Attributes in which the wrappers of Gymnasium, PettingZoo, RLlib and SB3 keep the wrapped environment.
 _INNER = ("env", "par_env", "venv", "lakes")
 
 
@@ -33,8 +33,8 @@ class SpacesChanged(ValueError):
 class Ladder:
     """A curriculum of given configs: one rung up when ``threshold`` of the last ``window`` episodes succeeded.
 
-    Starts on the first config; the last one stays. Usable wherever a curriculum is asked for. Several ``CurriculumEnv`` (or
-    ``CurriculumParallelEnv``) of one process may share one: each takes the rung that it stands on at its own next reset.
+    It starts on the first config and ends on the last. Every ``curriculum`` argument takes it. Several ``CurriculumEnv`` (or
+    ``CurriculumParallelEnv``) of one process may share one: each takes the current rung at its own next reset.
     """
 
     def __init__(self, configs: Sequence[Config], *, threshold: float = 0.8, window: int = 100) -> None:
@@ -52,7 +52,7 @@ class Ladder:
         return self.configs[self.rung]
 
     def __call__(self, success: bool) -> Config | None:
-        """The next config when the rung is mastered, else None."""
+        """The next config if the rung is mastered, else None."""
         self._successes.append(success)
         full = len(self._successes) == self._successes.maxlen
         mastered = full and sum(self._successes) >= self.threshold * len(self._successes)
@@ -66,7 +66,7 @@ class Ladder:
 def apply_config(env: Any, config: Config) -> None:
     """Give ``config`` to the environments with ``set_config`` (or RLlib's ``set_task``) under wrappers and vectorisation.
 
-    Takes effect at each environment's next reset. Raises TypeError when nothing there takes a config.
+    Takes effect at each environment's next reset. Raises TypeError if no environment there takes a config.
     """
     for layer in _layers(env):
         for name in ("set_config", "set_task"):
@@ -102,12 +102,12 @@ def config_below(env: Any) -> Config:
 
 
 def raise_unless_fits(env: Any, config: Config) -> None:
-    """Raises the environment's own error for a config that it has no room for, where it has ``raise_unless_fits`` (lakes do).
+    """Raises the environment's own error for a config that does not fit its spaces, if it has ``raise_unless_fits`` (lakes do).
 
-    Of other environments, and of those that live in other processes, nothing is known before the config is applied.
+    Other environments, and those in other processes, are not checked before the config is applied.
     """
     for layer in _layers(env):
-        room = getattr(layer, "batch", layer)  # lakes keep what they have room for in their batch
+        room = getattr(layer, "batch", layer)  # lakes have their limits in their batch
         if hasattr(type(room), "raise_unless_fits"):
             room.raise_unless_fits(
                 type(room.get_config()).model_validate(config) if isinstance(config, Mapping) else config
@@ -118,21 +118,21 @@ def raise_unless_fits(env: Any, config: Config) -> None:
 
 
 def _layers(env: Any) -> Iterator[Any]:
-    """The environment, then what it wraps, outermost first."""
+    """The environment and the environments that it wraps, outermost first."""
     while env is not None:
         yield env
         env = next((inner for name in _INNER if (inner := vars(env).get(name)) is not None), None)
 
 
 class _Swap:
-    """A config on its way: kept until the next reset, then applied, and the spaces compared with those the trainer saw."""
+    """A pending config: kept until the next reset and then applied; its spaces must equal those of the trainer."""
 
     def __init__(self, env: Any, curriculum: Curriculum | None, apply: Apply, spaces: Any) -> None:
         raise_unless_all_fit(env, curriculum, apply)
         self.env, self.curriculum, self.apply, self.spaces = env, curriculum, apply, spaces
         self.next: Config | None = first_config(curriculum)
         self.current: Config | None = None  # None until the first swap
-        self._rung = self._rung_now  # of a Ladder, when this environment last looked
+        self._rung = self._rung_now  # the Ladder's rung when this environment last looked
 
     @property
     def _rung_now(self) -> int | None:
@@ -154,7 +154,7 @@ class _Swap:
             self.current, self.next = self.next, None
 
     def at_end(self, success: Callable[[], bool]) -> None:
-        if self.curriculum is None or self._rung != self._rung_now:  # the episode began on a rung that is left
+        if self.curriculum is None or self._rung != self._rung_now:  # the episode began on an earlier rung
             return
         config = self.curriculum(success())
         if config is not None:
@@ -165,7 +165,7 @@ class _Swap:
 class OldEpisodes:
     """Tracks environments that are still finishing an episode from the previous config.
 
-    ``reset_later``: a copy whose episode is over begins its next one after the step, so with a config set in between.
+    ``reset_later``: a copy begins its next episode after the step that ends one, so a config set in between applies.
     """
 
     def __init__(self, copies: int, *, reset_later: bool) -> None:
@@ -183,7 +183,7 @@ class OldEpisodes:
         self._behind = ~self._between
 
     def tell(self, curriculum: Curriculum, over: NDArray[np.bool_], success: Callable[[int], bool]) -> Config | None:
-        """Tell the curriculum of the episodes that this step ended, old ones apart, until it answers with a config."""
+        """Report the episodes that this step ended to the curriculum, except for old ones, until it returns a config."""
         self._between = over & self._reset_later
         for copy in np.flatnonzero(over).tolist():
             if self._behind[copy]:
@@ -194,10 +194,10 @@ class OldEpisodes:
 
 
 class CurriculumEnv(gym.Wrapper):
-    """Swaps configs at the next reset. ``curriculum`` hears of every finished episode and may ask for a swap itself.
+    """Swaps configs at the next reset. ``curriculum`` gets every finished episode and may return a config to swap to.
 
-    An episode counts as a success by what its last info says under ``success_key``; without one by ``info["is_success"]``
-    (``info["success"]``), or else by having terminated with a reward above 0. The suites count ``success_key="valid"``.
+    An episode is a success by its last info's entry ``success_key``; without a key by ``info["is_success"]``
+    (``info["success"]``), or else if it terminated with a reward above 0. The suites count ``success_key="valid"``.
     """
 
     def __init__(
@@ -238,8 +238,8 @@ class CurriculumEnv(gym.Wrapper):
 class CurriculumVectorEnv(gym.vector.VectorWrapper):
     """Swaps configs under a vector environment; each copy takes the new config at its own next reset.
 
-    ``curriculum`` hears of the episodes that were begun with the config in force; of those begun before a swap it does not.
-    Needs copies whose ``set_config`` waits for the reset, as the lake's do; wrap others in ``CurriculumEnv`` one by one.
+    ``curriculum`` gets only episodes that began with the config in force. The copies' ``set_config`` must wait for the reset,
+    as the lake's does; wrap others in ``CurriculumEnv`` one by one.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
             self.set_config(first)
 
     def set_config(self, config: Config) -> None:
-        """Goes into force at each copy's next reset."""
+        """Use this config from each copy's next reset on."""
         self._apply(self.env, config)
         _same_spaces(self._spaces, (self.env.single_observation_space, self.env.single_action_space), config)
         self._config = config
@@ -296,9 +296,9 @@ class CurriculumVectorEnv(gym.vector.VectorWrapper):
 
 
 class CurriculumParallelEnv(BaseParallelWrapper):
-    """``CurriculumEnv`` for PettingZoo's parallel API. A success counts when every agent's last info says so.
+    """``CurriculumEnv`` for PettingZoo's parallel API. An episode is a success if every agent's last info says so.
 
-    Without infos: when all agents terminated with a reward above 0. An agent may leave before the others do.
+    Without infos, it is a success if all agents terminated with a reward above 0. An agent may leave before the others.
     """
 
     def __init__(
@@ -359,7 +359,7 @@ def first_config(curriculum: Curriculum | None) -> Config | None:
 
 
 def raise_unless_all_fit(env: Any, curriculum: Curriculum | None, apply: Apply) -> None:
-    """A ladder's configs are known when it begins: one that cannot be applied is refused before anything was trained."""
+    """Refuse a ladder with a config that cannot be applied, before the training begins."""
     if apply is apply_config:
         for config in reversed(getattr(curriculum, "configs", ())):  # the last is likely to need the most room
             raise_unless_fits(env, config)

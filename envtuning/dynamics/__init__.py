@@ -1,4 +1,4 @@
-"""Learners in closed form: how an engineer does where it is known what every learner lacks.
+"""Learners in closed form: they score an engineer on learners whose lacks are known.
 
-``families`` draws learners, ``learners`` trains them, ``reports`` tells an engineer about them as a run would.
+``families`` draws learners, ``learners`` trains them, ``reports`` writes an engineer's reports about them, as in a run.
 """

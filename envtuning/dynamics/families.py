@@ -61,7 +61,7 @@ class Draw:
         return both & ~np.eye(self.shape[1], dtype=bool)
 
     def learners(self) -> Learners:
-        """In an order that says nothing."""
+        """In a random order, without information."""
         rate = 1.0 / (self.time * self.stages[:, None])
         plateau = self.wait / self.time
         weight = self.present * self.rng.gamma(4.0, size=self.shape)
@@ -89,7 +89,7 @@ def rates(draw: Draw) -> None:
 
 
 def plateaus(draw: Draw) -> None:
-    """Nothing succeeds before a dose that even draws may just miss; then it goes fast."""
+    """Nothing succeeds before a dose that even draws may just miss; after it, learning is fast."""
     draw.wait, draw.time = draw.between(*WAIT), draw.between(0.5, 1.7)
 
 
@@ -116,7 +116,7 @@ def forgetting(draw: Draw) -> None:
 
 
 def ceilings(draw: Draw) -> None:
-    """Some skills cannot be learnt, others quickly, but only to .3: decoys for whoever follows progress."""
+    """Some skills cannot be learnt, others quickly, but only to .3: decoys for engineers that follow progress."""
     ceiling = draw.rng.choice([0.0, 0.3, 1.0], draw.shape, p=[0.35, 0.25, 0.4])
     draw.ceiling = np.where(draw.known, 1.0, ceiling)
     draw.time = np.where(draw.ceiling == 0.3, draw.time / 4, draw.time)

@@ -1,4 +1,4 @@
-"""``Learners``: many learners of several skills each, as arrays, and what a stage of training does to them.
+"""``Learners``: many learners of several skills each, as arrays, and the effect of a stage of training.
 
 A slice has a *practice*, which grows with the data that it gets and starts at ``start``. Success on it stays at 0 up to the
 practice ``plateau`` and then rises to ``ceiling`` in an S, as it does in a small transformer. Data is counted in *doses*: a stage of even draws gives
@@ -21,7 +21,7 @@ KINDS = ("first", "second", "third")  # of failure, each with a focus of the dat
 
 @dataclass(frozen=True)
 class Learners:
-    """What is hidden in each of several runs. Of families that lack a trait, its array is zero."""
+    """The hidden numbers of several runs. If a family lacks a trait, its array is zero."""
 
     weight: Array  # [runs, slices] of the target; sums to 1
     start: Array  # [runs, slices] practice before the first stage
@@ -63,7 +63,7 @@ class Learners:
 
 
 def mastery(learners: Learners, practice: Array) -> Array:
-    """How much of its ceiling each slice has reached."""
+    """The part of its ceiling that each slice has reached."""
     return -np.expm1(-np.square(np.maximum(practice - learners.plateau, 0.0)))
 
 
@@ -99,7 +99,7 @@ def _through(values: Array, matrix: Array) -> Array:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a validation shows: of each slice's cases, how many succeeded, and how the others failed."""
+    """The results of a validation: each slice's successes, and its failures by kind."""
 
     succeeded: NDArray[np.int64]  # [runs, slices]
     failed: NDArray[np.int64]  # [runs, slices, kinds]

@@ -1,7 +1,7 @@
-"""How far shares can take a learner that is known, and one that is known as far as its validations tell.
+"""The best shares for a learner that is known, and for one that is known only by its validations.
 
-``informed`` is told the learner; ``attainable`` is told its family and reads the counts of every validation. Both search for the best
-shares of all stages that are left: theirs is the best found, not proven. ``best_on_menu`` is exact.
+``informed`` knows the learner; ``attainable`` knows its family and reads the counts of every validation. Both search for the best
+shares of all remaining stages: the result is the best found and not a proven optimum. ``best_on_menu`` is exact.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Seed = int | Sequence[int]
 
 
 def informed(learner: Learners, seed: Seed, rounds: int = 120) -> float:
-    """The best end that is found for a learner that is known; its first stage has even draws, as everybody's."""
+    """The best end found for a known learner; its first stage has even draws, as in every run."""
     practice, focus = step(learner, learner.start, learner.even()), focus_on_causes(learner.cause)
     left = int(learner.stages[0]) - 1
     plan = best_plan(learner, practice, focus, left, rounds, np.random.default_rng(seed))
@@ -31,7 +31,7 @@ def informed(learner: Learners, seed: Seed, rounds: int = 120) -> float:
 
 
 def attainable(family: str, learner: Learners, seed: Seed, rounds: int = 12, *, outside: bool = False) -> float:
-    """The end of a run under whoever knows the family and reads the counts of every validation."""
+    """The end of a run under an engineer that knows the family and reads the counts of every validation."""
     rng = np.random.default_rng(seed)
     belief = Belief(family, learner, rng, outside)
     practice, shares, focus = learner.start, learner.even(), learner.unfocused()

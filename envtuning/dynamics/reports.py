@@ -1,7 +1,7 @@
-"""What an engineer is told of a learner in closed form, and what it makes of it: ``play`` asks any engineer, unchanged.
+"""Reports about a learner in closed form, and runs with them: ``play`` asks any engineer, unchanged.
 
-The first stage has even draws, so that no config names what is lacking; after each stage the engineer reads the report and writes
-the next config.
+The first stage has even draws, so that no config reveals a lack. After each stage the engineer reads the report and writes the next
+config.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SkillsConfig(BaseModel):
 
 
 class Telling:
-    """How one learner's stages are told."""
+    """Writes the reports of one learner's stages."""
 
     def __init__(self, learner: Learners) -> None:
         """``learner``: a single one, without slices that it lacks."""
@@ -56,7 +56,7 @@ class Telling:
         self.target = dump(SkillsConfig(slices=target))
 
     def even(self) -> SkillsConfig:
-        """What the first stage trains on."""
+        """The config of the first stage."""
         return SkillsConfig(slices={name: Skill() for name in self.names})
 
     def report(self, config: SkillsConfig, validated: Counts, probed: Counts, last: StageReport | None) -> StageReport:

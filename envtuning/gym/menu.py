@@ -20,10 +20,10 @@ MOST_SLICES = 16
 class MenuEnv(gymnasium.Env[dict[str, Any], np.int64]):
     """An episode is a walk from the root to a leaf; action i takes the i-th entry of the menu.
 
-    Observation: what the report says of each slice (``COLUMNS``, in the order of the slices' names), the entries taken so far (1 and their
-    place, 0 where none is), and the rounds left. Reward: what a stage gains on validation more than a stage on ``uniform`` in a walk of ``uniform``,
-    or than the mean entry where there is none. The test is not a reward: it is for scores. Which of the tree's seeds an episode has follows from
-    the environment's seed.
+    Observation: the report's figures of each slice (``COLUMNS``, in the order of the slices' names), the entries taken so far (1 and their
+    place, or 0), and the rounds left. Reward: the stage's gain on validation, minus the gain of the same stage in a walk of ``uniform``, or of
+    the mean entry in a menu without ``uniform``. The test is not a reward, but for scores. The environment's seed decides which of the tree's
+    seeds an episode has.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  # as gymnasium has it
@@ -69,7 +69,7 @@ class MenuEnv(gymnasium.Env[dict[str, Any], np.int64]):
         return self._observation(), gained - self._even(before), over, False, {}
 
     def _even(self, before: Path_) -> float:
-        """What even draws gain in this stage: in their own walk, or as the mean of all entries from here."""
+        """The gain of even draws in this stage: in their own walk, or as the mean of all entries from here."""
         if self.uniform is None:
             ends = [self.walked.validated((*before, name)) for name in self.entries]
             return fmean(ends) - self.walked.validated(before)

@@ -1,4 +1,4 @@
-"""Which learner an episode has: a function of the families, the seed and the episode's number, alone or among a thousand."""
+"""Draws an episode's learner: a function of the families, the seed and the episode's number, for any number of environments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _digest(text: str) -> int:
 
 
 def room(runs: int) -> Learners:
-    """Arrays for so many runs, to be filled from pools."""
+    """Arrays for this many runs, to be filled from pools."""
     of_slices, pairs = (runs, SLICES), (runs, SLICES, SLICES)
     flat: dict[str, Any] = {
         name: np.zeros(of_slices) for name in ("weight", "start", "rate", "plateau", "ceiling", "forgetting")

@@ -1,4 +1,4 @@
-"""``EngineeringEnv``: one run at a time, which can also be read as the report that an engineer is asked by."""
+"""``EngineeringEnv``: one run at a time, with the report that an engineer would get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOCUS = ("all", *KINDS)
 
 
 class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
-    """One environment of ``EngineeringVectorEnv``. ``report`` is what an engineer would be told; ``render`` gives its prompt."""
+    """One environment of ``EngineeringVectorEnv``. ``report`` is an engineer's report; ``render`` gives its prompt."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  # as gymnasium has it
     observation_space, action_space = OBSERVATION, ACTION
@@ -54,7 +54,7 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     @property
     def report(self) -> StageReport:
-        """Of the last stage, with all before it."""
+        """The report of the last stage, with its history."""
         telling, last = self._begun(), None
         for stage, (config, _, _) in enumerate(self.stages):
             last = telling.report(config, *self._tables(stage), last)
@@ -63,12 +63,12 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     @property
     def config(self) -> SkillsConfig:
-        """What the last stage trained on."""
+        """The config of the last stage."""
         self._begun()
         return self.stages[-1][0]
 
     def action(self, config: SkillsConfig) -> NDArray[np.float32]:
-        """The action that is this config."""
+        """The action for this config."""
         found = np.full(ACTION.shape, -1.0, np.float32)
         for place, name in enumerate(self._begun().names):
             skill = config.slices[name]
@@ -108,7 +108,7 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
 
 def config_of(action: NDArray[np.floating[Any]], names: Sequence[str]) -> SkillsConfig:
-    """The config that an action is."""
+    """The config of an action."""
     shares = np.clip((action[:, 0] + 1) / 2, 0.0, 1.0).tolist()
     focus = [FOCUS[1 + int(kinds.argmax())] if kinds.max() > 0 else FOCUS[0] for kinds in action[:, 1:]]
     return SkillsConfig.model_validate(

@@ -34,9 +34,9 @@ class EngineeringVectorEnv(VectorEnv):
     """Each environment's episode is the run of one learner in closed form, from the report after a first stage of even draws.
 
     Observation: by slice (``COLUMNS``) and of the run (``GLOBALS``); slices that a run lacks are rows of zeros. Weights and doses are in even
-    shares: 1 is what even draws give. Action: by slice its share, from -1 (no data) to 1, and a number for each kind of failure; the largest,
-    where it is above 0, is the focus of the slice's data. Reward: what a stage gains on the target more than a stage of even draws in a run of
-    even draws, so that an episode's sum is how far it ends above even draws.
+    shares: even draws give 1. Action: each slice's share, from -1 (no data) to 1, and a number for each kind of failure; the largest, if it
+    is above 0, is the focus of the slice's data. Reward: the stage's gain on the target, minus the gain of the same stage in a run of even
+    draws, so that an episode's sum is its lead over even draws.
 
     The same seed gives the same episodes. The learners of environment i are those of one environment alone with seed + i; the cases that
     success is counted on are drawn for the batch.
@@ -63,7 +63,7 @@ class EngineeringVectorEnv(VectorEnv):
         self.seen = np.zeros((num_envs, SLICES, len(COLUMNS)), np.float32)
         self.counts = np.zeros((3, num_envs, SLICES), dtype=np.int64)  # cases, and successes on validation and probe
         self.failed = np.zeros((num_envs, SLICES, len(KINDS)), dtype=np.int64)  # on both together
-        self.done = np.zeros(num_envs, dtype=np.int64)  # stages that are trained
+        self.done = np.zeros(num_envs, dtype=np.int64)  # number of trained stages
         self.episodes = np.full(num_envs, -1, dtype=np.int64)
         self.seeds = np.zeros(num_envs, dtype=np.int64)
         self.ended = np.ones(num_envs, dtype=bool)
@@ -81,7 +81,7 @@ class EngineeringVectorEnv(VectorEnv):
         return self._observation(), {}
 
     def step(self, actions: Any) -> tuple[Observation, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """One stage of each run; one that has ended begins the next episode instead, and its action counts for nothing."""
+        """One stage of each run; a run that has ended begins the next episode instead, and its action is ignored."""
         if not self._seeded:
             raise RuntimeError("step() before reset()")
         shares, focus = as_data(np.asarray(actions, dtype=float), self.present)

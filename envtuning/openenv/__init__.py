@@ -1,5 +1,5 @@
 """A world's text environment as an OpenEnv server.
 
-``models`` and ``client`` are what a trainer needs, and are copied into an exported folder as they stand; ``environment`` is one
-session, ``app`` the server, ``export`` the folder.
+A trainer needs ``models`` and ``client``, which are copied unchanged into an exported folder; ``environment`` is one session,
+``app`` the server, ``export`` the folder.
 """

@@ -17,7 +17,7 @@ PORT = 8000
 def make_app(
     world: str, options: dict[str, Any] | None = None, *, name: str = "text_env", sessions: int = SESSIONS
 ) -> Any:
-    """An ASGI app. It is made when all is compiled: a client waits at most a minute for its first reset."""
+    """An ASGI app. Everything is compiled before it starts, because a client waits at most a minute for its first reset."""
     from openenv.core.env_server.http_server import create_app
 
     made = make_world(world, **options or {})

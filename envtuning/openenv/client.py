@@ -11,7 +11,7 @@ from .models import TextAction, TextObservation, TextState
 
 
 class TextEnv(EnvClient[TextAction, TextObservation, TextState]):
-    """A session of its own on the server; an action may be given as a plain string."""
+    """A separate session on the server; an action may be a plain string."""
 
     def _step_payload(self, action: TextAction | str) -> dict[str, Any]:
         return {"message": action} if isinstance(action, str) else action.model_dump()

@@ -1,6 +1,6 @@
 """``check_world`` and ``check_trainee`` test your own world and trainee, as Gymnasium's ``check_env`` tests environments.
 
-Both raise ``BrokenPromise`` with one sentence about the first promise that is broken, and return None where all are kept.
+Both raise ``BrokenPromise`` with one sentence about the first broken promise, and return None if all are kept.
 """
 
 from envtuning.testing.promises import BrokenPromise

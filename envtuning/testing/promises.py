@@ -1,12 +1,12 @@
-"""A promise that is broken, in a sentence."""
+"""A broken promise, in a sentence."""
 
 from __future__ import annotations
 
-SEED = 1  # of all that is drawn, played and trained here; another would do as well
+SEED = 1  # the seed of all draws, games and trainings here; any would do
 
 
 class BrokenPromise(AssertionError):
-    """What is promised, what was found, and what to do."""
+    """The promise, the finding, and the remedy."""
 
 
 def promised(kept: bool, sentence: str) -> None:

@@ -20,7 +20,7 @@ from envtuning.worlds.gym_cases import TRAINING_SEEDS, Case
 from envtuning.worlds.gym_world import GymWorld
 from envtuning.worlds.world import FORMS, Cases, InfeasibleConfig, World
 
-MANY = 4  # cases from which on a success of all of them says something
+MANY = 4  # number of cases from which on a success in all of them is suspicious
 MOST_STEPS = 25  # of the actions that a Gymnasium world's environments are compared on
 RESETS = 200  # training episodes whose beginnings are compared with those of held-out ones
 WAYS = 5  # sequences of actions under which two episodes are alike
@@ -29,7 +29,7 @@ WAYS = 5  # sequences of actions under which two episodes are alike
 def check_world(world: World[Any], config: Any, *, per_slice: int = 4, policy: Callable[[], Any] | None = None) -> None:
     """Draws, saves, plays and explains ``per_slice`` cases of each slice of the config, and checks the results.
 
-    ``policy()`` makes a policy to play with, the same every time; by default one that acts at random, or replies nothing.
+    ``policy()`` makes a policy, the same at every call; by default one that acts at random, or replies with empty texts.
     """
     _check_words(world, config)
     validation, test, probe = _check_draws(world, config, per_slice)
@@ -204,7 +204,7 @@ class _Raises:
 
 
 class _Silent:
-    """Replies nothing."""
+    """Replies with empty texts."""
 
     def reply(self, conversations: Sequence[Any], *, seed: int) -> list[str]:
         return [""] * len(conversations)
@@ -237,7 +237,7 @@ def _any_policy(world: World[Any], config: Any) -> Any:
 
 
 def _check_environments(world: GymWorld[Any], config: Any, cases: Any) -> None:
-    """A case is one and the same episode, wherever and after whatever it is played; and cases differ."""
+    """A case is always the same episode, in any environment and after any other episode; and different cases differ."""
     for name in world.slices(config):
         own = [case for case in cases if case.slice == name]
         used, first = world.make(config, name), []
@@ -260,9 +260,9 @@ def _check_environments(world: GymWorld[Any], config: Any, cases: Any) -> None:
 
 
 def _check_apart(world: GymWorld[Any], config: Any, held_out: Sequence[Case]) -> None:
-    """By the default fingerprint every seed is another case: then no training seed may deal the episode of a held-out one.
+    """By the default fingerprint, every seed is another case: then no training seed may give the episode of a held-out one.
 
-    A fingerprint of the world's own says what it takes for the same; two cases that it tells apart may begin alike.
+    A world's own fingerprint defines equal cases, so two different cases may begin alike.
     """
     if type(world).fingerprint is not GymWorld.fingerprint:
         return
@@ -280,12 +280,12 @@ def _check_apart(world: GymWorld[Any], config: Any, held_out: Sequence[Case]) ->
 
 
 def _alike(env: Any, one: int, other: int) -> bool:
-    """Whether two seeds deal the same episode, whatever is done in it."""
+    """Whether two seeds give the same episode under any actions."""
     return all(_trajectory(env, one, way) == _trajectory(env, other, way) for way in range(WAYS))
 
 
 def _trajectory(env: Any, seed: int, way: int = SEED) -> list[str]:
-    """What is seen and earned in one episode's first steps, by the same actions every time."""
+    """Observations and rewards of an episode's first steps, always with the same actions."""
     seen = [repr(env.reset(seed=seed)[0])]
     actions = _drawn_from(env.action_space, way)
     for _ in range(MOST_STEPS):

@@ -1,4 +1,4 @@
-"""Kinds of trainees by name; each is imported when it is asked for."""
+"""Kinds of trainees by name; each is imported at first use."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from envtuning.worlds.world import FORMS, Cases, Form, World
 
 
 class Known(NamedTuple):
-    """What is known of a kind without its class, whose import may take seconds."""
+    """Facts about a kind, without an import of its class, which may take seconds."""
 
     place: str
     form: Form  # as the class declares it
-    extra: str = "rllib"  # what to install for it
+    extra: str = "rllib"  # the extra to install
 
 
 KINDS = {
@@ -43,13 +43,13 @@ LIVE = {  # engineers on the trainee's own model
 
 
 def form_of(name: str) -> Form:
-    """The form of a kind's policy, without importing its class where that is ours. Raises ``SpecError``."""
+    """The form of a kind's policy; our own classes are not imported for it. Raises ``SpecError``."""
     return KINDS[name].form if name in KINDS else TraineeKind.named(name).form
 
 
 @dataclass(frozen=True)
 class TraineeKind:
-    """What makes trainees of one kind, and what they say of themselves before one is made."""
+    """A maker of trainees of one kind, with their declarations."""
 
     name: str
     factory: Any
@@ -75,7 +75,7 @@ class TraineeKind:
 
     @property
     def form(self) -> Form:
-        """The form of its policy. Raises ``SpecError`` where it declares none."""
+        """The form of its policy. Raises ``SpecError`` if it declares none."""
         form = self.declared.form
         if form not in FORMS:
             raise SpecError(
@@ -85,7 +85,7 @@ class TraineeKind:
         return form
 
     def check(self, options: Mapping[str, Any], world: World[Any], target: Any, unit: str = "env_steps") -> None:
-        """Find out before there is a run whether such a trainee can be had for this world, without making one. Raises ``SpecError``."""
+        """Check before a run that such a trainee can learn in this world, without making one. Raises ``SpecError``."""
         if self.form not in world.forms:
             plays = " or ".join(f"{name!r} ({FORMS[name]})" for name in sorted(world.forms))
             raise SpecError(
@@ -115,7 +115,7 @@ class TraineeKind:
         seed: int,
         unit: str | None,
     ) -> Trainee:
-        """One of them, untrained. Raises ``SpecError``."""
+        """An untrained trainee. Raises ``SpecError``."""
         with _explained(self.name):
             self._raise_unless_from_file(options)
             self.declared.check_world(world)
@@ -127,7 +127,7 @@ class TraineeKind:
         return {"unit": unit} if unit is not None and "unit" in signature(self.factory).parameters else {}
 
     def _raise_unless_from_file(self, options: Mapping[str, Any]) -> None:
-        """Raises ``NotAllowed`` for what such a trainee takes from its user alone, and a run's file says."""
+        """Raises ``NotAllowed`` for an option in a run's file that such a trainee takes only from its user."""
         place = KINDS[self.name].place if self.name in KINDS else self.name
         raise_unless_allowed("trainee.options", options, allowed_in(self.factory, place))
 
@@ -150,7 +150,7 @@ def make_trainee(
 
 @contextmanager
 def _explained(kind: str) -> Iterator[None]:
-    """What is wrong with a trainee's options, in a sentence."""
+    """The fault of a trainee's options, in a sentence."""
     try:
         yield
     except ValidationError as error:
@@ -158,7 +158,7 @@ def _explained(kind: str) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         raise SpecError(f"trainee {kind!r} cannot be made with these options: {error}") from error
     except (AssertionError, AttributeError, LookupError) as error:
-        # of an algorithm's own checks, or of somebody's trainee
+        # an error of an algorithm's own checks, or of a user's trainee
         said = f"{type(error).__name__}: {error}"
         raise SpecError(f"trainee {kind!r} cannot be made with these options ({said})") from error
     except SystemExit as error:

@@ -40,7 +40,7 @@ class Choice:
 
 
 class MenuPolicy:
-    """Replies with something on the menu; the likeliest unless told to draw."""
+    """Replies with an entry of the menu: the likeliest one, or a random draw."""
 
     def __init__(self, weights: np.ndarray, *, draw: bool = False) -> None:
         self.weights, self.draw = weights, draw
@@ -69,7 +69,7 @@ def probabilities(weights: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray
 
 
 def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
-    """For each choice its places in the weights: what it shares with what was said, and with what went wrong."""
+    """For each choice its places in the weights: features shared with the conversation and with its errors."""
     asked = [m["content"] for m in messages if m["content"].startswith(USER)]
     heard = _without_menu(messages[-1]["content"])
     made = [m["content"] for m in messages if m["role"] == "assistant"]
@@ -149,10 +149,10 @@ def _since_the_question(messages: Messages) -> int:
 
 
 def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
-    """For each episode of a group and each turn how much more was paid from there on than in the others, in deviations.
+    """For each episode of a group and each turn, the advantage of its later rewards over the other episodes, in deviations.
 
-    What a turn is paid depends on this turn and on those before it, so a decision answers for what comes after it. Also the
-    spread of the whole returns.
+    A turn's reward depends on this turn and on earlier ones, so a decision is credited with the rewards after it. Also returns
+    the spread of the whole returns.
     """
     turns = 1 + max(choice.turn for choices in group for choice in choices)
     paid = np.zeros((len(group), turns))
@@ -196,7 +196,7 @@ class MenuTrainee(Trainee):
     def check_options(
         *, learning_rate: float = 0.3, group: int = 8, groups: int = 4, kl: float = 0.02, clip: float = 5.0, **_: Any
     ) -> None:
-        """Raises ``ValueError`` for options that cannot be learned with."""
+        """Raises ``ValueError`` for options with which it cannot learn."""
         if group < 2:
             raise ValueError(f"group={group}: at least 2 episodes of a task, or there is nothing to compare")
         if groups < 1 or learning_rate <= 0 or kl < 0 or clip <= 0:
@@ -264,7 +264,7 @@ class MenuTrainee(Trainee):
         norm = float(np.linalg.norm(gradient))
         if not np.isfinite(norm):
             raise TrainingDiverged(f"the gradient norm became {norm}: lower learning_rate")
-        # Plain steps: what is common to many decisions is learned before what is peculiar to one.
+        # Plain steps, so that features of many decisions are learned before features of one.
         self.weights += self.learning_rate * min(1.0, self.clip / max(norm, 1e-12)) * gradient
         return {
             "episodes": float(len(envs)),
@@ -309,4 +309,4 @@ class MenuTrainee(Trainee):
         self.weights = found
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""

@@ -12,7 +12,7 @@ import torch
 
 @contextmanager
 def set_threads(count: int | None) -> Iterator[None]:
-    """So many threads for PyTorch, None: as many as there are; afterwards as before."""
+    """Set PyTorch's number of threads (None: one per core), and restore it afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:

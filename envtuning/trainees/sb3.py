@@ -28,9 +28,9 @@ from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 from envtuning.worlds.world import Cases, World, raise_unless_trains
 
-LATELY = 1_000  # env steps at the end of a call over which its success rate is taken, at least
+LATELY = 1_000  # least number of final env steps of a call for its success rate
 SMALLEST_IMAGE = 36  # of a side: what Stable-Baselines3's convolutions need
-UNFIT = {  # by the name of the class or of one of its bases: sb3-contrib, which has them, need not be installed
+UNFIT = {  # by the name of the class or of one of its bases, because sb3-contrib may not be installed
     "RecurrentPPO": "a world asks a policy about each observation by itself, and its memory would be empty at every step: "
     "give it past observations instead, in the environment (gymnasium.wrappers.FrameStackObservation)",
     "MaskablePPO": "the training environments tell no action masks: name PPO, and let an action that is not possible do nothing",
@@ -46,7 +46,7 @@ _HYPERPARAMETERS = (
     "top_quantiles_to_drop_per_net", "train_freq", "use_rms_prop", "use_sde", "verbose", "vf_coef",
 )  # fmt: skip
 _POLICY = "full_std log_std_init n_critics n_quantiles normalize_images ortho_init share_features_extractor squash_output use_expln"
-# What a file may set; ``tensorboard_log`` would write where it likes.
+# Options that a file may set; ``tensorboard_log`` could write anywhere.
 FROM_FILE: Allowed = {
     **dict.fromkeys(("algorithm", "deterministic", "num_envs", "policy", "report_every", "torch_threads"), PLAIN),
     **dict.fromkeys(_HYPERPARAMETERS, PLAIN),
@@ -56,7 +56,7 @@ FROM_FILE: Allowed = {
 
 @reads(FROM_FILE)
 class SB3Trainee(Trainee):
-    """A ``Trainee``: see there for what its methods promise.
+    """A ``Trainee``, which documents the methods.
 
     ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind, on-policy or
     off-policy, without a memory or action masks (``sb3_contrib:TRPO``, not ``RecurrentPPO``); ``hyperparameters`` are its own, at its own defaults. The replay buffer is emptied between stages, so that
@@ -134,11 +134,11 @@ class SB3Trainee(Trainee):
         self.envs.env_method("set_config", config)
         watch = Watch(self.report_every, on_iteration)
         with process_state(seed, self.torch_threads):
-            self.model.set_random_seed(seed)  # and the copies', which take the seed at their next reset
+            self.model.set_random_seed(seed)  # also seeds the copies, at their next reset
             self.model._last_obs = None  # every call begins with a reset
             try:
                 self.model.learn(budget, callback=watch, log_interval=None, reset_num_timesteps=False)
-            except (ValueError, RuntimeError) as error:  # a distribution of weights that are not finite
+            except (ValueError, RuntimeError) as error:  # a distribution from weights that are not finite
                 raise_unless_finite(self.model, error)
                 raise
         raise_unless_finite(self.model)
@@ -178,7 +178,7 @@ class SB3Trainee(Trainee):
 
 
 class SB3Policy:
-    """Acts on observations in batches; at its likeliest actions, or as trained with draws of its own seed.
+    """Acts on observations in batches, by its likeliest actions or by seeded draws as in training.
 
     ``env_kwargs`` make environments whose observations it understands, where a world's environments have several kinds.
     """
@@ -214,7 +214,7 @@ class Watch(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        """The rollout before has been learnt from, so its losses are there."""
+        """The policy has learnt from the previous rollout, so its losses exist."""
         if self.count["env_steps"] >= self.report_every:
             self._report()
 
@@ -246,7 +246,7 @@ class Watch(BaseCallback):
 
 
 def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
-    """What Stable-Baselines3 logged of its last gradient steps; ``loss`` is the critic's where there is no one loss."""
+    """Stable-Baselines3's log of its last gradient steps; ``loss`` is the critic's if there is no total loss."""
     found = {
         name.removeprefix("train/"): float(value)
         for name, value in logged.items()
@@ -265,7 +265,7 @@ def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
 
 
 def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """``PPO`` of Stable-Baselines3, or ``package:Class``. Raises ``ValueError`` for what is none, or does not fit the loop."""
+    """``PPO`` of Stable-Baselines3, or ``package:Class``. Raises ``ValueError`` for other objects, and for algorithms that do not fit."""
     remedy = "Stable-Baselines3 has A2C, DDPG, DQN, PPO, SAC and TD3; name another as 'package:Class'"
     try:
         found = object_at(name if ":" in name else f"stable_baselines3:{name}")
@@ -284,7 +284,7 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
 
 
 def policy_for(space: spaces.Space) -> str:
-    """The kind of network that reads such observations."""
+    """The kind of network for such observations."""
     if isinstance(space, spaces.Dict):
         return "MultiInputPolicy"
     if is_image_space(space) and min(sorted(space.shape)[-2:]) >= SMALLEST_IMAGE:  # type: ignore[arg-type]
@@ -293,7 +293,7 @@ def policy_for(space: spaces.Space) -> str:
 
 
 def start_anew(model: BaseAlgorithm) -> None:
-    """All that steers training besides weights and optimisers, as it is before the first step."""
+    """The state of training besides weights and optimisers, before the first step."""
     model.num_timesteps = model._episode_num = model._n_updates = 0
     model._current_progress_remaining = 1.0
     model._last_obs = None
@@ -306,7 +306,7 @@ def start_anew(model: BaseAlgorithm) -> None:
 
 
 def raise_unless_finite(model: BaseAlgorithm, cause: Exception | None = None) -> None:
-    """Raises ``TrainingDiverged`` where a weight is not finite."""
+    """Raises ``TrainingDiverged`` if a weight is not finite."""
     if all(bool(torch.isfinite(weight).all()) for weight in model.policy.parameters()):
         return
     raise TrainingDiverged(

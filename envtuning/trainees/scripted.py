@@ -1,8 +1,8 @@
 """``ScriptedTrainee``: a learner in closed form, for tests and for trying out engineers in seconds.
 
 It follows item response theory. For each map size it has a skill; a board has a difficulty; the chance to solve it is
-``sigmoid(skill - difficulty)``. Training raises the skill by ``p (1 - p)``: what is mastered and what is out of reach teaches
-nothing, and neighbouring sizes learn a little along. Its plans are real ones, good or bad, and are judged like anybody's.
+``sigmoid(skill - difficulty)``. Training raises the skill by ``p (1 - p)``: mastered boards and boards out of reach teach
+nothing, and neighbouring sizes learn a little, too. Its plans are real plans, good or bad, and are judged like others.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ScriptedTrainee(Trainee):
         return {"success_rate": success, "grad_norm": signal * (1 + 0.2 * float(np.clip(noise, -2, 2)))}
 
     def policy(self) -> Callable[[Instance], Plan]:
-        """Board to plan: the optimal plan where its chance is above the board's fixed draw, a greedy one elsewhere."""
+        """Board to plan: the optimal plan if its chance is above the board's fixed draw, else a greedy one."""
         skill = self.skill.copy()
 
         def act(instance: Instance) -> Plan:
@@ -125,7 +125,7 @@ def luck(instance: Instance) -> float:
 
 
 def heedless_plan(instance: Instance) -> list[list[int]]:
-    """Everybody's shortest way as if alone, without the last step: it never reaches, and may collide on the way."""
+    """Each agent's shortest path alone, without the last step: it never reaches the goal, and agents may collide."""
     plan = []
     for start, field in zip(instance.starts.tolist(), distance_fields(instance)):
         cell, moves = tuple(start), []

@@ -10,7 +10,7 @@ import torch
 
 
 def load_tensors(file: Path) -> Any:
-    """What ``torch.save`` wrote there. Raises ``ValueError`` where a number is not finite."""
+    """The content of a file of ``torch.save``. Raises ``ValueError`` if a number is not finite."""
     state = torch.load(file, map_location="cpu", weights_only=True)
     raise_unless_finite(state, file.name)
     return state
@@ -31,7 +31,7 @@ def copy_into(own: torch.Tensor, saved: torch.Tensor, name: str) -> None:
 
 
 def raise_unless_fits(optimiser: torch.optim.Optimizer) -> None:
-    """Its moments are of its parameters' shapes, which ``load_state_dict`` does not look at."""
+    """Its moments must have its parameters' shapes, which ``load_state_dict`` does not check."""
     for parameter, moments in optimiser.state.items():
         for name, moment in moments.items():
             if isinstance(moment, torch.Tensor) and moment.dim() and moment.shape != parameter.shape:

@@ -1,6 +1,6 @@
 """The environments that the loop can train on: ``make_world`` gives one by its name.
 
-``world`` says what the loop needs of an environment, ``episodes`` what is kept of a played case, ``text_player`` plays many
+``world`` is the loop's interface to an environment, ``episodes`` has the records of played cases, ``text_player`` plays many
 conversations at once.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["WORLDS", "UnknownWorld", "make_world"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: a world's own modules and commands need not wait for the loop's."""
+    """Import at first use, so that a world's own modules and commands do not wait for the loop's."""
     if name not in __all__:
         raise AttributeError(f"module 'envtuning.worlds' has no attribute {name!r}")
     from envtuning.worlds import registry

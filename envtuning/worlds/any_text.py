@@ -12,7 +12,7 @@ CHARACTERS = " \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:
 
 
 class AnyText(spaces.Text):
-    """Every string up to ``max_length``; what it samples is made of a few usual characters."""
+    """Every string up to ``max_length``; samples consist of a few usual characters."""
 
     def contains(self, x: Any) -> bool:
         return isinstance(x, str) and len(x) <= self.max_length
@@ -20,5 +20,5 @@ class AnyText(spaces.Text):
 
 @create_shared_memory.register
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
-    """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
+    """``AsyncVectorEnv`` reads its shared memory once before it holds a text; the error names the argument to pass."""
     raise CustomSpaceError("text cannot go through shared memory: give shared_memory=False")

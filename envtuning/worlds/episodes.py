@@ -1,4 +1,4 @@
-"""Played cases: what is kept of each, and what is counted over many."""
+"""Played cases: the record of each, and counts over many."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ class Episode:
 
     case: int  # its place among the cases
     slice: str
-    failure: str | None  # the kind of failure; None where it succeeded
-    metrics: Mapping[
-        str, float
-    ]  # by the names that the table shows: a rate's 0 or 1, or a number; absent where unknown
-    cost: Mapping[str, int] = field(default_factory=dict)  # what it took, by unit
-    trace: Any = None  # JSON: what a replay needs
-    note: str | None = None  # why it failed, where the trace does not tell
+    failure: str | None  # the kind of failure; None after a success
+    metrics: Mapping[str, float]  # by the table's names: a rate's 0 or 1, or a number; absent if unknown
+    cost: Mapping[str, int] = field(default_factory=dict)  # its cost, by unit
+    trace: Any = None  # JSON: the data for a replay
+    note: str | None = None  # why it failed, if the trace does not show it
 
     @property
     def succeeded(self) -> bool:
@@ -55,7 +53,7 @@ def by_slice(episodes: Iterable[Episode]) -> dict[str, list[Episode]]:
 
 
 def rates(episodes: Sequence[Episode]) -> dict[str, float]:
-    """The mean of every metric over the episodes in which it is known."""
+    """The mean of every metric over the episodes that have it."""
     names = dict.fromkeys(name for episode in episodes for name in episode.metrics)
     return {name: fmean(episode.metrics[name] for episode in episodes if name in episode.metrics) for name in names}
 
@@ -74,13 +72,13 @@ def slice_results(episodes: Iterable[Episode]) -> list[SliceResult]:
 
 
 def pooled(results: Sequence[SliceResult], metric: str) -> float:
-    """A rate over all episodes of a table; 0 where there are none."""
+    """A rate over all episodes of a table; 0 without episodes."""
     total = sum(row.episodes for row in results)
     return sum(row.metrics.get(metric, 0.0) * row.episodes for row in results) / total if total else 0.0
 
 
 def total_cost(episodes: Iterable[Episode]) -> Amounts:
-    """What all of them took, by unit."""
+    """The cost of all of them, by unit."""
     spent: Counter[str] = Counter()
     for episode in episodes:
         spent.update(episode.cost)
@@ -88,7 +86,7 @@ def total_cost(episodes: Iterable[Episode]) -> Amounts:
 
 
 def spread(episodes: Iterable[Episode], count: int) -> list[Episode]:
-    """At most ``count`` failures: one of each slice and kind in turn, so that a few show all there is."""
+    """At most ``count`` failures: one of each slice and kind in turn, so that a few show every kind."""
     queues: dict[tuple[str, str], list[Episode]] = {}
     for episode in episodes:
         if episode.failure is not None:

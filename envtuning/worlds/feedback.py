@@ -1,4 +1,4 @@
-"""``Augmenter``: actionable feedback as middleware. A world says what happened; the augmenter may add what to do about it.
+"""``Augmenter``: actionable feedback as middleware. A world reports the events; the augmenter may add advice.
 
 The world judges by the raw result; the hint is shown beside it and changes nothing else. So any world's feedback can
 be switched per stage, replaced, or written by an engineer, with one signature. Tool use (``worlds.bfcl.hints``) and the lakes
@@ -16,12 +16,12 @@ class Event(Protocol):
 
     @property
     def action(self) -> str:
-        """As the agent wrote it."""
+        """The agent's own text."""
         ...
 
     @property
     def result(self) -> str:
-        """As the world answered."""
+        """The world's answer."""
         ...
 
     @property
@@ -35,5 +35,5 @@ E = TypeVar("E", bound=Event, contravariant=True)
 
 class Augmenter(Protocol[E]):
     def __call__(self, event: E, /) -> str | None:
-        """A sentence that says what to do next, or None where there is nothing to add. Has no side effects."""
+        """A sentence with advice for the next action, or None. Has no side effects."""
         ...

@@ -17,7 +17,7 @@ from envtuning.worlds.world import TooFewCases
 FIRST_HELD_OUT, END_OF_SEEDS = 2**30, 2**31
 TRAINING_SEEDS = range(FIRST_HELD_OUT)  # of training episodes and probes
 HELD_OUT_SEEDS = range(FIRST_HELD_OUT, END_OF_SEEDS)  # of validation and test; no training episode has one
-PATIENCE = 1_000  # seeds in a row that bring no new case, until a slice counts as exhausted
+PATIENCE = 1_000  # a slice is exhausted after this many seeds in a row without a new case
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
 class GymCases:
     """Cases of one config, in a fixed order."""
 
-    config: dict[str, Any]  # as JSON: what the cases were drawn from
+    config: dict[str, Any]  # as JSON: the config of the draw
     cases: tuple[Case, ...]
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class GymCases:
 
     @classmethod
     def load(cls, path: Path) -> GymCases:
-        """What was saved there."""
+        """The cases that were saved there."""
         stored = json.loads(path.read_text(encoding="utf-8"))
         return cls(stored["config"], tuple(Case(**case) for case in stored["cases"]))
 

@@ -22,7 +22,7 @@ COPIES = 64  # environments that are open at once
 
 @dataclass(frozen=True)
 class GymEpisode(Episode):
-    """In memory only: how the environment looked at the end of a failed episode."""
+    """In memory only: the environment's picture at the end of a failed episode."""
 
     picture: str = field(default="", compare=False, repr=False)
 
@@ -59,7 +59,7 @@ def play_cases(world: GymWorld[Any], policy: Any, cases: GymCases, config: Any) 
 
 
 def _in_step(world: GymWorld[Any], policy: Any, going: list[Copy], name: str) -> Iterator[GymEpisode]:
-    """Step all copies until each has ended; an episode whenever one has."""
+    """Step all copies until each has ended; yields every finished episode."""
     while going:
         asked, going = going, []
         for copy, action in zip(asked, actions_of(policy, asked)):
@@ -73,7 +73,7 @@ def _in_step(world: GymWorld[Any], policy: Any, going: list[Copy], name: str) ->
 
 
 def _step(world: GymWorld[Any], copy: Copy, name: str, action: Any) -> GymEpisode | None:
-    """One step of one copy; its episode where that was the last."""
+    """One step of one copy; returns its episode if this was the last step."""
     copy.observation, reward, terminated, truncated, info = copy.env.step(action)
     copy.actions.append(_plain(action))
     copy.reward += float(reward)
@@ -112,11 +112,11 @@ def _plain(action: Any) -> Any:
 
 
 def actions_of(policy: Any, copies: Sequence[Copy]) -> list[Any]:
-    """An action for each, asked at once. Where that raises they are asked one by one, so that one bad case fails alone."""
+    """An action for each, in one call. If it raises, one call for each case, so that a bad case fails alone."""
     env = copies[0].env
     try:
         return [_checked(action, env.action_space) for action in _ask(policy, copies, env)]
-    except Exception as error:  # whatever a third party's policy raises
+    except Exception as error:  # a third party's policy may raise any error
         if len(copies) == 1:
             return [error if isinstance(error, PolicyError) else PolicyError(f"{type(error).__name__}: {error}")]
     return [action for copy in copies for action in actions_of(policy, [copy])]

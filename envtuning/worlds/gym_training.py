@@ -22,7 +22,7 @@ class TrainingEnv(gym.Env):
     """
 
     def __init__(self, world: GymWorld[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
-        self.world, self.config = world, deepcopy(config)  # a caller may go on changing its own
+        self.world, self.config = world, deepcopy(config)  # the caller may still change its own
         self.held_out = frozenset().union(*(cases.fingerprints() for cases in exclude))
         self.envs = make_envs(world, self.config)
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
@@ -42,7 +42,7 @@ class TrainingEnv(gym.Env):
         return self.current.render_mode
 
     def get_config(self) -> Any:
-        """A copy of the config in force, or on its way."""
+        """A copy of the config in force, or of the pending one."""
         return deepcopy(self._latest)
 
     @property
@@ -115,7 +115,7 @@ def make_envs(world: GymWorld[Any], config: Any) -> dict[str, gym.Env]:
         for name in world.slices(config):
             try:
                 envs[name] = world.make(config, name)
-            except Exception as error:  # whatever a third party's environment raises about its arguments
+            except Exception as error:  # a third party's environment may raise any error about its arguments
                 raise InfeasibleConfig(
                     f"slice {name}: its environment cannot be made ({type(error).__name__}: {error})"
                 ) from error

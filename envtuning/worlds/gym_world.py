@@ -44,11 +44,11 @@ class GymWorld(World[C]):
 
     forms = frozenset({"acts"})
     reports = frozenset({"success_rate", "reward", "episode_length"})
-    max_steps: ClassVar[int] = 10_000  # an episode that the environment itself has not ended by then is ended
+    max_steps: ClassVar[int] = 10_000  # ends an episode that the environment itself has not ended by then
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "about" in vars(cls):  # what the base class's own kinds of failures mean need not be written again
+        if "about" in vars(cls):  # the base class's own kinds of failures already have meanings
             cls.about = replace(cls.about, failures=FAILURES | dict(cls.about.failures))
 
     # What a user writes
@@ -60,7 +60,7 @@ class GymWorld(World[C]):
     def success(self, reward: float, terminated: bool, info: Mapping[str, Any]) -> bool:
         """Whether the task was done, by the episode's last step.
 
-        By default what ``info`` says under ``is_success`` or ``success``; else: terminated, and with a reward above 0.
+        By default ``info["is_success"]`` or ``info["success"]``; without them, terminated with a reward above 0.
         """
         said = info.get("is_success", info.get("success"))
         return bool(said) if said is not None else terminated and reward > 0
@@ -85,7 +85,7 @@ class GymWorld(World[C]):
     # What the loop asks
 
     def check(self, config: C) -> None:
-        """Makes an environment of every slice in use. Raises ``InfeasibleConfig`` where one can't be, or spaces differ."""
+        """Make an environment of every slice in use. Raises ``InfeasibleConfig`` if one cannot be made, or if spaces differ."""
         with self.envs(config):
             pass
 
@@ -109,7 +109,7 @@ class GymWorld(World[C]):
 
     @staticmethod
     def _raise_unless_left(fingerprint_of: Any, wanted: Mapping[str, int], seed: int, held_out: frozenset[str]) -> None:
-        """A world whose every case is held out has none to train on."""
+        """Refuse a world that would have no case left for training."""
         try:
             draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=held_out, distinct=False)
         except TooFewCases as error:
@@ -119,9 +119,9 @@ class GymWorld(World[C]):
         return GymCases.load(path)
 
     def play(self, policy: Any, cases: GymCases, config: C, *, seed: int) -> list[GymEpisode]:
-        """``policy.act(observations)``, batched as Gymnasium's vector environments batch them, gives as many actions.
+        """``policy.act(observations)`` gives one action each, batched as in Gymnasium's vector environments.
 
-        Each case's own seed is all that chance goes by; ``seed`` adds nothing to it.
+        All random numbers come from each case's own seed; ``seed`` is not used.
         """
         return play_cases(self, policy, cases, config)
 
@@ -144,7 +144,7 @@ class GymWorld(World[C]):
         return {name: {"share": round(names.count(name) / len(names), 3)} for name in self.slices(config)}
 
     def capacity(self, configs: Sequence[C]) -> dict[str, Any]:
-        """``config``: one to build on, whose spaces all others of the run have. Raises ``InfeasibleConfig`` where they differ."""
+        """``config`` has the spaces of all configs of the run. Raises ``InfeasibleConfig`` if they differ."""
         for config in configs[1:]:
             self.make_env(config, exclude=(), capacity={"config": configs[0]}, seed=0).close()
         return {"config": configs[0]}

@@ -1,7 +1,7 @@
 """The datasets of reasoning-gym as tasks: knobs are the levels of its curricula, and its own ``score_answer`` is the judge.
 
-``USED`` lists the datasets of version 0.1.25 that keep what a world promises; ``LEFT_OUT`` says of each other one why it does not. A
-dataset of a later version is in neither, and is not offered until somebody has looked at its scorer.
+``USED`` lists the datasets of version 0.1.25 that keep what a world promises; ``LEFT_OUT`` gives the reason for each other one. A
+dataset of a later version is in neither, and is not offered before its scorer has been reviewed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pydantic import Field, create_model
 from envtuning.extras import needs
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld
 
-QUESTIONS = 2**31  # of a dataset, by their numbers; its ``size`` bounds none that makes them one by one
+QUESTIONS = (
+    2**31
+)  # numbers of a dataset's questions; its ``size`` does not limit datasets that make questions one by one
 KEPT = 64  # configs whose dataset is kept
 SHOWN = 120  # characters of a level's values in a knob's description
 
@@ -83,7 +85,7 @@ def task_of(name: str, attributes: Mapping[str, Any]) -> Task[Any]:
         return dataset_at(name, {attribute: getattr(knobs, attribute) for attribute in attributes})
 
     def make(rng: np.random.Generator, knobs: TaskKnobs) -> Asked:
-        made = dataset(knobs.model_copy(update={"share": 1.0}))  # which says nothing of the questions
+        made = dataset(knobs.model_copy(update={"share": 1.0}))  # does not affect the questions
         entry = made[int(rng.integers(QUESTIONS))]
         return Asked(entry["question"], entry["answer"], (made, entry))
 

@@ -1,4 +1,4 @@
-"""Worlds by name; each is imported when it is asked for."""
+"""Worlds by name; each is imported at first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnknownWorld(SpecError):
 
     @property
     def untrusted(self) -> bool:
-        """Whether it was not even made, because the user has not said that its module, or an option, is trusted."""
+        """Whether it was not made because the user does not trust its module or an option."""
         return isinstance(self.__cause__, NotTrusted | NotAllowed)
 
 
@@ -48,7 +48,7 @@ def make_world(name: str, /, **options: Any) -> World[Any]:
             signature(found).bind(**options)
             raise_unless_allowed("world.options", options, allowed_in(found, place))
             found = found(**options)
-        except (Exception, SystemExit) as error:  # somebody else's code
+        except (Exception, SystemExit) as error:  # foreign code
             said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
             raise UnknownWorld(f"world {name!r} cannot be made with these options: {said}{error}") from error
     elif options:

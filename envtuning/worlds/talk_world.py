@@ -1,4 +1,4 @@
-"""``TalkWorld``: the base class for environments whose observations and actions are texts; you write what a ``GymWorld`` needs."""
+"""``TalkWorld``: the base class for environments whose observations and actions are texts; you write the same methods as for a ``GymWorld``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TalkWorld(GymWorld[C]):
         return str(info.get("failure") or super().failure(reward, terminated, info))
 
     def play(self, policy: Any, cases: GymCases, config: C, *, seed: int) -> list[GymEpisode]:
-        """All conversations in step, a question to the policy per turn for all; ``seed`` is what the policy is asked with."""
+        """Play all conversations in step, with one call of the policy per turn; ``seed`` is passed to the policy."""
         episodes: list[GymEpisode] = []
         for begin in range(0, len(cases), AT_ONCE):
             together = cases.cases[begin : begin + AT_ONCE]

@@ -5,7 +5,7 @@ A text environment's observations and actions are strings. A policy that replies
     reply(conversations, *, seed) -> one str or ``Reply`` for each conversation
 
 where a conversation is a list of ``{"role": "user" | "assistant", "content": …}`` that ends with the user. A plain function
-from a string to a string will do as well: it is shown the last message.
+from a string to a string works as well: it gets the last message.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Reply:
 
     text: str
     tokens: int = 0  # of prompt and reply together
-    prompt: int = 0  # of these, those of the prompt, where the policy tells them apart
+    prompt: int = 0  # of these, the prompt's, if the policy separates them
     truncated: bool = False  # whether it was cut off at the limit of its length
-    error: str | None = None  # what the policy raised instead
+    error: str | None = None  # the policy's error instead of a reply
 
 
 class TextPolicy(Protocol):
@@ -42,7 +42,7 @@ class Conversation:
 
     messages: Messages = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)  # per turn
-    infos: list[dict[str, Any]] = field(default_factory=list)  # per turn, as the environment gave them
+    infos: list[dict[str, Any]] = field(default_factory=list)  # per turn, from the environment
     replies: list[Reply] = field(default_factory=list)
     terminated: bool = False
     truncated: bool = False  # by the environment
@@ -57,7 +57,7 @@ class Conversation:
 
     @property
     def tokens(self) -> int:
-        """Of the first prompt and of all that the policy wrote; later prompts are these again and what the environment said."""
+        """Tokens of the first prompt and of all the policy's replies; later prompts repeat these and add the environment's texts."""
         return sum(reply.tokens - reply.prompt for reply in self.replies) + sum(
             each.prompt for each in self.replies[:1]
         )
@@ -72,7 +72,7 @@ class Conversation:
 
 
 def ask(policy: Any, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
-    """A reply to each, asked at once. Where that raises they are asked one by one, so that one bad case fails alone."""
+    """A reply to each, in one call. If it raises, one call for each, so that a bad case fails alone."""
     if not conversations:
         return []
     try:
@@ -123,7 +123,7 @@ def converse(
 
 
 def _take(env: Any, talk: Conversation, reply: Reply) -> None:
-    """One turn: the reply goes to the environment, and what it says becomes the next question."""
+    """One turn: the reply goes to the environment, and its answer becomes the next question."""
     talk.replies.append(reply)
     if reply.error is not None:
         return

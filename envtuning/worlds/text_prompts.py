@@ -20,7 +20,7 @@ KEPT = 1_024  # blocks, and as many questions, that were used lately
 
 
 class TextPrompts:
-    """``n`` rows that are drawn when they are asked for: row k is a function of the config in force, the seed and k.
+    """``n`` rows that are drawn on access: row k is a function of the config in force, the seed and k.
 
     ``set_config`` takes effect at the next batch that the trainer fetches; ``TRLCurriculumCallback`` calls it. No row is a case of
     ``exclude``.
@@ -41,11 +41,11 @@ class TextPrompts:
         self.dataset.set_transform(self._rows)
 
     def __reduce__(self) -> Any:
-        """What ``datasets`` knows it by; no copy in another process could follow ``set_config``."""
+        """The fingerprint for ``datasets``; a copy in another process could not follow ``set_config``."""
         return str, (f"{self.world.about.name} {self.seed} {self.config.model_dump_json()}",)
 
     def set_config(self, config: Any) -> None:
-        """Draw by this config from now on. Raises ``InfeasibleConfig``."""
+        """Use this config from now on. Raises ``InfeasibleConfig``."""
         self.world.check(config)
         self.config = config
         self.blocks.cache_clear()
@@ -56,7 +56,7 @@ class TextPrompts:
     def rewards(
         self, completions: Sequence[Any], metadata: Sequence[Mapping[str, Any]], log_metric: Any = None, **columns: Any
     ) -> list[float]:
-        """What each reply's answer scores, 0 to 1; ``success_rate`` is logged where the trainer takes metrics."""
+        """The score of each reply's answer, 0 to 1; ``success_rate`` is logged if the trainer takes metrics."""
         paid = [self._judged(reply, row) for reply, row in zip(completions, metadata, strict=True)]
         if log_metric is not None and paid:
             log_metric("success_rate", sum(failure is None for _, failure in paid) / len(paid))

@@ -9,7 +9,7 @@
 
     world = TextWorld("sums", {"add": Task(Digits, add)}, "Write the sum of two numbers.")
 
-A run's config names tasks as its slices: ``{tasks: {add: {share: 1.0, digits: 3}}}``. What is replied comes from a model, so only a
+A run's config names tasks as its slices: ``{tasks: {add: {share: 1.0, digits: 3}}}``. Replies come from a model, so only a
 plain answer of about the length of the right one reaches a scorer.
 """
 
@@ -33,10 +33,10 @@ from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
 
 K = TypeVar("K", bound="TaskKnobs")
 
-MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read all the same
+MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read, too
 MAX_REPLY = 1_000_000  # characters of a reply that are read
 LONGER = 1_000  # characters that a reply's answer may have beyond twice the right one's
-DEEPEST = 20  # brackets in brackets of an answer
+DEEPEST = 20  # levels of nested brackets in an answer
 OPENING, CLOSING = "([{", ")]}"
 
 
@@ -53,17 +53,17 @@ class Asked(NamedTuple):
 
     question: str
     answer: str
-    data: Any = None  # what the scorer needs besides; in memory only
+    data: Any = None  # further data for the scorer; in memory only
 
 
 def same(answer: str, asked: Asked) -> float:
-    """1 for the right answer to the letter, blanks around it aside."""
+    """1 for exactly the right answer, without surrounding blanks."""
     return float(answer.strip() == asked.answer.strip())
 
 
 @dataclass(frozen=True)
 class Task(Generic[K]):
-    """One kind of question: its knobs, how one is drawn, and what an answer is worth."""
+    """One kind of question: its knobs, its draw, and the score of an answer."""
 
     knobs: type[K]
     make: Callable[[np.random.Generator, K], tuple[str, str] | Asked]  # a function of its arguments alone

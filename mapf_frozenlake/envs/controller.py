@@ -1,4 +1,4 @@
-"""One controller of all agents: how it sees and acts, single or in a vector, and what it was made with."""
+"""One controller of all agents, single or in a vector: its spaces, and the arguments that it was made with."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CONTROLLER = ("flat", "discrete")  # arguments of the Gymnasium interfaces alone
 
 
 class Controller:
-    """Spaces of the Gymnasium interfaces, and the way between them and the batch's arrays.
+    """Spaces of the Gymnasium interfaces, and conversions between them and the batch's arrays.
 
-    ``flat`` sees [A · …] in place of [A, …]; ``discrete`` acts by one number where there is one agent.
+    ``flat`` observations are [A · …] instead of [A, …]; with ``discrete``, the action of a single agent is one number.
     """
 
     def __init__(self, batch: LakeBatch, *, flat: bool, discrete: bool) -> None:
@@ -50,7 +50,7 @@ class Controller:
 
 
 class Recordable:
-    """An env whose ``spec`` is JSON throughout, so that a record of it makes the same env again."""
+    """An env whose ``spec`` can be written as JSON, so that the same env can be made from a record."""
 
     _spec: EnvSpec | None = None
 

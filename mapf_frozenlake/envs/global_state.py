@@ -1,4 +1,4 @@
-"""The whole lake as one vector, for critics that see everything: a fraction of what all agents' observations together hold."""
+"""The whole lake as one vector, for centralised critics; much smaller than all agents' observations together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def compact_space(batch: LakeBatch) -> spaces.Box:
 
 def compact_state(batch: LakeBatch, env: int = 0) -> NDArray[np.float32]:
     """The board row by row (0 ice, 1 hole, -1 off the board), then row, col, goal row, goal col of every agent over
-    max_size - 1 (-1 in empty slots), then the share of the horizon that has passed."""
+    max_size - 1 (-1 in empty slots), then the elapsed share of the horizon."""
     side = batch.max_size
     board = np.full((side, side), -1.0, np.float32)
     holes = batch.holes(env)

@@ -18,7 +18,7 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import Instance
 
 RESET_OPTIONS = ("instance", "config")
-WRAPPERS_OPTIONS = ("minari_autoseed",)  # which wrappers read and hand on
+WRAPPERS_OPTIONS = ("minari_autoseed",)  # attributes that wrappers read and forward
 
 
 class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
@@ -26,11 +26,11 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
 
     With ``flat=True`` the observation is one vector; with ``discrete=True`` the action of a single agent is ``Discrete(5)``.
     ``info`` has the ``events`` of every step (int8[A], ``Event`` codes) and, when an episode is over, ``success`` (and
-    ``is_success``, the same by another name), ``valid`` and ``optimal`` (None where the least makespan is unknown or the world slips).
+    ``is_success``, the same by another name), ``valid`` and ``optimal`` (None if the least makespan is unknown or the world slips).
 
-    Every interface takes these arguments, none of them needed:
+    Every interface takes these arguments; all are optional:
 
-    what is drawn  ``size``, ``num_agents`` (a count, or a weight for each), ``hole_ratio``, ``wait_ratio``, ``min_distance``;
+    boards         ``size``, ``num_agents`` (a count, or a weight for each), ``hole_ratio``, ``wait_ratio``, ``min_distance``;
                    or ``config``; or one board for all episodes: ``desc`` or ``instance``. Configs and instances also as JSON
     rules          ``is_slippery``, ``success_rate``, ``collisions``, ``horizon``, ``reward`` (a name, or a function of a
                    ``rewards.Transition``), ``feedback``, ``hint_strength``
@@ -53,10 +53,10 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
         self._bind()
 
     def _bind(self) -> None:
-        """Views of what every step reads."""
+        """Views of the arrays that every step reads."""
         self._seen, self._events = self._controller.seen(self.batch.observation)[0], self.batch.events[0]
         self._team, self._terminated = self.batch.team_reward, self.batch.episode["terminated"]
-        self._lead = (None, None) if self._controller.discrete else None  # from an action to the batch's actions
+        self._lead = (None, None) if self._controller.discrete else None  # converts an action to the batch's actions
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -90,7 +90,7 @@ class MAPFFrozenLakeEnv(OneLake, Recordable, gym.Env[NDArray, Any]):
         return self._seen.copy(), float(self._team[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[A, 5] (bool[5] of a discrete action): False where it leaves the board; in an empty slot only WAIT is True."""
+        """bool[A, 5] (bool[5] of a discrete action): False if it leaves the board; in an empty slot only WAIT is True."""
         return self._controller.masks(self.batch.action_masks())[0].copy()
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What the Gymnasium and the PettingZoo interface share: one lake, its config, and how it is shown."""
+"""The common part of the Gymnasium and the PettingZoo interface: one lake, its config and its rendering."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def env_kwargs_of(batch: LakeBatch) -> dict[str, Any]:
 
 
 class OneLake:
-    """A batch of one, and a recorder if there is a render_mode."""
+    """Make a batch of one, and a recorder if there is a render_mode."""
 
     batch: LakeBatch
     _recorder: Recorder | None
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from the next reset on; the spaces stay."""
+        """Use this config from the next reset on; the spaces stay."""
         self.batch.set_config(as_config(config))
 
     def get_config(self) -> LakeConfig:
@@ -77,7 +77,7 @@ class OneLake:
         return self._recorder.frame()
 
     def save_animation(self, path: str | Path) -> None:
-        """Write the episode so far as an animation: .gif or .svg by the path's ending. Needs a render_mode."""
+        """Write the episode so far as an animation, .gif or .svg by the path's suffix. Needs a render_mode."""
         if self._recorder is None:
             raise LakeError("render_mode=None: make the env with a render_mode, which records the episode")
         self._recorder.save(path)

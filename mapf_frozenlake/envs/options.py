@@ -23,7 +23,7 @@ BATCH = tuple(
     if name not in ("config", "num_envs", "autoreset", "reward", "instance")
 )
 KNOWN = ("config", "desc", "instance", *DRAW, *RULES, *BATCH)
-ELSEWHERE = {  # what other environments call it -> what it is called here
+ELSEWHERE = {  # other environments' names -> our names
     "map_name": "size",
     "n_agents": "num_agents",
     "agents": "num_agents",
@@ -50,9 +50,9 @@ class EnvOptions:
 
 
 def options_from(kwargs: Mapping[str, Any], also: Sequence[str] = ()) -> EnvOptions:
-    """Sort an env's keyword arguments; unknown or contradictory ones are a ``LakeError``.
+    """Parse an env's keyword arguments; unknown or contradictory ones raise ``LakeError``.
 
-    ``also`` names what the env takes besides, for the message.
+    ``also`` names the env's other arguments, for the message.
     """
     unknown = sorted(set(kwargs) - set(KNOWN))
     if unknown:
@@ -89,7 +89,7 @@ def _did_you_mean(name: str, value: Any, known: Sequence[str]) -> str:
 
 
 def as_config(config: LakeConfig | Mapping[str, Any] | str) -> LakeConfig:
-    """A config, or a mapping or a JSON text that is one."""
+    """A config, given as such, as a mapping or as a JSON text."""
     if isinstance(config, LakeConfig):
         return config
     if not isinstance(config, Mapping | str):
@@ -103,7 +103,7 @@ def as_config(config: LakeConfig | Mapping[str, Any] | str) -> LakeConfig:
 
 
 def as_instance(instance: Instance | Mapping[str, Any] | str) -> Instance:
-    """An instance, or the JSON of one, as a text or as what it parses to."""
+    """An instance, given as such or as JSON, text or parsed."""
     if isinstance(instance, Instance):
         return instance
     if not isinstance(instance, Mapping | str):
@@ -112,7 +112,7 @@ def as_instance(instance: Instance | Mapping[str, Any] | str) -> Instance:
 
 
 def in_json_types(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The same arguments as JSON holds them, so that a record of an env can make it again. What JSON cannot hold stays."""
+    """The arguments as JSON values, so that an env can be made again from a record. Values that JSON cannot hold stay as they are."""
     held: dict[str, Any] = {}
     for name, value in kwargs.items():
         if isinstance(value, LakeConfig):

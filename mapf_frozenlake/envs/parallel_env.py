@@ -1,4 +1,4 @@
-"""The PettingZoo interface: every agent acts, sees and is paid for itself. AEC through PettingZoo's own conversion."""
+"""The PettingZoo interface: every agent has its own action, observation and reward. PettingZoo's own conversion makes AEC of it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ PARALLEL = ("action_mask", "state", "fixed_roster", "max_cycles")  # arguments o
 
 
 class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
-    """One lake; agents ``agent_0`` … are the slots, of which an episode fills the first.
+    """One lake. The slots are the agents ``agent_0`` …; an episode fills the first of them.
 
-    With "compact" observations an agent sees all agents' rows in one vector, its own first. Beside the arguments of every interface:
+    With "compact" observations an agent sees all agents' rows in one vector, its own first. Further arguments beside those of every interface:
 
     action_mask   "observation": each agent sees ``{"observation", "action_mask"}``; "info": the mask is in its info, and it
                   sees an array; None: no mask
-    fixed_roster  all slots are agents in every episode, for clients that know one crowd: an empty slot sees zeros, may only
-                  WAIT and is paid 0
-    state         what ``state()`` gives: all "observations", or the lake as one "compact" vector
+    fixed_roster  all slots are agents in every episode, for clients that need a fixed list: an empty slot sees zeros, may
+                  only WAIT and gets reward 0
+    state         the result of ``state()``: all "observations", or the lake as one "compact" vector
     max_cycles    PettingZoo's name for the horizon
     """
 
@@ -145,7 +145,7 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         )
 
     def _seen(self, infos: dict[str, dict[str, Any]]) -> dict[str, Observation]:
-        """What every agent sees; puts the masks into the infos where they belong there."""
+        """The observations of all agents; puts the masks into the infos if ``action_mask`` is "info"."""
         rows = self.batch.observation[0]
         whole = self.batch.observation_name == "compact"
         seen = {
@@ -161,5 +161,5 @@ class MAPFFrozenLakeParallelEnv(OneLake, ParallelEnv[str, Observation, int]):
         return {agent: {"observation": seen[agent], "action_mask": mask} for agent, mask in masks.items()}
 
     def state(self) -> NDArray:
-        """The observations of all agents [A, …], or one compact vector: ``state_space`` says which."""
+        """The observations of all agents [A, …], or one compact vector, as in ``state_space``."""
         return compact_state(self.batch) if self._state_name == "compact" else self.batch.observation[0].copy()

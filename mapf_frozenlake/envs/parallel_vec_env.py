@@ -1,4 +1,4 @@
-"""The agents of many lakes as one batch: to a trainer with shared parameters, every agent slot is an env of its own."""
+"""The agents of many lakes as one batch. For a trainer with shared parameters, every agent slot is an env."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parallel_vec_env(
     """The agents of ``num_lakes`` lakes as one Gymnasium vector env; arguments are those of ``gym.make_vec``,
     except ``flat`` and ``discrete``.
 
-    ``num_envs`` is ``make_vec``'s name for the number of lakes; what comes back has a row for every agent of each.
+    ``num_envs`` is ``make_vec``'s name for the number of lakes; the result has a row for every agent of each lake.
     """
     if num_lakes is not None and num_envs is not None:
         raise LakeError(f"num_lakes={num_lakes} and num_envs={num_envs} mean the same: give one of them")
@@ -36,10 +36,9 @@ def parallel_vec_env(
 class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
     """``num_lakes`` lakes of A slots as ``num_envs = num_lakes · A`` rows: row ``lake · A + slot``.
 
-    The agents of a lake begin and end together. ``info["active"]`` is False in the rows of empty slots, which see zeros,
-    are paid 0 and should be left out of means and losses; so should the rows of a lake that this step has only reset
-    (``info["moved"]`` is False). ``active`` goes with the observation: where a same-step reset came between, the rewards are
-    those of the crowd before it.
+    The agents of a lake begin and end together. ``info["active"]`` is False in the rows of empty slots: they see zeros and get
+    reward 0. Leave them out of means and losses, and also the rows of a lake that this step only reset (``info["moved"]`` is
+    False). ``active`` belongs to the observation: after a same-step reset, the rewards are those of the agents before it.
     """
 
     metadata = MAPFFrozenLakeVectorEnv.metadata
@@ -97,7 +96,7 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         return by_lake.reshape(self.num_envs, *by_lake.shape[2:])
 
     def _info_rows(self, info: Mapping[str, Any]) -> dict[str, Any]:
-        """What the lakes' infos say, row by row."""
+        """The lakes' infos, row by row."""
         rows: dict[str, Any] = {}
         for key, column in info.items():
             if isinstance(column, dict):
@@ -114,11 +113,11 @@ class MAPFFrozenLakeAgentsVectorEnv(VectorEnv[NDArray, NDArray, NDArray]):
         return rows
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[num_envs, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
+        """bool[num_envs, 5]: False if an action leaves the board; in an empty slot only WAIT is True."""
         return self._rows(self.batch.action_masks()).copy()
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from each lake's next reset on; the spaces stay."""
+        """Use this config from each lake's next reset on; the spaces stay."""
         self._lakes.set_config(config)
 
     def get_config(self) -> LakeConfig:

@@ -22,7 +22,7 @@ NAMED: dict[str, dict[str, Any]] = {  # the usual sizes
 
 
 def register_envs() -> None:
-    """Register every named id, once. The horizon is counted inside the env, and it checks its own order and actions."""
+    """Register every named id, once. The env itself counts the horizon and checks the order of calls and actions."""
     for name, kwargs in NAMED.items():
         if name not in gym.registry:
             gym.register(

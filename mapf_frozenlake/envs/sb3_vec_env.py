@@ -1,4 +1,4 @@
-"""Stable-Baselines3's vector interface, native: one kernel call where ``SubprocVecEnv`` asks as many processes."""
+"""Stable-Baselines3's vector interface, native: one kernel call instead of the processes of a ``SubprocVecEnv``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
     ``window``, ``hints`` … (``help(gym.make("MAPFFrozenLake-v0").unwrapped)`` lists them).
 
     Row i with seed s plays what a single env with seed s + i plays (per agent: its lake's). The info of an episode's last
-    step has ``terminal_observation``, ``TimeLimit.truncated``, ``is_success`` and what else Gymnasium's has, and the
-    ``episode`` that SB3's Monitor writes; other infos are empty.
+    step has ``terminal_observation``, ``TimeLimit.truncated``, ``is_success``, Gymnasium's other entries, and the ``episode``
+    of SB3's Monitor; other infos are empty.
 
-    ``success_key``  what ``is_success`` says, and so SB3's success rate: "success" (all agents on their goals, whatever they
-                     bumped into), "valid" (and no violation on the way, as the suites count) or "optimal".
+    ``success_key``  the meaning of ``is_success``, and so of SB3's success rate: "success" (all agents on their goals, also
+                     after collisions), "valid" (and no violation on the way, as the suites count) or "optimal".
     ``per_agent``    the agents of a lake begin and end together, so each episode is reported ``rows_per_lake`` times, with one
                      ``is_success``: EvalCallback's ``n_eval_episodes=256`` with 4 agents are 64 boards. Where numbers of
-                     agents vary, ``active`` is False in the rows of empty slots: they see zeros, may only WAIT and are paid 0.
+                     agents vary, ``active`` is False in the rows of empty slots: they see zeros, may only WAIT and get reward 0.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         self._actions: NDArray | None = None
 
     def reset(self) -> NDArray:
-        """Begin an episode in every lake. Seeds given by ``seed`` and options by ``set_options``, if any, count once.
+        """Begin an episode in every lake. Seeds from ``seed`` and options from ``set_options`` are used once.
 
         Options: ``instance``, the same or another for each lake, and ``config``, which the lakes share.
         """
@@ -69,7 +69,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         return observation
 
     def _options_of_lakes(self) -> dict[str, Any]:
-        """One reset's options of all lakes, from those that SB3 keeps for each row."""
+        """One reset's options of all lakes, taken from SB3's options of each row."""
         by_lake = self._options[:: self.rows_per_lake]
         if any(options != by_lake[row // self.rows_per_lake] for row, options in enumerate(self._options)):
             raise LakeError("options that differ between the rows of a lake: give all rows of a lake the same")
@@ -105,7 +105,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         return observation, rewards.astype(np.float32), over, infos
 
     def _last_info(self, row: int, info: dict[str, Any], cut_off: bool) -> dict[str, Any]:
-        """What SB3 is told of an episode that is over."""
+        """SB3's info of a finished episode."""
         final = info["final_info"]
         outcome = {name: final[name][row] for name in SUCCESS_KEYS}
         outcome["is_success"] = outcome[self._success_key]
@@ -117,16 +117,16 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         }
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[num_envs, …, 5], as sb3-contrib's MaskablePPO wants them."""
+        """bool[num_envs, …, 5], for sb3-contrib's MaskablePPO."""
         return self.lakes.action_masks()
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """bool[num_envs]: False in the rows of empty slots, which should be left out of means; it goes with the observation."""
+        """bool[num_envs]: False in the rows of empty slots, to leave them out of means; belongs to the observation."""
         return self.lakes.batch.active.reshape(self.num_envs, -1)[:, 0]  # agents fill the slots from the first on
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from each lake's next reset on; the spaces stay."""
+        """Use this config from each lake's next reset on; the spaces stay."""
         self.lakes.set_config(config)
 
     def get_config(self) -> LakeConfig:
@@ -141,7 +141,7 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Sets it for all lakes: they share every attribute. One that they do not have is refused."""
+        """Set it for all lakes, which share every attribute. An unknown attribute is refused."""
         if not hasattr(self.lakes, attr_name):
             raise AttributeError(
                 f"the lakes have no attribute {attr_name!r}; a config is changed by set_config(config)"
@@ -149,13 +149,13 @@ class MAPFFrozenLakeSB3VecEnv(VecEnv):
         setattr(self.lakes, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
-        """Calls it once for all lakes, and gives each row its part: of masks its own, else the same."""
+        """Call it once for all lakes. Of masks, each row gets its own; of other results, all rows get the same."""
         result = getattr(self.lakes, method_name)(*args, **kwargs)
         rows = self._get_indices(indices)
         return [result[row] for row in rows] if method_name == "action_masks" else [result for _ in rows]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
-        """True for Monitor, whose ``episode`` the infos have."""
+        """True for Monitor, because the infos have its ``episode``."""
         return [issubclass(wrapper_class, Monitor) for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray | None]:

@@ -1,4 +1,4 @@
-"""What an env that renders keeps: the episode's snapshots. The renderers themselves are loaded when first asked for."""
+"""The episode's snapshots, for an env that renders. The renderers themselves are imported at first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RENDER_FPS = 4
 
 
 def make_recorder(render_mode: str | None, known: Sequence[str] = RENDER_MODES) -> Recorder | None:
-    """A recorder for this mode, nothing for None; ``LakeError`` for a mode that is not ``known``."""
+    """A recorder for this mode, or None for None; ``LakeError`` for a mode that is not ``known``."""
     if render_mode is None:
         return None
     if render_mode not in known:
@@ -26,7 +26,7 @@ def make_recorder(render_mode: str | None, known: Sequence[str] = RENDER_MODES) 
 
 
 class Recorder:
-    """The snapshots of the episode that runs, and how to show them."""
+    """The snapshots of the running episode, and their display."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode

@@ -33,12 +33,12 @@ from mapf_frozenlake.types import Action, Instance
 from mapf_frozenlake.world.rewards import team_means
 
 Mode = Literal["plan", "turns"]
-MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read all the same
-CHARACTERS = "\n" + "".join(map(chr, range(ord(" "), ord("~") + 1)))  # all that the lake's own words are made of
+MAX_OBSERVATION, MAX_ACTION = 200_000, 1_000  # characters; longer replies are read, too
+CHARACTERS = "\n" + "".join(map(chr, range(ord(" "), ord("~") + 1)))  # all characters of the lake's own texts
 
 
 class AnyText(spaces.Text):
-    """Every string up to ``max_length``; what it samples is made of ``CHARACTERS``."""
+    """Every string up to ``max_length``; samples consist of ``CHARACTERS``."""
 
     def contains(self, x: Any) -> bool:
         return isinstance(x, str) and len(x) <= self.max_length
@@ -46,17 +46,17 @@ class AnyText(spaces.Text):
 
 @create_shared_memory.register
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
-    """``AsyncVectorEnv`` reads words from its shared memory once, before there are any; it says which argument to give."""
+    """``AsyncVectorEnv`` reads its shared memory once before it holds a text; the error names the argument to pass."""
     raise CustomSpaceError("text cannot go through shared memory: give shared_memory=False")
 
 
 class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
     """One lake as text, for one controller of all agents.
 
-    ``mode="plan"``: the observation is the whole task, the action a reply with every agent's moves; one step, judged as
-    ``judge`` does. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read gets
+    ``mode="plan"``: the observation is the whole task, and the action is a reply with every agent's moves; one step, judged by
+    ``judge``. ``mode="turns"``: an action is a reply with one move for each agent; a reply that cannot be read gets
     reward 0, and all agents wait. With the config's ``feedback`` the next observation explains what went wrong, in the words
-    of ``augmenter``; without it, it only describes the state. ``info`` has ``parse_error`` (None where the reply was read), ``actions``, and when
+    of ``augmenter``; without it, it only describes the state. ``info`` has ``parse_error`` (None if the reply was read), ``actions``, and when
     the episode is over ``success``, ``valid`` and ``optimal``; in plan mode also ``verdict``. In turns mode ``valid``
     is False, too, once a reply could not be read. ``AsyncVectorEnv`` needs ``shared_memory=False`` for text.
     """
@@ -116,7 +116,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         )
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from the next reset on."""
+        """Use this config from the next reset on."""
         config = as_config(config)
         _refuse_slippery(config)
         self.batch.set_config(config)
@@ -149,7 +149,7 @@ class MAPFFrozenLakeTextEnv(Recordable, gym.Env[str, str]):
         }
         result = "The plan is valid." if verdict.valid else "The plan is not valid."
         hint = self._hint(PlanEvent(reply, result, not verdict.valid, instance, plan, verdict))
-        # The hint says all that the bare result does, and stands in its place.
+        # The hint replaces the bare result, because it has the same facts.
         return hint or result, plan_reward(self._rules.reward, instance, plan, verdict), True, False, info
 
     def _take_turn(self, reply: str, instance: Instance) -> tuple[str, float, bool, bool, dict[str, Any]]:

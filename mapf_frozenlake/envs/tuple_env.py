@@ -17,9 +17,9 @@ Seen = tuple[NDArray, ...]
 
 
 class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
-    """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces, a list of rewards; every slot is an agent, also an empty one.
+    """``MAPFFrozenLakeTuple-v0``: ``Tuple`` spaces and a list of rewards; every slot is an agent, even an empty one.
 
-    Plays what the PettingZoo interface with a fixed roster plays, and takes its arguments. ``n_agents``, ``action_masks`` and
+    Plays the same episodes as the PettingZoo interface with a fixed roster, and takes the same arguments. ``n_agents``, ``action_masks`` and
     ``state`` are public; ``info`` has Gymnasium's outcome when the episode is over, and the events of every step.
     """
 
@@ -53,7 +53,7 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         return tuple(by_name[name] for name in self._names)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[A, 5]: False where an action leaves the board; in an empty slot only WAIT is True."""
+        """bool[A, 5]: False if an action leaves the board; in an empty slot only WAIT is True."""
         return self.lake.batch.action_masks()[0]
 
     def state(self) -> NDArray:
@@ -61,7 +61,7 @@ class MAPFFrozenLakeTupleEnv(Recordable, gym.Env[Seen, Any]):
         return self.lake.state()
 
     def set_config(self, config: Any) -> None:
-        """Draw and rule by this config from the next reset on; the spaces stay."""
+        """Use this config from the next reset on; the spaces stay."""
         self.lake.set_config(config)
 
     def get_config(self) -> Any:

@@ -1,4 +1,4 @@
-"""Gymnasium's vector interface, native: bit for bit what the same number of single envs would do, in one kernel call."""
+"""Gymnasium's vector interface, native: one kernel call, with the same bits as the same number of single envs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AUTORESET = {
     AutoresetMode.DISABLED: "disabled",
 }
 _RENDER_MODES = tuple(mode for mode in RENDER_MODES if mode != "human")  # one window shows one lake
-_OPTIMAL = np.array([False, True, None], dtype=object)  # by the batch's code: 0, 1, -1
+_OPTIMAL = np.array([False, True, None], dtype=object)  # indexed by the batch's code: 0, 1, -1
 
 
 class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
@@ -117,7 +117,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         return self._seen(), batch.team_reward.copy(), result.terminated, result.truncated, self._info(moved, over)
 
     def _info(self, moved: NDArray[np.bool_], over: NDArray[np.bool_]) -> dict[str, Any]:
-        """Infos as Gymnasium's sync vector env collects them: an array per key, and under ``_key`` whose it is."""
+        """Infos as Gymnasium's sync vector env collects them: an array per key, and under ``_key`` the envs that have it."""
         batch = self.batch
         if not batch.num_ended:
             return self._events_of(moved)
@@ -137,7 +137,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         return self._events_of(~over) | final | {"final_info": outcome | self._events_of(over)}
 
     def _events_of(self, whose: NDArray[np.bool_]) -> dict[str, Any]:
-        """The step's events, zeros where they are not ``whose``; nothing if they are nobody's."""
+        """The step's events, zeros for envs outside ``whose``; nothing if ``whose`` is empty."""
         if whose is self._all:
             return {"events": self.batch.events.copy(), "_events": whose.copy()}
         return {"events": self.batch.events * whose[:, None], "_events": whose} if whose.any() else {}
@@ -146,7 +146,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
         return self._controller.seen(self.batch.observation)
 
     def _take_new_array(self) -> NDArray:
-        """What the caller holds stays as it is: the next observation goes to an array that it does not hold. Returns the last."""
+        """Write the next observation to an array that the caller does not hold; returns the last observation, unchanged."""
         new = None if self._lending is None else self._lending.array(in_use=id(self.batch.observation))
         before = self.batch.observation
         if new is not None and new is not before:
@@ -160,7 +160,7 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
             recorder.add(self.batch.snapshot(env, actions))
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[num_envs, A, 5] (bool[num_envs, 5] of a discrete action): False where an action leaves the board; in an
+        """bool[num_envs, A, 5] (bool[num_envs, 5] of a discrete action): False if an action leaves the board; in an
         empty slot only WAIT is True."""
         return self._controller.masks(self.batch.action_masks()).copy()
 
@@ -176,11 +176,11 @@ class MAPFFrozenLakeVectorEnv(Recordable, VectorEnv[NDArray, NDArray, NDArray]):
 
     @property
     def instances(self) -> InstanceSet:
-        """The boards of the running episodes, one of each env."""
+        """The boards of the running episodes, one per env."""
         return InstanceSet.from_instances(self.batch.instance(env) for env in range(self.num_envs))
 
     def set_config(self, config: LakeConfig | Mapping[str, Any]) -> None:
-        """Draw and rule by this config from each env's next reset on; the spaces stay."""
+        """Use this config from each env's next reset on; the spaces stay."""
         self.batch.set_config(as_config(config))
 
     def get_config(self) -> LakeConfig:

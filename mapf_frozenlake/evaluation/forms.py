@@ -1,4 +1,4 @@
-"""The forms of a policy, and how each is asked: solver, text, neural. In every form an answer is JSON."""
+"""The forms of a policy (solver, text, neural) and the calls of each. In every form, an answer is JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mapf_frozenlake.judge import actions_by_step
 from mapf_frozenlake.types import Instance, Plan, Solution
 
 Form = Literal["solver", "text", "neural"]
-Answer = str | list[list[int]] | None  # a reply; or a plan; or no plan was found
+Answer = str | list[list[int]] | None  # a reply; or a plan; or None without a plan
 Prompt = Callable[[Instance], str]
 NEURAL_BATCH = 1024  # boards at once
 
@@ -27,7 +27,9 @@ NEURAL_BATCH = 1024  # boards at once
 class NeuralPolicy(Protocol):
     """Acts on ``LakeBatch`` observations, all boards at once."""
 
-    env_kwargs: dict[str, Any]  # of the LakeBatch whose observations it understands: observation, max_size, window, …
+    env_kwargs: dict[
+        str, Any
+    ]  # arguments of the LakeBatch whose observations it understands: observation, max_size, window, …
 
     def act(self, observation: NDArray) -> NDArray[np.int64]:
         """[n, A, …] -> int64[n, A]: one action for each board and agent slot."""
@@ -64,7 +66,7 @@ def checked_form(policy: Any, form: Form | None) -> Form:
 def solver_answers(
     solver: Callable[[Instance], Solution | Plan | None], suite: InstanceSet, wanted: Sequence[int], max_workers: int
 ) -> Iterator[tuple[int, Answer]]:
-    """Plans of a callable from an instance to a plan or solution, each as soon as it is there."""
+    """Plans of a callable from an instance to a plan or solution, in the order in which they arrive."""
 
     def ask(index: int) -> Answer:
         instance = suite[index]
@@ -75,7 +77,7 @@ def solver_answers(
         plan = found.plan if isinstance(found, Solution) else found
         if plan is None:
             return None
-        columns = actions_by_step(plan, instance.num_agents).T  # refuses what is no plan
+        columns = actions_by_step(plan, instance.num_agents).T  # refuses a result that is not a plan
         return [column[: len(moves)].tolist() for column, moves in zip(columns, plan)]
 
     return _concurrently(ask, wanted, max_workers)
@@ -112,8 +114,8 @@ def neural_answers(
 ) -> Iterator[tuple[int, Answer]]:
     """The moves that a network makes on each board, until its episode ends by success, a fall or the horizon.
 
-    On slippery ice these are the moves that came of its actions, so that they can be judged like a plan; board ``index``
-    slips by ``seed + index``.
+    On slippery ice, these are the moves after slips, so that they can be judged like a plan; board ``index`` slips by
+    ``seed + index``.
     """
     for begin in range(0, len(wanted), NEURAL_BATCH):
         chunk = np.asarray(wanted[begin : begin + NEURAL_BATCH])
@@ -146,14 +148,14 @@ def _moves_made(
         if lengths.all():
             break
         observation = result.observation
-        if over.any():  # their result stands; the batch asks that they be reset before the next step
+        if over.any():  # their results stay; the batch requires a reset before the next step
             observation = batch.reset(over, instances=boards[np.flatnonzero(over)])
     moves = np.stack(made)  # [steps, n, A]
     return [moves[: lengths[row], row, : boards.num_agents[row]].T.tolist() for row in range(len(boards))]
 
 
 def _reply(reply: Any) -> str:
-    if reply is None:  # a model that answered nothing
+    if reply is None:  # an empty answer of a model
         return ""
     if not isinstance(reply, str):
         raise LakeError(
@@ -163,8 +165,8 @@ def _reply(reply: Any) -> str:
 
 
 def _concurrently(ask: Callable[[Any], Any], wanted: Sequence[Any], max_workers: int) -> Iterator[tuple[Any, Any]]:
-    """(question, answer) in the order in which answers come. After an exception nothing more is asked; it is raised after the answers
-    that were on their way, which may have been paid for."""
+    """(question, answer) in the order in which answers arrive. An exception stops further questions. It is raised after the pending
+    answers have arrived, because they may have been paid for."""
     if max_workers == 1:
         for question in wanted:
             yield question, ask(question)

@@ -15,20 +15,20 @@ from mapf_frozenlake.types import Instance, Plan
 
 @dataclass(frozen=True)
 class Record:
-    """One instance, the answer to it, and the judge's verdict in short."""
+    """One instance, its answer, and the judge's verdict in short."""
 
     index: int  # in the suite
     sample_id: str | None
     agents: int
     size: int | str  # the side of a square lake, "height×width" of others
     hole_ratio: float
-    wait_subset: float | None  # the wait ratio of the subset it belongs to, where the suite has such
+    wait_subset: float | None  # the wait ratio of its subset, if the suite has wait subsets
     needs_wait: bool | None
-    answer: Answer  # reply, plan, or None where no plan was found
-    plan: list[list[int]] | None  # None where no plan could be read
+    answer: Answer  # reply, plan, or None if no plan was found
+    plan: list[list[int]] | None  # None if no plan could be read
     parse_error: str | None
     valid: bool
-    optimal: bool | None  # None where the least makespan is unknown
+    optimal: bool | None  # None if the least makespan is unknown
     failure: str | None
     makespan: int | None
     regret: int | None  # makespan over the least possible, of valid plans
@@ -69,7 +69,7 @@ def _plan(answer: Answer, instance: Instance) -> Plan | ParseError:
 
 
 def _hole_ratio(suite: InstanceSet, index: int, instance: Instance) -> float:
-    """The suite's label; else counted, to one digit."""
+    """The suite's label, or else the counted ratio with one digit."""
     label = _label(suite, "hole_ratio", index)
     if label is not None:
         return label

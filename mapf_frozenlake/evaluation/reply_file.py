@@ -1,4 +1,4 @@
-"""The answers file: one JSON line per answer, appended as it comes, so that nothing paid for is lost."""
+"""The answers file: one JSON line per answer, written at once, so that no paid answer is lost."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mapf_frozenlake.evaluation.forms import Answer, Form
 from mapf_frozenlake.instance_set import InstanceSet
 
 VERSION = 1
-ANSWER = b'{"index": '  # how a line of an answer begins
+ANSWER = b'{"index": '  # the beginning of an answer's line
 
 
 def digest_of(suite: InstanceSet) -> str:
-    """Names the boards of a suite and their order: 16 hex digits."""
+    """Identifies the boards of a suite and their order: 16 hex digits."""
     joined = hashlib.sha256()
     for instance in suite:
         joined.update(instance.key())
@@ -27,10 +27,10 @@ def digest_of(suite: InstanceSet) -> str:
 
 
 class ReplyFile:
-    """Holds the answers that are there, and takes new ones: a line is on the disk before the next answer is asked for.
+    """Holds the present answers and takes new ones: a line is on the disk before the next question.
 
-    A last line that was cut off by a kill is dropped; any other broken line, a file of anything else, or that of another suite,
-    policy, prompt or setting, is an error, and the file stays as it is.
+    A last line that a kill cut off is dropped. Any other broken line is an error, and so is a file of another kind, suite,
+    policy, prompt or setting; the file stays as it is.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ReplyFile:
         whole, ends = self._read()
         self._file = open(self.path, "ab")  # noqa: SIM115 -- closed by close()
         self._file.truncate(whole)
-        if not ends:  # an editor took the last line's end away
+        if not ends:  # an editor removed the end of the last line
             self._file.write(b"\n")
         if whole == 0:
             self._append(self.header)
@@ -75,8 +75,10 @@ class ReplyFile:
         os.fsync(self._file.fileno())
 
     def _read(self) -> tuple[int, bool]:
-        """Take in what is there; the length of its whole lines in bytes, and whether the last of them has its end."""
-        lines = self._content().splitlines(keepends=True)  # of any kind: an editor may have changed them
+        """Read the file; returns the length of its whole lines in bytes, and whether the last one ends with a line break."""
+        lines = self._content().splitlines(
+            keepends=True
+        )  # line ends of any kind, because an editor may have changed them
         if lines and self._is_cut_off(lines[-1], first=len(lines) == 1):
             lines.pop()
         for number, line in enumerate(lines, start=1):
@@ -88,7 +90,7 @@ class ReplyFile:
         return sum(map(len, lines)), not lines or lines[-1].endswith((b"\n", b"\r"))
 
     def _content(self) -> bytes:
-        """Of a regular file: a pipe would never end."""
+        """Only for a regular file, because a pipe would never end."""
         try:
             if not self.path.exists() and not self.path.is_symlink():
                 return b""
@@ -99,7 +101,7 @@ class ReplyFile:
             raise LakeError(f"{self.path} cannot be read ({error.strerror}): give another resume= path") from error
 
     def _is_cut_off(self, line: bytes, first: bool) -> bool:
-        """Whether a kill left this beginning of a line that would have been written here."""
+        """Whether this is the beginning of one of our lines, cut off by a kill."""
         if line.endswith((b"\n", b"\r")):
             return False
         if first:
@@ -144,7 +146,7 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 
 def _check(index: int, answer: Answer) -> int:
-    """So that a changed answer is noticed; older files have none."""
+    """The checksum of a line, to detect a changed answer; older files have no checksums."""
     return zlib.crc32(json.dumps([index, answer]).encode())
 
 

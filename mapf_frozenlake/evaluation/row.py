@@ -11,10 +11,10 @@ class Row:
     """One group of instances, one policy. Rates are in percent."""
 
     who: str
-    group: dict[str, Any]  # {"agents": 3, "size": 4}; {} for everything
+    group: dict[str, Any]  # {"agents": 3, "size": 4}; {} for all instances
     n: int
     valid: float
-    optimal: float | None  # None where a least makespan is unknown
+    optimal: float | None  # None if a least makespan is unknown
     valid_interval: tuple[float, float] | None = None  # Wilson, 95 %
     optimal_interval: tuple[float, float] | None = None
     failures: dict[str, int] = field(default_factory=dict)  # instances by failure kind

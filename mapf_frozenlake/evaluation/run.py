@@ -41,19 +41,19 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> EvaluationTable:
-    """Evaluate a policy on a suite: it is asked once for each instance, and the same judge judges every answer.
+    """Evaluate a policy on a suite: ask it once for each instance, and judge every answer by the same judge.
 
     policy       a solver (Instance to Solution or plan), a text policy (string to string), or a neural policy (an object
-                 with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); ``form`` says which where
-                 that cannot be seen
+                 with ``act(observation)`` and ``env_kwargs``, stepped through ``LakeBatch``); ``form`` says which if
+                 the policy does not show it
     suite        an InstanceSet, instances, or the name of a shipped suite
-    prompt       what a text policy is shown for an instance
+    prompt       makes a text policy's prompt from an instance
     batch_size   prompts for each call of a text policy, which then returns a list of replies
     max_workers  number of threads that ask a solver or text policy
     config       the rules of a neural policy's episodes (horizon, hints); its sizes and agents do not matter
-    resume       a file that keeps the answers: what it holds is not asked again; with a neural policy give a ``name``, too
-    settings     what else decides the answers, as JSON: a file that was begun with others is refused
-    progress     called with (answers there, instances) after each answer, and first where some were kept
+    resume       a file that keeps the answers: these are not asked again; with a neural policy give a ``name``, too
+    settings     other settings that affect the answers, as JSON: a file that was begun with others is refused
+    progress     called with (number of answers, number of instances) after each answer, and first if some were kept
 
     An exception of the policy ends the evaluation; with ``resume``, the answers so far are kept.
     """

@@ -18,14 +18,14 @@ def sb3_policy(model: Any, envs: Any = None, *, deterministic: bool = True) -> S
     """A policy for ``evaluate`` that acts as ``model.predict`` does, for all agents of a board at once or, where the model was
     trained ``per_agent``, for each by itself.
 
-    ``envs`` are the SB3 envs that it was trained in, by default the model's own; they say how it sees, and normalise what it
-    sees where they are a ``VecNormalize``. A model that takes ``action_masks`` gets those of its observations.
+    ``envs`` are its training envs in SB3, by default the model's own. They define its observations, and normalise them if
+    they are a ``VecNormalize``. A model that takes ``action_masks`` gets the masks of its observations.
     """
     return SB3Policy(model, envs, deterministic)
 
 
 class SB3Policy:
-    """What ``sb3_policy`` returns: a neural policy."""
+    """A neural policy: the result of ``sb3_policy``."""
 
     def __init__(self, model: Any, envs: Any, deterministic: bool) -> None:
         envs = envs if envs is not None else model.get_env()
@@ -54,7 +54,7 @@ class SB3Policy:
         return np.asarray(actions).reshape(observation.shape[:2])
 
     def _masks(self, observation: NDArray) -> NDArray[np.bool_]:
-        """As ``action_masks()`` of the envs: an empty slot sees zeros alone, and may WAIT."""
+        """The same masks as ``action_masks()`` of the envs: an empty slot sees only zeros, and may only WAIT."""
         masks = self._layout.action_mask(observation) != 0
         masks[..., Action.WAIT] = True
         return masks

@@ -19,7 +19,7 @@ FAILURES = tuple(kind.value for kind in FailureKind)
 
 
 def wilson(successes: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's 95 % interval of a rate, (0, 1) when nothing was tried."""
+    """Wilson's 95 % interval of a rate; (0, 1) without a trial."""
     if n == 0:
         return 0.0, 1.0
     rate = successes / n
@@ -73,7 +73,7 @@ class EvaluationTable:
     def with_reference(self, *models: str) -> EvaluationTable:
         """The same table with the published figures of "From Trainee to Trainer" beside it, marked as theirs.
 
-        ``models`` keeps those whose name contains one of these texts: ``with_reference("Qwen3")``. None given: all.
+        ``models`` keeps models whose name contains one of these texts: ``with_reference("Qwen3")``. Without any, all are kept.
         """
         rows = paper_rows()
         names = list(dict.fromkeys(row.who for row in rows))
@@ -102,7 +102,7 @@ class EvaluationTable:
         return f"EvaluationTable({layout.headline(self)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The display in a notebook."""
         return layout.html(self)
 
     def to_pandas(self) -> Any:
@@ -116,7 +116,7 @@ class EvaluationTable:
         return layout.markdown(self)
 
     def to_dict(self, *, per_instance: bool = True) -> dict[str, Any]:
-        """Everything, in JSON's types."""
+        """The whole table, in JSON's types."""
         content: dict[str, Any] = {
             "policy": self.name,
             "overall": asdict(self.overall),

@@ -1,4 +1,4 @@
-"""Instances that meet a config exactly, and the pool that training envs draw from."""
+"""Draws instances that meet a config exactly, and keeps the pool that training envs use."""
 
 from mapf_frozenlake.generator.generate import Limits, check_config, generate
 from mapf_frozenlake.generator.pool import InstancePool

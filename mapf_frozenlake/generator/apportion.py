@@ -1,13 +1,12 @@
-"""Which kind of instance comes j-th: quotas that hold in every prefix, not only at the end.
+"""Decides the kind of the j-th instance, so that quotas hold in every prefix and not only at the end.
 
-A map size of share s is due ``s · t`` times in the first t instances. Its k-th turn has a window: it may come once
-``s · t > k − 1`` and must have come when ``s · t ≥ k``. Taking, of those whose window is open, the one whose window closes
-first meets every window (earliest deadline first: Liu and Layland), so a size is never more than one off its due. Agent
-counts have windows of the same kind. Of the first k instances of one size, ``wait_ratio · k``, rounded half up, need a wait.
+A map size of share s is due ``s · t`` times in the first t instances. Its k-th turn has a window, which opens when
+``s · t > k − 1`` and closes when ``s · t ≥ k``. Of all open windows, the one that closes first is served first. This meets
+every window (earliest deadline first: Liu and Layland), so a size is never more than one off its due. Agent counts have
+windows of the same kind. Of the first k instances of one size, ``wait_ratio · k``, rounded half up, need a wait.
 
-Windows leave some freedom, and it is used to keep sizes, labels and counts from marching in step: of all sizes and
-counts that may come next without anybody missing a deadline later, the combination (size, its next label, count) that
-lags most behind the product of its shares comes next.
+Several sizes and counts may often come next without a missed deadline. Then the combination (size, its next label, count)
+that lags most behind the product of its shares comes next. So sizes, labels and counts do not move in step.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from numpy.typing import NDArray
 from mapf_frozenlake.solvers.bits import entry, kernel
 
 ANY, NO_WAIT, WAIT = -1, 0, 1  # the wait label of an instance, as in InstanceSet.needs_wait
-_EPSILON = 1e-9  # what floating point may add to a quota that is a whole number
-_LOOKAHEAD = 256  # turns; where a window reaches further, the earliest deadline decides
+_EPSILON = 1e-9  # rounding error that a whole-number quota may carry
+_LOOKAHEAD = 256  # turns; beyond them the earliest deadline decides
 
 
 @entry
 def apportion(shares, wait_ratios, weights, n):
-    """(slice, label, count) of instances 0 to n − 1: three arrays; a longer sequence begins with a shorter one.
+    """(slice, label, count) of instances 0 to n − 1, as three arrays. A shorter sequence is a prefix of a longer one.
 
     ``shares`` float64[S] and ``weights`` float64[C] are positive and sum to 1; ``wait_ratios`` float64[S], NaN for any.
     """
@@ -67,7 +66,7 @@ def _label_share(wait_ratio, label):
 
 @kernel
 def _mark_allowed(quotas, taken, turn, allowed):
-    """Mark those whose window is open at this 1-based turn and whose choice makes no other late; there is always one."""
+    """Mark the entries that may take this 1-based turn: their window is open, and no other becomes late. There is always one."""
     first, first_deadline = -1, np.inf
     for one in range(quotas.size):
         if quotas[one] * turn > taken[one] + _EPSILON:
@@ -82,11 +81,11 @@ def _mark_allowed(quotas, taken, turn, allowed):
 
 @kernel
 def _is_safe(quotas, taken, turn, choice):
-    """Whether all deadlines can be met after this choice: never are more turns due than there are until then."""
+    """Whether all deadlines can be met after this choice: at every later turn, no more turns are due than there are."""
     horizon = turn
     for one in range(quotas.size):
         ahead = taken[one] + (1 if one == choice else 0)
-        horizon = max(horizon, math.ceil(ahead / quotas[one]))  # from here on nobody is ahead of its quota
+        horizon = max(horizon, math.ceil(ahead / quotas[one]))  # from here on no entry is ahead of its quota
     if horizon - turn > _LOOKAHEAD:
         return False
     for then in range(turn, horizon + 1):

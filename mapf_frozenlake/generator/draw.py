@@ -1,6 +1,6 @@
-"""One uniform draw: starts and goals at least ``min_distance`` apart, then holes among the other cells; and who can reach.
+"""One uniform draw: starts and goals at least ``min_distance`` apart, holes among the other cells, then a reach check.
 
-Every board that a stratum allows is equally likely, because a draw that breaks a rule is thrown away whole.
+A draw that breaks a rule is discarded as a whole. So every board that a stratum allows is equally likely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_PLACEMENTS = 200_000  # tries to place all starts and goals, for one draw
 
 @kernel
 def stream_of(seed_key, index):
-    """The random numbers of instance ``index``, uint64[2]: a key of its own, and how many were drawn."""
+    """The random state of instance ``index``, uint64[2]: the instance's key, and the count of numbers drawn."""
     stream = np.empty(2, np.uint64)
     stream[0], stream[1] = mix(np.uint64(seed_key), np.uint64(index)), np.uint64(0)
     return stream
@@ -25,7 +25,7 @@ def stream_of(seed_key, index):
 
 @kernel
 def below(stream, bound):
-    """A number from 0 to bound − 1, exactly uniform (multiply, and reject the few that would favour some)."""
+    """An exactly uniform number from 0 to bound − 1 (multiply, and reject the few draws that would bias it)."""
     bound64 = np.uint64(bound)
     while True:
         product = (mix(stream[0], stream[1]) >> np.uint64(32)) * bound64
@@ -37,7 +37,7 @@ def below(stream, bound):
 
 @kernel
 def count_up_to(ascending, value):
-    """How many entries are at most ``value``."""
+    """The number of entries that are at most ``value``."""
     low, high = 0, ascending.size
     while low < high:
         middle = (low + high) // 2
@@ -50,11 +50,11 @@ def count_up_to(ascending, value):
 
 @inlined
 def place(stream, height, width, agents, min_distance, displacements, cells, starts, goals):
-    """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if none was found.
+    """Uniformly random starts and goals on distinct cells, each pair far enough apart; False if no such draw was found.
 
-    ``cells`` int64[height · width] holds every cell once, as row << 8 | col; on return the 2 · agents used ones come first.
-    ``displacements`` is empty (draw cells, then look at the distances) or int64[k, 3]: row offset, column offset, running
-    count of the pairs of cells that far apart (draw pairs, then look whether they overlap).
+    ``cells`` int64[height · width] holds every cell once, as row << 8 | col. On return, the 2 · agents used cells come first.
+    With empty ``displacements``, cells are drawn and their distances checked. Otherwise it is int64[k, 3]: row offset, column
+    offset, and running count of the pairs of cells with this offset; then pairs are drawn and checked for overlap.
     """
     for _ in range(MAX_PLACEMENTS):
         if displacements.shape[0] == 0:

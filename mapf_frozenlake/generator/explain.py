@@ -1,4 +1,4 @@
-"""Why an instance could not be drawn, as one sentence with what was measured and what to change."""
+"""Says in one sentence why an instance could not be drawn: the counts, and what to change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def why_not(kind: Stratum, tally: NDArray) -> str:
 
 
 def _remedy(kind: Stratum, tally: NDArray) -> str:
-    if tally[EXCLUDED]:  # only what fits is looked up
+    if tally[EXCLUDED]:  # only boards that fit are looked up
         return f"the {int(tally[EXCLUDED])} that fit are excluded: exclude less, or choose another size, hole_ratio or num_agents"
     solvable = int(tally[NEEDS_WAIT] + tally[NEEDS_NO_WAIT])
     if solvable:

@@ -21,17 +21,17 @@ from mapf_frozenlake.threads import in_threads, thread_count
 from mapf_frozenlake.types import Certificate
 
 Exclude = InstanceSet | Iterable[InstanceSet] | NDArray[np.uint64] | None  # an array: keys of `canonical_keys`
-_CHUNK = 32  # instances a thread takes at a time
+_CHUNK = 32  # instances that a thread takes at once
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to give up. Counted, not timed: the same on any machine."""
+    """When to give up. These are counts and not times, so results are the same on any machine."""
 
     draws: int = 100_000  # per instance
-    decisions: int = 20_000  # boards per instance that the exact solver looks at
-    expansions: int = 20_000  # of the exact solver, per board; a board that needs more is drawn anew
-    joint_steps: int = 20_000  # of the search for any plan, per board
+    decisions: int = 20_000  # boards per instance for the exact solver
+    expansions: int = 20_000  # expansions of the exact solver per board; a board that needs more is replaced
+    joint_steps: int = 20_000  # joint steps per board in the search for any plan
 
 
 DEFAULT_LIMITS = Limits()
@@ -48,22 +48,22 @@ def generate(
     limits: Limits = DEFAULT_LIMITS,
     num_threads: int | None = None,
 ) -> InstanceSet:
-    """Instances ``first`` to ``first + n − 1`` of the endless sequence that ``(config, seed)`` names, drawn on all cores or ``num_threads``.
+    """Instances ``first`` to ``first + n − 1`` of the endless sequence of ``(config, seed)``; uses all cores or ``num_threads``.
 
-    - Instance j is a function of (config, seed, j) and of ``certify``, ``exclude`` and ``limits``: not of n, first,
+    - Instance j depends on (config, seed, j), ``certify``, ``exclude`` and ``limits``. It does not depend on n, first,
       num_threads, process or machine.
     - In every prefix each size has its share within 1, each size's wait ratio is met within 1, and each agent count has
       its weight within 1 (``apportion`` says how).
-    - Boards are uniform among all that fit the size, the count, the number of holes (rounded half up), the least
+    - Boards are uniform among all boards of the size, the count, the number of holes (rounded half up), the least
       distance and the wait label.
     - ``certify="exact"`` (the default up to 10×10 and 5 agents, and wherever a wait ratio is asked for): jointly
       solvable, with the least makespan and whether it needs a wait known exactly. ``"solvable"`` (the default beyond):
       a joint plan was found. ``"reachable"``: each agent alone can reach its goal.
-    - Nothing equals an instance of ``exclude``, not even rotated, reflected or with its agents renumbered.
+    - No instance equals one of ``exclude``, even after rotation, reflection or renumbering of its agents.
 
-    A board that the solver could not decide within ``limits.expansions`` is drawn anew: measured, 6 boards in 1,000 of
-    the hardest kind (5 agents on 5×5, half of it holes), at most 1 in 1,000 with up to 4 agents. An instance for which
-    ``limits`` do not suffice raises a ``GenerationError`` that says what is reachable.
+    A board that the solver cannot decide within ``limits.expansions`` is replaced. This was measured for 6 boards in 1,000
+    of the hardest kind (5 agents on 5×5, half of it holes), and for at most 1 in 1,000 with up to 4 agents. An instance that
+    needs more than ``limits`` raises a ``GenerationError`` that says what is reachable.
     """
     for name, count in (("n", n), ("first", first)):
         if not isinstance(count, int | np.integer) or count < 0:
@@ -80,7 +80,7 @@ def check_config(
 ) -> None:
     """Raise the ``GenerationError`` that ``generate`` would, after a tenth of its draws: a few seconds at most.
 
-    What passes can be generated, but for a chance of one in many thousands per instance.
+    If this raises nothing, ``generate`` succeeds, except for a chance of one in many thousands per instance.
     """
     strata = strata_of(config, certify)
     limits = Limits(draws=DEFAULT_LIMITS.draws // 10, decisions=DEFAULT_LIMITS.decisions // 10)
@@ -100,7 +100,7 @@ class Drawer:
     excluded: NDArray[np.uint64]  # sorted keys
     limits: Limits = DEFAULT_LIMITS
     _displacements: dict[tuple[int, int, int, int], NDArray[np.int64]] = field(default_factory=dict)
-    _search: int = NO_SEARCH  # until a board needs it: compiling it takes seconds
+    _search: int = NO_SEARCH  # until a board needs the search, because compiling it takes seconds
 
     def fill(
         self,
@@ -110,9 +110,9 @@ class Drawer:
         rows: NDArray[np.int64],
         num_threads: int | None = None,
     ) -> NDArray[np.int64]:
-        """Instance ``indices[i]``, of stratum ``kinds[i]``, into ``room``'s row ``rows[i]``; on all cores by default.
+        """Write instance ``indices[i]`` of stratum ``kinds[i]`` to row ``rows[i]`` of ``room``; on all cores by default.
 
-        Returns how many draws met which fate: int64[NUM_FATES], see ``kernel``.
+        Returns the number of draws by outcome: int64[NUM_FATES], see ``kernel``.
         """
         jobs = []
         for kind in np.unique(kinds).tolist():
@@ -124,7 +124,7 @@ class Drawer:
         def work(begin: int, end: int) -> None:
             for job in range(begin, end):
                 if failed and min(failed) < job:
-                    return  # those before go on: the error is that of the first, in whatever thread it was met
+                    return  # only earlier jobs continue, so that the first job's error is raised on any number of threads
                 try:
                     tallies[job] = self._draw(room, *jobs[job])
                 except GenerationError as error:
@@ -177,7 +177,7 @@ class Drawer:
 
 
 def excluded_keys(exclude: Exclude) -> NDArray[np.uint64]:
-    """The sorted keys of everything that must not be drawn."""
+    """The sorted keys of all boards that must not be drawn."""
     if isinstance(exclude, np.ndarray):
         return np.unique(exclude)
     sets = [exclude] if isinstance(exclude, InstanceSet) else exclude or ()

@@ -1,4 +1,4 @@
-"""The draw loops: draw until a board passes, and count why the others did not."""
+"""The draw loops: draw until a board passes, and count why other boards failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mapf_frozenlake.solvers.board import make_problem
 from mapf_frozenlake.solvers.certify import FEASIBLE, INFEASIBLE, LEFT_OPEN, certify
 from mapf_frozenlake.solvers.experts import lazy_search
 
-# What became of a draw: columns of the tally.
+# Outcomes of a draw: columns of the tally.
 ACCEPTED, NO_PLACE, UNREACHABLE, EXCLUDED, UNSOLVABLE, UNDECIDED, NEEDS_WAIT, NEEDS_NO_WAIT = range(8)
 NUM_FATES = 8
 AWAITS_SEARCH = -1
@@ -23,9 +23,9 @@ def next_candidate(
     stream, height, width, agents, num_holes, min_distance, displacements, draws_left, cells, lake_of, stack, holes, starts,
     goals, tally,
 ):  # fmt: skip
-    """Draw until every agent can reach its goal; says how many draws are left, 0 = none.
+    """Draw until every agent can reach its goal; returns the number of draws left, 0 if it failed.
 
-    ``cells`` is a permutation of ``every_cell``, ``tally`` this instance's row.
+    ``cells`` is a permutation of ``every_cell``; ``tally`` is this instance's row.
     """
     while draws_left > 0:
         if not place(stream, height, width, agents, min_distance, displacements, cells, starts, goals):
@@ -56,9 +56,9 @@ def fill_reachable(
     seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally,
 ):  # fmt: skip
-    """Instance ``indices[i]`` into row ``rows[i]`` of holes, starts, goals: every agent can reach its goal.
+    """Write instance ``indices[i]`` to row ``rows[i]`` of holes, starts, goals; every agent can reach its goal.
 
-    ``tally`` int64[k, NUM_FATES] counts draws by fate. Returns how many rows were filled; stops where one cannot be.
+    ``tally`` int64[k, NUM_FATES] counts draws by outcome. Stops at the first row that fails; returns the number of rows filled.
     """
     lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
     for i in range(indices.size):
@@ -81,7 +81,7 @@ def fill_solvable(
     seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally, joint_steps,
 ):  # fmt: skip
-    """As ``fill_reachable``, and a plan for all agents was found (not the best one) within ``joint_steps``."""
+    """Like ``fill_reachable``; in addition some plan for all agents was found within ``joint_steps``."""
     lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
     for i in range(indices.size):
         stream, row, cells = stream_of(seed_key, indices[i]), rows[i], every_cell(height, width)
@@ -108,10 +108,10 @@ def fill_exact(
     seed_key, indices, rows, height, width, agents, num_holes, min_distance, displacements, excluded, max_draws, holes, starts,
     goals, tally, label, max_decisions, budget, search, makespan, needs_wait,
 ):  # fmt: skip
-    """As ``fill_reachable``, and jointly solvable, with the wanted ``label``; makespan and wait are decided exactly.
+    """Like ``fill_reachable``; in addition jointly solvable with the wanted ``label``. Makespan and wait are exact.
 
-    ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards it looks at per instance.
-    ``search`` is what ``certify`` takes; where it takes one and there is none, the answer is AWAITS_SEARCH.
+    ``budget`` bounds the solver's expansions per board, ``max_decisions`` the boards that it decides per instance.
+    ``search`` is passed to ``certify``. If a board needs a search and ``search`` is missing, the result is AWAITS_SEARCH.
     """
     lake_of, stack = np.empty((height, width), np.int16), np.empty(height * width, np.int64)
     for i in range(indices.size):

@@ -1,4 +1,4 @@
-"""``InstancePool``: the boards that training envs reset to, drawn when first needed or ahead of that in the background."""
+"""``InstancePool``: the boards that training envs reset to, drawn at first use or beforehand in the background."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MOST_POOLS = 32  # kept per process by `shared`; envs hold on to theirs
 class InstancePool:
     """``size`` instances; entry j is instance j of ``generate(config, seed=seed)``, whenever it is drawn.
 
-    Entries are drawn when ``ensure`` first asks for them. ``prefetch`` has them drawn by a background thread, so that a
-    later ``ensure`` only looks. Safe to use from several threads; survives a fork.
+    ``ensure`` draws entries that are missing. ``prefetch`` makes a background thread draw them beforehand. Safe to use from
+    several threads; survives a fork.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class InstancePool:
         limits: Limits = DEFAULT_LIMITS,
         num_threads: int | None = None,
     ) -> None:
-        thread_count(num_threads)  # raises what there is to raise
+        thread_count(num_threads)  # raises for a number that is not allowed
         if size < 1:
             raise LakeError(f"pool size {size}: must be at least 1")
         side = max_size if max_size is not None else config.max_size
@@ -79,7 +79,7 @@ class InstancePool:
         max_size: int | None = None,
         max_agents: int | None = None,
     ) -> InstancePool:
-        """The process's pool with these arguments, so that envs share what was drawn; the config's rules do not count."""
+        """The process's pool with these arguments, so that envs share boards. Configs that differ only in rules share a pool."""
         excluded = excluded_keys(exclude)
         key = (what_is_drawn(config), size, seed, excluded.tobytes(), certify, max_size, max_agents)
         with _SHARED_LOCK:
@@ -97,36 +97,36 @@ class InstancePool:
         return self.size
 
     def is_ready(self, indices: NDArray[np.int64]) -> bool:
-        """Whether ``ensure`` would have nothing to draw."""
+        """Whether all these rows are already drawn."""
         return bool(self.ready[indices].all())
 
     def ensure(self, indices: NDArray[np.int64]) -> None:
-        """After this, the rows ``indices`` of ``arrays`` are filled; draws those that are not, on all cores or ``num_threads``."""
+        """Fill the rows ``indices`` of ``arrays``: draw the missing ones, on all cores or ``num_threads``."""
         if not self.is_ready(indices):
             self._draw(indices, self.num_threads)
 
     def _draw(self, indices: NDArray[np.int64], num_threads: int | None) -> None:
-        """Draws outside the lock, so that nobody waits for a row that somebody else wanted."""
+        """Draw outside the lock, so that no thread waits for another thread's row."""
         missing = np.unique(np.asarray(indices, np.int64))
         missing = missing[~self.ready[missing]]
         _, height, width = self.arrays.holes.shape
         drawn = InstanceSet.empty(missing.size, height, width, self.arrays.starts.shape[1])
         self._drawer.fill(drawn, self._sequence[missing], missing, np.arange(missing.size), num_threads)
         with self._lock:
-            new = ~self.ready[missing]  # a row that is there is never touched again
+            new = ~self.ready[missing]  # a filled row is never written again
             for name in ARRAYS:
                 getattr(self.arrays, name)[missing[new]] = getattr(drawn, name)[new]
             self.ready[missing] = True
 
     def prefetch(self, indices: NDArray[np.int64]) -> None:
-        """Have these rows drawn in the background; returns at once. What cannot be drawn is left for ``ensure`` to say."""
+        """Start drawing these rows in the background; returns at once. Errors are raised later, by ``ensure``."""
         missing = np.asarray(indices, np.int64)
         missing = missing[~self.ready[missing]]
         if missing.size:
             _AHEAD.draw(self, missing)
 
     def __reduce__(self) -> tuple:
-        """A pickle says what to draw, not what was drawn: the other process draws the same when it needs it."""
+        """Pickle the arguments without the boards: the other process draws the same boards when it needs them."""
         options = {
             "size": self.size, "seed": self.seed, "exclude": self._drawer.excluded, "certify": self._certify,
             "max_size": self.arrays.holes.shape[1], "max_agents": self.arrays.starts.shape[1], "limits": self._drawer.limits,
@@ -153,7 +153,7 @@ class _Ahead:
                     self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread. A thread that Python kills at exit in the middle of compiled code takes the process with it."""
+        """End the thread. If Python kills it at exit inside compiled code, the process crashes."""
         self._stop.set()
         self._wanted.put(None)
         if self._thread is not None:
@@ -166,7 +166,7 @@ class _Ahead:
                 pool = pool_ref()
                 if pool is None or self._stop.is_set():
                     break
-                with suppress(GenerationError):  # `ensure` will meet it again and raise it where it is seen
+                with suppress(GenerationError):  # `ensure` will raise it again, in the caller's thread
                     pool._draw(rows[at : at + _AHEAD_CHUNK], num_threads=1)
                 del pool
 
@@ -178,7 +178,7 @@ _AHEAD = _Ahead()
 
 
 def _after_fork() -> None:
-    """A fork copies locks, perhaps held, but no threads: start anew."""
+    """Start anew after a fork, which copies locks (perhaps held) but no threads."""
     global _SHARED_LOCK, _AHEAD
     _SHARED_LOCK, _AHEAD = threading.Lock(), _Ahead()
     for pool in list(_POOLS):

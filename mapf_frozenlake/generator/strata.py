@@ -1,4 +1,4 @@
-"""The strata (kinds of instances) that a config asks for, and which of them instance j belongs to."""
+"""The strata (kinds of instances) of a config, and the stratum of instance j."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mapf_frozenlake.errors import GenerationError, LakeError
 from mapf_frozenlake.generator.apportion import ANY, NO_WAIT, WAIT, apportion, normalised
 from mapf_frozenlake.types import Certificate
 
-EXACT_UP_TO_SIZE, EXACT_UP_TO_AGENTS = 10, 5  # what certify=None decides exactly
+EXACT_UP_TO_SIZE, EXACT_UP_TO_AGENTS = 10, 5  # certify=None decides boards up to this exactly
 LABELS = (ANY, NO_WAIT, WAIT)
 
 
@@ -53,7 +53,7 @@ class Strata(NamedTuple):
     weights: NDArray[np.float64]  # [counts]
 
     def sequence(self, n: int) -> NDArray[np.int64]:
-        """Which stratum each of the first n instances belongs to; a longer sequence begins with a shorter one."""
+        """The stratum of each of the first n instances. A shorter sequence is a prefix of a longer one."""
         wanted = self.wanted()
         if len(wanted) == 1:
             return np.full(n, wanted[0])
@@ -61,7 +61,7 @@ class Strata(NamedTuple):
         return (slices.astype(np.int64) * len(LABELS) + labels + 1) * len(self.counts) + counts
 
     def wanted(self) -> list[int]:
-        """The strata that come up sooner or later: no label where none is asked for, none of a share of 0."""
+        """The strata that will occur: without labels if the config asks for none, and without slices of share 0."""
         return [number for number, kind in enumerate(self.kinds) if kind.is_wanted()]
 
 
@@ -107,12 +107,12 @@ def strata_of(config: LakeConfig, certify: Certificate | None = None) -> Strata:
 
 
 def what_is_drawn(config: LakeConfig) -> str:
-    """Equal for configs that draw the same boards, whatever their rules, rewards and hints."""
+    """Equal for configs that draw the same boards; rules, rewards and hints may differ."""
     return config.model_dump_json(include={"slices", "num_agents"})
 
 
 def hole_count(height: int, width: int, num_agents: int, hole_ratio: float) -> int:
-    """The share of the cells that are neither start nor goal that are holes, rounded half up."""
+    """The number of holes: their share of the cells that are neither start nor goal, rounded half up."""
     return math.floor(hole_ratio * (height * width - 2 * num_agents) + 0.5 + 1e-9)
 
 
@@ -131,9 +131,9 @@ def _certificate(
 
 
 def displacements(height: int, width: int, num_agents: int, min_distance: int) -> NDArray[np.int64]:
-    """How ``place`` should draw pairs of cells at least ``min_distance`` apart: int64[k, 3], empty for cell by cell.
+    """How ``place`` draws pairs of cells at least ``min_distance`` apart: int64[k, 3], or empty to draw cell by cell.
 
-    Both ways are exactly uniform; this picks the one that is expected to throw away less.
+    Both ways are exactly uniform; this picks the one that is expected to discard fewer draws.
     """
     if min_distance == 1:
         return np.empty((0, 3), np.int64)

@@ -1,4 +1,4 @@
-"""When two instances are the same up to rotation, reflection and the numbering of the agents: a 64-bit key."""
+"""A 64-bit key that is equal for instances that differ only by rotation, reflection or the numbering of agents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from mapf_frozenlake.instance_set import InstanceSet
     from mapf_frozenlake.types import Instance
 
-_HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that keep the kinds of facts apart
+_HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that separate the kinds of facts
 
 
 @njit(**PART)
 def _seen(symmetry, row, col, height, width):
-    """Where a cell lies after one of the 8 symmetries: bit 0 flips rows, bit 1 flips columns, bit 2 transposes."""
+    """The cell's place after one of the 8 symmetries: bit 0 flips rows, bit 1 flips columns, bit 2 transposes."""
     if symmetry & 1:
         row = height - 1 - row
     if symmetry & 2:
@@ -30,9 +30,9 @@ def _seen(symmetry, row, col, height, width):
 
 @njit(**PART)
 def key_of(holes, height, width, starts, goals, agents):
-    """Least over the symmetries of a hash that does not see the agents' order.
+    """The least hash over the symmetries; the hash ignores the agents' order.
 
-    Equal up to symmetry implies equal keys, always; different instances collide with probability 2⁻⁶¹ or so.
+    Instances that are equal up to symmetry always have equal keys; others collide with probability of about 2⁻⁶¹.
     """
     least = np.uint64(0xFFFFFFFFFFFFFFFF)
     for symmetry in range(8):

@@ -1,4 +1,4 @@
-"""Pictures of a lake: text, pixels, SVG, a window and films. All of them draw a ``Snapshot`` and know no environment."""
+"""Pictures of a lake: text, pixels, SVG, a window and films. All of them draw a ``Snapshot`` and need no environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Snapshot", "Window", "animated_svg", "ansi", "image", "plan_frames",
 
 
 def save_animation(path: str | Path, frames: Sequence[Snapshot], *, seconds_per_step: float = 0.6) -> Path:
-    """Write a film of the frames as ``.gif`` or as ``.svg`` that plays by itself; returns the path."""
+    """Write a film of the frames as ``.gif`` or as a self-playing ``.svg``; returns the path."""
     path = Path(path)
     if not frames:
         raise LakeError("0 frames to show: reset the environment before saving its animation")

@@ -10,7 +10,7 @@ RESET = "\x1b[0m"
 
 
 def ansi(snapshot: Snapshot, *, colour: bool = True) -> str:
-    """One text line per row: ``.`` ice, ``O`` hole, ``[n]`` agent n, ``<n>`` its goal; then what happened, in words."""
+    """One text line per row: ``.`` ice, ``O`` hole, ``[n]`` agent n, ``<n>`` its goal; then the events, in words."""
     height, width = snapshot.holes.shape
     goals = {tuple(cell): agent for agent, cell in enumerate(snapshot.goals.tolist())}
     agents = {tuple(cell): agent for agent, cell in enumerate(snapshot.positions.tolist())}

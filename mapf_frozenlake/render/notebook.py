@@ -1,4 +1,4 @@
-"""The pictures that a notebook shows for one instance and for many."""
+"""Pictures of one instance and of many, for a notebook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def picture(instance: Instance) -> str:
 
 
 def gallery(instances: Iterable[Instance], title: str, side: int = 180) -> str:
-    """Pictures in rows under a title, as HTML; ``side`` is how many pixels one may take."""
+    """Pictures in rows under a title, as HTML; ``side`` is the largest side of one in pixels."""
     frame = f"display:inline-block;width:{side}px;margin:4px;vertical-align:top;font-size:12px"
     shown = "".join(f'<div style="{frame}">{_fitting(picture(one))}{escape(_caption(one))}</div>' for one in instances)
     return f"<div>{escape(title)}</div>{shown}"

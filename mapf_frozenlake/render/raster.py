@@ -1,4 +1,4 @@
-"""Shapes to pixels, with Pillow: drawn at twice the size and halved, so that edges are smooth."""
+"""Converts shapes to pixels with Pillow: drawn at twice the size and halved, so that edges are smooth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mapf_frozenlake.world.snapshot import Snapshot
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-LARGEST_IMAGE = 1024  # pixels a side that a big lake is shrunk to
+LARGEST_IMAGE = 1024  # pixels a side to which a big lake is shrunk
 CELL_PIXELS = 64
 OVERSAMPLING = 2
 

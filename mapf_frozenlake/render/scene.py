@@ -1,4 +1,4 @@
-"""A snapshot as shapes. Both painters, pixels and SVG, draw these and know nothing of lakes.
+"""A snapshot as shapes. Both painters, pixels and SVG, draw these shapes and contain no rules of lakes.
 
 Units are cells: x to the right, y down, the board's top left corner at (0, 0). Later shapes lie over earlier ones.
 """
@@ -67,7 +67,7 @@ Shape = Box | Disc | Line | Polygon | Label
 
 
 def scene(snapshot: Snapshot) -> Iterator[Shape]:
-    """Everything in one moment, from the ice up."""
+    """All shapes of one moment, from the ice up."""
     yield from lake(snapshot.holes)
     for agent, (row, col) in enumerate(snapshot.starts.tolist()):
         yield from start_mark(agent, col + 0.5, row + 0.5)
@@ -121,7 +121,7 @@ def goal_flag(agent: int, x: float, y: float) -> Iterator[Shape]:
 
 
 def trail(agent: int, points: list[tuple[float, float]]) -> Line:
-    """Where the agent went. Each agent keeps to its own lane of the cell, so that trails don't hide each other."""
+    """The agent's trail. Each agent has its own lane in a cell, so that trails do not hide each other."""
     lane = ((agent % 5) - 2) * 0.07
     return Line(tuple((x + lane, y + lane) for x, y in points), palette.agent_colour(agent), 0.07, 0.5)
 
@@ -138,7 +138,7 @@ def figure(agent: int, x: float, y: float, *, sunk: bool) -> Iterator[Shape]:
 
 
 def alarm(event: Event, x: float, y: float, action: int | None) -> Iterator[Shape]:
-    """What went wrong: red for the agent's own fault, orange for being in somebody's way."""
+    """The faults: red for the agent's own fault, orange for an agent that is in another's way."""
     if event is Event.NONE:
         return
     colour = palette.CAUTION if event is Event.BLOCKED else palette.ALARM

@@ -1,4 +1,4 @@
-"""Shapes to SVG, still or moving. An animation plays by itself (SMIL): no script, no request, safe inside any page."""
+"""Converts shapes to SVG, still or moving. An animation plays by itself (SMIL), without scripts or requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mapf_frozenlake.render.scene import (
 from mapf_frozenlake.world.snapshot import Snapshot
 
 CELL_PIXELS = 56
-REST_STEPS = 2  # how long the last picture stands before the film starts again
+REST_STEPS = 2  # pause on the last picture before the film starts again
 
 
 def svg(snapshot: Snapshot) -> str:
@@ -92,7 +92,7 @@ def _opacity(values: str, times: str, clock: _Clock) -> str:
 
 
 def _moving_trail(frames: Sequence[Snapshot], agent: int, clock: _Clock) -> str:
-    """The whole way, uncovered as the agent goes along it."""
+    """The whole path, revealed as the agent moves along it."""
     stops = [(col + 0.5, row + 0.5) for row, col in (frame.positions[agent].tolist() for frame in frames)]
     line = trail(agent, stops)
     travelled = [0.0]
@@ -110,7 +110,7 @@ def _moving_trail(frames: Sequence[Snapshot], agent: int, clock: _Clock) -> str:
 
 
 def _flash(frame: Snapshot, number: int, clock: _Clock) -> str:
-    """The alarms of one step, seen while it lasts."""
+    """The alarms of one step, visible during the step."""
     if frame.events is None or not frame.events.any():
         return ""
     shapes: list[Shape] = []

@@ -9,7 +9,7 @@ from mapf_frozenlake.world.snapshot import Snapshot
 
 
 class Window:
-    """Opens at the first picture, keeps the frame rate, and closes on ``close`` or with its owner."""
+    """Opens with the first picture, keeps the frame rate, and closes on ``close`` or with its owner."""
 
     def __init__(self, title: str = "MAPF-FrozenLake", fps: float = 4) -> None:
         self.title, self.fps = title, fps

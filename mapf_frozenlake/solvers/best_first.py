@@ -1,8 +1,8 @@
-"""Best-first search over joint states for the least sum of costs, where sharing out delays takes too long.
+"""Best-first search over joint states for the least sum of costs, for boards on which sharing out delays takes too long.
 
-A state is where everybody is and who is done. An agent is done, or is not, whenever it steps onto its goal; who is done
-stays and pays no more. Bounds: everybody's distance, plus what disjoint pairs must pay beyond theirs. A state is expanded
-only as far as the present bound, and again at the next.
+A state has each agent's cell and whether it is done. An agent that steps onto its goal is done or not: both are tried. An
+agent that is done stays and pays no more. The bound is the sum of distances, plus the excess costs of disjoint pairs. A state
+is expanded only up to the present bound, and again at the next bound.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mapf_frozenlake.solvers.pair_costs import pair_costs
 from mapf_frozenlake.solvers.rows import find_row, larger_table, taller
 
 MOST_TABLE_CELLS = 1 << 24
-NOT_YET = 1 << 62  # what a new state's way has cost
+NOT_YET = 1 << 62  # cost of the path to a new state
 FITS, CLASHES, COSTS_TOO_MUCH = 0, 1, 2
 BACK_TO_GOAL = 2  # an agent on its goal that is not done has to leave it and return
 
@@ -36,14 +36,14 @@ def _cost_left(problem, agent, cell, done):
 
 @kernel
 def _excess(problem, costs, a, b, cell_a, cell_b):
-    """How much more than their distances two agents that are under way must pay."""
+    """The cost beyond their distances that two moving agents must pay."""
     together = np.int64(costs[b, a, cell_b, cell_a])
     return max(together - problem.distance[a, cell_a] - problem.distance[b, cell_b], 0)
 
 
 @kernel
 def _bound(problem, costs, row):
-    """A lower bound on what is left to pay: distances and, pair by pair without sharing an agent, the largest excess."""
+    """A lower bound on the remaining cost: distances, plus the largest excess of pairs that share no agent."""
     agents = len(row) - 1
     total = np.int64(0)
     free = np.int64(0)
@@ -72,12 +72,12 @@ def least_costs(problem, may_wait, most, budget, costs_out):
     """Each agent's cost in a plan of least sum, into ``costs_out``; NONE if every plan costs more than ``most`` in sum."""
     agents = len(problem.starts)
     costs = _costs_of_pairs(problem, may_wait)
-    # one row per state: cells, then a bit per agent that is done; facts: paid, parent
+    # one row per state: cells, then one bit per agent for "done"; facts: cost paid, parent
     rows = np.empty((1024, agents + 1), np.int64)
     facts = np.empty((1024, 2), np.int64)
     table = np.empty(4096, np.int64)
     table[:] = -1
-    entries = np.empty((1024, 3), np.int64)  # state, what it had paid, the entry below
+    entries = np.empty((1024, 3), np.int64)  # state, its cost when pushed, the entry below
     top = np.empty(most + 2, np.int64)
     top[:] = -1
     for agent in range(agents):
@@ -105,7 +105,7 @@ def least_costs(problem, may_wait, most, budget, costs_out):
         top[bound] = entries[entry, 2]
         current = entries[entry, 0]
         if facts[current, 0] != entries[entry, 1]:
-            continue  # a cheaper way there was found since
+            continue  # a cheaper path to it was found since
         now[:] = rows[current]
         if now[agents] == everybody:
             _costs_of(rows, facts, current, costs_out)
@@ -114,7 +114,7 @@ def least_costs(problem, may_wait, most, budget, costs_out):
             return OUT_OF_BUDGET
         budget[0] -= 1
         paid = facts[current, 0] + _pay_a_step(problem, now, left)
-        # every joint step that keeps to the bound, agent after agent
+        # every joint step within the bound, agent after agent
         cut = False
         agent = 0
         tried[0], spent[0], after[agents] = 0, paid, now[agents]
@@ -180,7 +180,7 @@ def _costs_of_pairs(problem, may_wait):
 
 @search_step
 def _pay_a_step(problem, now, left):
-    """What a step costs: 1 for each agent that is not done. ``left`` becomes what the agents from each on must pay after it."""
+    """The cost of a step: 1 for each agent that is not done. ``left[i]`` becomes the cost that agents i and later must pay after it."""
     agents = len(now) - 1
     paid = np.int64(0)
     left[agents] = 0
@@ -194,7 +194,7 @@ def _pay_a_step(problem, now, left):
 
 @search_step
 def _option(problem, now, agent, option, may_wait):
-    """(cell, whether the agent is done there): its moves that end its way, then all others; cell -1 where there is none."""
+    """(cell, whether the agent is done there): first the moves that end its path, then all others; cell -1 after the last."""
     here = now[agent]
     if (now[len(now) - 1] >> agent) & 1 == 1:
         return (here if option == 0 else np.int64(-1)), True
@@ -208,7 +208,7 @@ def _option(problem, now, agent, option, may_wait):
 
 @search_step
 def _fit(problem, costs, now, after, agent, there, total, bound):
-    """Whether the agent can go there beside those before it, whose steps ``after`` has, and keep to the bound."""
+    """Whether this step fits the steps of earlier agents, which ``after`` has, and the bound."""
     if total > bound:
         return COSTS_TOO_MUCH
     for other in range(agent):

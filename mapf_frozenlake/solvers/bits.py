@@ -9,10 +9,10 @@ from numba.extending import intrinsic
 from mapf_frozenlake.parts import PART
 
 kernel = njit(**PART)
-# A step of a long search, which allocates nothing: a name of its own, and no counting of references to what it is handed.
+# A step of a long search. It allocates nothing, so it needs no reference counts for its arguments.
 search_step = njit(**PART, forceinline=True, _nrt=False)
 entry = njit(cache=True, nogil=True, no_cfunc_wrapper=True)  # called from Python
-# One that calls others, and is called once: compiled with its caller, or each layer would optimise all below it anew.
+# A function that is called in one place is compiled with its caller; otherwise each layer would optimise all below it again.
 inlined = njit(inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 ONE = np.uint64(1)
@@ -64,7 +64,7 @@ def step_out(cells, free, stride, out):
 
 @kernel
 def _step_out_wide(cells, free, stride, out):
-    """The same where a row of the board is longer than a word."""
+    """The same for boards whose rows are longer than a word."""
     words = len(cells)
     for w in range(words):
         out[w] = 0

@@ -1,7 +1,7 @@
 """The board as the solvers see it: flat cells, neighbours, distances.
 
-Cell ``row * stride + col`` with ``stride = width + 1``: the spare column is never free, so that a move off the left or
-right side lands on it, and moves of whole sets of cells are shifts of bits.
+Cell ``row * stride + col`` with ``stride = width + 1``: the spare column is never free. A move off the left or right
+side lands on it, so moves of whole sets of cells are shifts of bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import numpy as np
 
 from mapf_frozenlake.solvers.bits import add, kernel
 
-ANYWHERE, GOALS_ONLY = np.bool_(True), np.bool_(False)  # `may_wait`; numba compiles plain True and False apart
+ANYWHERE, GOALS_ONLY = (
+    np.bool_(True),
+    np.bool_(False),
+)  # `may_wait`; numba would compile plain True and False separately
 UNREACHABLE = np.int16(32767)
 
 
@@ -27,7 +30,7 @@ class Problem(NamedTuple):
     board: Board
     starts: np.ndarray  # int16[agents]: flat cells
     goals: np.ndarray  # int16[agents]
-    distance: np.ndarray  # int16[agents, cells]: moves to the agent's goal, UNREACHABLE where there is no way
+    distance: np.ndarray  # int16[agents, cells]: moves to the agent's goal, or UNREACHABLE
 
 
 @kernel
@@ -64,7 +67,7 @@ def make_board(holes, height, width):
 
 @kernel
 def distances_to(board, goal, out, queue):
-    """Breadth-first from the goal; moves are reversible."""
+    """Breadth-first search from the goal, because moves are reversible."""
     out[:] = UNREACHABLE
     out[goal] = 0
     queue[0] = goal

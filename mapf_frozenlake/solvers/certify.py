@@ -1,7 +1,7 @@
 """The certificate of an instance: is it solvable, in how few steps, and does it need a wait?
 
-Searching for the answer takes longer to compile than all the rest, and most boards do not need it: on them ways found one
-agent after the other already meet the lower bound. So the search is compiled apart, when first asked for, and called by address.
+The search takes longer to compile than everything else, and most boards do not need it: paths that are found one agent
+after the other already meet the lower bound. So the search is compiled separately at first use, and called by address.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from mapf_frozenlake.solvers.joint import FOUND, NONE, OUT_OF_BUDGET
 from mapf_frozenlake.solvers.makespan import makespan_in_turn, same_deadline, searched_makespan
 from mapf_frozenlake.threads import in_threads
 
-FEASIBLE, INFEASIBLE = FOUND, NONE  # and OUT_OF_BUDGET, which is neither
-LEFT_OPEN = 3  # it takes a search, and none was given
-NO_SEARCH = 0  # in place of a search's address
+FEASIBLE, INFEASIBLE = FOUND, NONE  # and OUT_OF_BUDGET
+LEFT_OPEN = 3  # a search is needed, but `search` is NO_SEARCH
+NO_SEARCH = 0  # instead of a search's address
 UNKNOWN = -1
 DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
 
@@ -40,7 +40,7 @@ _SEARCH = types.UniTuple(types.int64, 3)(_PROBLEM, types.int64)
 
 
 def _search(problem, budget):
-    """``certify`` where ``makespan_in_turn`` does not know."""
+    """``certify`` for boards that ``makespan_in_turn`` cannot decide."""
     left = np.empty(1, np.int64)
     left[0] = budget
     status, makespan, restless = searched_makespan(problem, left)
@@ -61,7 +61,7 @@ def _compiled_search() -> Any:
 
 
 def address_of_search() -> int:
-    """What ``certify`` takes as ``search``; the first call on a machine takes seconds, to compile it."""
+    """The ``search`` for ``certify``. The first call on a machine takes seconds, because it compiles."""
     return _compiled_search().address
 
 
@@ -112,7 +112,7 @@ def certify_one(
     holes: NDArray[np.bool_], height: int, width: int, starts: NDArray[np.int16], goals: NDArray[np.int16],
     num_agents: int, budget: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """(status, makespan, needs_wait) of one instance, with the least between the caller and the compiled code."""
+    """(status, makespan, needs_wait) of one instance, with little overhead before the compiled code."""
     return _certify_alone(holes, height, width, starts, goals, num_agents, budget, address_of_search())
 
 

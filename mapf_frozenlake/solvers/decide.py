@@ -1,7 +1,7 @@
-"""Can all agents make their deadlines? Exact, and only as much joint search as the conflicts ask for.
+"""Decides exactly whether all agents can meet their deadlines, with joint search only for agents in conflict.
 
-Each agent starts with a path of its own. Where two paths conflict, one of the two agents takes another path if it can;
-otherwise their groups are merged and searched jointly (independence detection).
+Each agent starts with its own shortest path. If two paths conflict, one of the two agents takes another path if it can.
+Otherwise their groups are merged and searched jointly (independence detection).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MOST_TABLE_WORDS = 1 << 27  # a gigabyte
 class Room(NamedTuple):
     """The arrays that a decision keeps between merges."""
 
-    occupied: np.ndarray  # uint8[steps, cells]: 1 + the agent there, 0 if none
-    reach: np.ndarray  # uint64[agents, steps, words]: where each agent can be in time
-    reach_known: np.ndarray  # int64[agents]: 1 where it is
-    slot_of: np.ndarray  # int64[agents, agents]: which table a pair a < b has, -1 if none yet
+    occupied: np.ndarray  # uint8[steps, cells]: 1 + the agent there, 0 if free
+    reach: np.ndarray  # uint64[agents, steps, words]: cells from which each agent is still in time
+    reach_known: np.ndarray  # int64[agents]: 1 if the agent's cells are computed
+    slot_of: np.ndarray  # int64[agents, agents]: the table of a pair a < b, -1 if not computed
     tables: np.ndarray  # uint64[tables, steps, cells, words]
     ready: np.ndarray  # uint64[cells, words]
 
@@ -60,7 +60,7 @@ def nobody(problem):
 def decide(problem, deadlines, may_wait, budget, paths, to_blame):
     """FOUND with ``paths`` filled, NONE if no plan meets the deadlines, OUT_OF_BUDGET.
 
-    With NONE, ``to_blame`` marks agents that could not make theirs even if they were alone on the board.
+    With NONE, ``to_blame`` marks agents that would miss their deadlines even if they were alone on the board.
     """
     agents, steps = paths.shape
     if budget[0] <= 0:
@@ -99,7 +99,7 @@ def decide(problem, deadlines, may_wait, budget, paths, to_blame):
 
 @kernel
 def first_conflict(paths, group):
-    """The two agents of different groups whose paths conflict first; (-1, -1) if none do."""
+    """The two agents of different groups whose paths conflict first; (-1, -1) without a conflict."""
     agents, steps = paths.shape
     for t in range(steps):
         for a in range(agents):
@@ -115,7 +115,7 @@ def first_conflict(paths, group):
 
 @kernel
 def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
-    """Whether an agent that is alone in its group has a path without conflicts with the others; then ``paths`` has it."""
+    """Whether an agent that is alone in its group has a path that avoids the others; if so, writes it to ``paths``."""
     for other in range(len(group)):
         if other != agent and group[other] == group[agent]:
             return False
@@ -125,7 +125,7 @@ def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
     if route(problem, agent, deadlines[agent], may_wait, occupied, paths[agent]):
         alone = np.empty(len(group), np.int64)
         alone[:] = 0
-        alone[agent] = 1  # where others' ways overlap, `occupied` knows only one of them: look at all
+        alone[agent] = 1  # where other paths overlap, `occupied` has only one of them, so check all
         if first_conflict(paths, alone)[0] < 0:
             return True
     _copy(before, paths[agent])
@@ -134,7 +134,7 @@ def _goes_round(problem, agent, group, deadlines, may_wait, occupied, paths):
 
 @kernel
 def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget, paths):
-    """Paths for a group without conflicts among them and, where the search for it is short, with the other groups' paths."""
+    """Conflict-free paths for a group; they avoid other groups' paths, too, if a short search finds such."""
     members = np.empty(len(order), np.int64)
     size = 0
     for agent in order:
@@ -149,7 +149,7 @@ def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget,
         return status
     _occupy_others(paths, group, label, room.occupied)
     before = budget[0]
-    budget[0] = EXPANSIONS_TO_GO_ROUND  # for nothing
+    budget[0] = EXPANSIONS_TO_GO_ROUND  # not charged to the caller's budget
     status = joint_search(
         problem, members, deadlines, may_wait, room.slot_of, room.tables, room.occupied, budget, paths
     )
@@ -166,7 +166,7 @@ def _plan_group(problem, label, group, order, deadlines, may_wait, room, budget,
 
 @kernel
 def _know_pairs(problem, members, deadlines, may_wait, room):
-    """Fill the tables of the members' pairs; NONE if some pair alone cannot make its deadlines."""
+    """Fill the tables of the members' pairs; NONE if some pair alone cannot meet its deadlines."""
     for agent in members:
         if room.reach_known[agent] == 0:
             in_time(problem, agent, deadlines[agent], may_wait, room.reach[agent])

@@ -1,7 +1,7 @@
-"""Experts for many agents: each agent's shortest path alone, and plans found fast that need not be short.
+"""Experts for many agents: each agent's shortest path alone, and fast plans that may be long.
 
-``pibt`` is priority inheritance with backtracking, step by step, inside a lazy depth-first search over configurations
-(LaCAM) that makes it complete: where a step leads nowhere new, constraints on single agents force another step.
+``pibt`` is priority inheritance with backtracking, step by step. A lazy depth-first search over configurations (LaCAM)
+makes it complete: if a step leads to no new configuration, constraints on single agents force another step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_OPTIONS = 5  # of one agent in one step
 
 
 def distance_fields(instance: Instance) -> NDArray[np.int16]:
-    """int16[num_agents, height, width]: moves from each cell to each agent's goal around the holes, -1 where none lead."""
+    """int16[num_agents, height, width]: moves from each cell to each agent's goal around the holes, -1 without a path."""
     fields = _fields(instance.holes, instance.starts, instance.goals)
     height, width = instance.holes.shape
     fields = fields.reshape(-1, height, width + 1)[:, :, :width]
@@ -36,9 +36,9 @@ def _fields(holes, starts, goals):
 
 
 def pibt(instance: Instance, seed: int = 0, budget: int = DEFAULT_STEPS) -> Solution:
-    """A plan for many agents, fast and valid but not of least makespan, or the proof that there is none; complete.
+    """A valid plan for many agents, found fast but not of least makespan, or a proof that no plan exists; complete.
 
-    Equal seeds give equal plans. Raises ``SolverBudgetExceeded`` after ``budget`` joint steps without either.
+    Equal seeds give equal plans. Raises ``SolverBudgetExceeded`` if ``budget`` joint steps give neither plan nor proof.
     """
     status, paths, tried = lazy_search(instance.holes, instance.starts, instance.goals, seed, budget)
     if status == OUT_OF_BUDGET:
@@ -66,9 +66,9 @@ def _random(state):
 
 @kernel
 def _give_way(problem, agent, now, then, here, there, random):
-    """PIBT: the agent takes the best cell it can, pushing whoever stands there; False if it has to stay.
+    """PIBT: the agent takes the best cell that it can and pushes the agent that stands there; False if it has to stay.
 
-    ``now`` and ``then`` are cells per agent (-1: not yet chosen), ``here`` and ``there`` the agents per cell (-1: nobody).
+    ``now`` and ``then`` are cells per agent (-1: not chosen yet); ``here`` and ``there`` are agents per cell (-1: free).
     """
     board, distance = problem.board, problem.distance[agent]
     start = now[agent]
@@ -104,7 +104,7 @@ def _give_way(problem, agent, now, then, here, there, random):
 
 @kernel
 def _next_step(problem, now, order, constraint, tree, then, here, there, random):
-    """A joint step from ``now`` that obeys a chain of constraints (who is fixed to which cell); False if PIBT finds none."""
+    """A joint step from ``now`` that obeys a chain of constraints (an agent and its fixed cell); False if PIBT finds no step."""
     agents = len(now)
     for agent in range(agents):
         then[agent] = -1
@@ -148,12 +148,12 @@ def _order_agents(problem, configuration, urgency, order):
 
 
 class Search(NamedTuple):
-    """What is known of the configurations met so far, a row each, and of the constraints on what follows them."""
+    """The configurations seen so far, one row each, and the constraints on the step after each."""
 
     configurations: np.ndarray  # int64[met, agents]: cells
-    orders: np.ndarray  # int64[met, agents]: who chooses first
+    orders: np.ndarray  # int64[met, agents]: order in which agents choose
     urgencies: np.ndarray  # int64[met, agents]
-    links: np.ndarray  # int64[met, 3]: parent, first and last open constraint (-1: none)
+    links: np.ndarray  # int64[met, 3]: parent, first and last open constraint (-1: no constraint)
     tree: np.ndarray  # int64[constraints, 4]: parent, cell, depth, next open one
     table: np.ndarray  # int64[slots]: hash table of configurations
     stack: np.ndarray  # int64[depth, 1]
@@ -176,7 +176,7 @@ def _new_search(agents):
 
 @search_step
 def _has_room(search, met, constraints, depth):
-    """For one more configuration and the constraints of one."""
+    """Whether there is room for one more configuration and its constraints."""
     return (
         met < len(search.configurations)
         and constraints + MOST_OPTIONS < len(search.tree)
@@ -187,7 +187,7 @@ def _has_room(search, met, constraints, depth):
 
 @kernel
 def _with_room(search, met, constraints, depth):
-    """The same, larger where it is full."""
+    """The same search with larger arrays instead of full ones."""
     configurations, orders, urgencies, links, tree, table, stack = search
     if met == len(configurations):
         configurations, orders = taller(configurations, 0), taller(orders, 0)
@@ -203,7 +203,7 @@ def _with_room(search, met, constraints, depth):
 
 @search_step
 def _meet(problem, search, met, slot, constraints, then, parent):
-    """Note a configuration that is new, and that nothing is asked of the step after it yet."""
+    """Add a new configuration, with no constraint on the step after it yet."""
     for agent in range(len(then)):
         search.configurations[met, agent] = then[agent]
         waits = parent >= 0 and then[agent] != problem.goals[agent]
@@ -217,7 +217,7 @@ def _meet(problem, search, met, slot, constraints, then, parent):
 
 @search_step
 def _constrain_further(board, search, current, constraint, constraints):
-    """Below ``constraint``, open one for each cell that the next agent in the order may be fixed to; says how many there are now."""
+    """Below ``constraint``, open one for each cell to which the next agent may be fixed; returns the number of constraints."""
     tree, links = search.tree, search.links
     level = tree[constraint, 2]
     start = search.configurations[current, search.orders[current, level]]

@@ -1,6 +1,6 @@
-"""Depth-first search over joint states that keeps every pair of agents able to make its deadlines.
+"""Depth-first search over joint states from which every pair of agents can still meet its deadlines.
 
-A joint state after t steps is given up when all its successors were; given-up states are remembered exactly.
+A joint state after t steps fails when all its successors fail. Failed states are stored exactly.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def make_key(state, time, width, key):
 
 @kernel
 def find_slot(keys, key):
-    """Where the key is, or would be, in a table whose length is a power of two."""
+    """The key's slot, or its free slot, in a table whose length is a power of two."""
     mask = np.uint64(len(keys) - 1)
     mixed = (key[0] ^ (key[1] * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xD6E8FEB86659FD93)
     slot = (mixed ^ (mixed >> np.uint64(32))) & mask
@@ -68,8 +68,8 @@ def grown(keys):
 def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupied, budget, paths):
     """Paths for the group ``members`` that meet the deadlines, written to ``paths``; exact.
 
-    ``tables[slot_of[a, b]]`` is the pair table of a < b. Cells that are ``occupied`` are out of bounds: with any, NONE says
-    nothing about the group alone. ``budget[0]`` counts down expansions.
+    ``tables[slot_of[a, b]]`` is the pair table of a < b. The group may not enter ``occupied`` cells: if there are any, NONE is no
+    proof about the group alone. ``budget[0]`` counts down expansions.
     """
     size, horizon = len(members), paths.shape[1] - 1
     width = bits_per_cell(len(problem.board.degree))
@@ -123,7 +123,7 @@ def joint_search(problem, members, deadlines, may_wait, slot_of, tables, occupie
 
 @search_step
 def _take_a_step(problem, members, deadlines, may_wait, slot_of, tables, occupied, state, tried, t, place):
-    """The agent's next untried step that is in time and that no agent before it in the group forbids; False if none is left."""
+    """The agent's next untried step that is in time and that agents before it in the group allow; False after the last."""
     agent = members[place]
     here = state[t, place]
     distance = problem.distance[agent]
@@ -143,7 +143,7 @@ def _take_a_step(problem, members, deadlines, may_wait, slot_of, tables, occupie
 
 @search_step
 def _pairs_allow(members, slot_of, tables, state, t, place, there):
-    """Whether the agent, with each before it in the group, could still make its deadline from there."""
+    """Whether the agent could still meet its deadline from there, paired with each agent before it in the group."""
     agent, here = members[place], state[t, place]
     for before in range(place):
         other = members[before]

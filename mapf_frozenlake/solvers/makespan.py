@@ -1,4 +1,4 @@
-"""The least makespan: deadlines one after the other from a lower bound, once it is known that some plan exists."""
+"""The least makespan: after some plan is known to exist, tries deadlines upwards from a lower bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mapf_frozenlake.solvers.routes import plan_in_turn
 from mapf_frozenlake.solvers.solvable import solvable
 
 UNKNOWN = -1
-WORDS_FOR_ALL_PAIRS = 4  # on boards of more cells than bits in these, pairs are looked at only where they conflict
+WORDS_FOR_ALL_PAIRS = 4  # on boards with more cells than these bits, only pairs in conflict are examined
 DEADLINES_BEFORE_PROOF = 4
 
 
@@ -32,7 +32,7 @@ def longest_distance(problem):
 
 @kernel
 def longest_pair_distance(problem):
-    """The largest makespan that two agents alone would need; -1 if some two cannot both reach their goals."""
+    """The largest makespan that any two agents alone would need; -1 if some two cannot both reach their goals."""
     longest = np.int64(0)
     for a in range(len(problem.starts)):
         for b in range(a):
@@ -53,7 +53,7 @@ def same_deadline(agents, deadline):
 
 @inlined
 def makespan_in_turn(problem):
-    """The least makespan where it is cheap to know: ways found in turn, without waits, meet the bound. Else -1."""
+    """The least makespan if paths found in turn, without waits, meet the lower bound; else -1. This is cheap."""
     makespan = longest_distance(problem)
     if makespan >= 0:
         deadlines, paths = same_deadline(len(problem.starts), makespan)
@@ -64,7 +64,7 @@ def makespan_in_turn(problem):
 
 @kernel
 def least_makespan(problem, budget):
-    """(status, makespan, restless): exact with waits anywhere. ``restless``: a plan was met that waits on goals only."""
+    """(status, makespan, restless): exact with waits anywhere. ``restless``: a plan was found that waits only on goals."""
     makespan = makespan_in_turn(problem)
     if makespan >= 0:
         return FOUND, makespan, True
@@ -73,14 +73,16 @@ def least_makespan(problem, budget):
 
 @kernel
 def searched_makespan(problem, budget):
-    """``least_makespan`` of a problem for which ``makespan_in_turn`` does not know it."""
+    """``least_makespan`` of a problem that ``makespan_in_turn`` cannot decide."""
     agents = len(problem.starts)
     makespan = longest_distance(problem)
     if makespan < 0:
         return NONE, UNKNOWN, False
     tried = True  # in turn, with waits on goals only
     pairs_known = agents == 1 or len(problem.board.free) > WORDS_FOR_ALL_PAIRS
-    solvable_known = agents == 1 or (agents == 2 and not pairs_known)  # pair distances say it for two
+    solvable_known = agents == 1 or (
+        agents == 2 and not pairs_known
+    )  # for two agents, the pair's distance is the answer
     while True:
         deadlines, paths = same_deadline(agents, makespan)
         if not tried and plan_in_turn(problem, deadlines, GOALS_ONLY, paths):
@@ -133,7 +135,7 @@ def plan_of_least_makespan(problem, may_wait, budget):
 
 @kernel
 def _restless(problem, budget):
-    """Whether some plan waits on goals only; two agents are most often enough to see that none does."""
+    """Whether some plan waits only on goals; two agents are often enough to rule it out."""
     agents = len(problem.starts)
     two = np.empty(2, np.int64)
     for a in range(agents):

@@ -1,4 +1,4 @@
-"""What two agents still have to pay in sum, alone on the board, from every pair of cells."""
+"""The remaining sum of costs of two agents, alone on the board, from every pair of cells."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def _distances_around(board, goal, blocked, out, queue):
 
 @kernel
 def pair_costs(problem, first, second, may_wait, out):
-    """``out[a, b]``: the least sum of costs left with the agents on a and b, both still under way; UNREACHABLE if none.
+    """``out[a, b]``: the least remaining sum of costs with the agents on a and b, both still moving; or UNREACHABLE.
 
-    Dijkstra backwards: either the one on its goal is done and the other goes round it, or both pay for one more step.
+    Dijkstra backwards: either the agent on its goal is done and the other goes round it, or both pay for one more step.
     """
     board = problem.board
     cells = len(board.degree)

@@ -1,7 +1,7 @@
-"""What two agents can still do together: the exact answer for every pair of cells and every step before the deadlines.
+"""Whether two agents can still meet their deadlines together: exact for every pair of cells and every step.
 
-Layer t of a pair's table is a matrix of bits: with one agent on the row's cell and the other on the bit's cell after t
-steps, can both still be on their goals in time (and stay), without a conflict between the two? The joint search prunes with it.
+Layer t of a pair's table is a matrix of bits. A bit is set if the agents, one on the row's cell and the other on the bit's
+cell after t steps, can both reach their goals in time (and stay) without a conflict. The joint search prunes with it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def in_time(problem, agent, deadline, may_wait, out):
 
 @kernel
 def step_back(problem, first, second, may_wait, after, before_first, before_second, table_after, table, ready):
-    """One layer of the table from the layer after it. ``ready`` is room for one row per cell."""
+    """Compute one layer of the table from the layer after it. ``ready`` is scratch space, one row per cell."""
     board = problem.board
     words = len(before_second)
     goal_first, goal_second = problem.goals[first], problem.goals[second]
     for w in range(words):
         word = after[w]
-        while word != 0:  # from where can the second agent move into the row, whatever the first does
+        while word != 0:  # cells from which the second agent can move into the row, if the first is ignored
             cell = (w << 6) + np.int64(lowest_bit(word))
             word &= word - ONE
             row = table_after[cell]
@@ -74,7 +74,9 @@ def step_back(problem, first, second, may_wait, after, before_first, before_seco
                 for v in range(words):
                     row[v] |= ready[target, v]
                 if swap and not _leaves_elsewhere(board, target, cell, table_after[target]):
-                    bits.remove(row, target)  # swap conflict: from there the second could only go where the first stood
+                    bits.remove(
+                        row, target
+                    )  # swap conflict: from there the second could only move to the first's old cell
             bits.remove(row, cell)  # vertex conflict
             for v in range(words):
                 row[v] &= before_second[v]
@@ -93,7 +95,7 @@ def _leaves_elsewhere(board, cell, forbidden, row):
 
 @kernel
 def fill_table(problem, first, second, may_wait, reach_first, reach_second, table, ready):
-    """The table of a pair, last layer first; says whether the pair can make its deadlines."""
+    """Fill the table of a pair, last layer first; returns whether the pair can meet its deadlines."""
     horizon = len(table) - 1
     goal_first, goal_second = problem.goals[first], problem.goals[second]
     table[horizon, goal_first] = 0

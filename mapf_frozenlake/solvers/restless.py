@@ -1,7 +1,7 @@
-"""Plans in which agents wait only on their own goals: is there any at all? Exhaustive, in synchronous joint moves.
+"""Decides whether a plan exists in which agents wait only on their own goals: exhaustive, in synchronous joint moves.
 
-Such plans may not exist where plans with waits do (agents that must keep moving cannot lose a step), so trying longer and
-longer deadlines alone would never end.
+Some boards have plans, but none of this kind, because agents that must keep moving cannot lose a step. On such boards a
+loop over longer and longer deadlines would never end.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def restless_plan_exists(problem, members, budget):
             return OUT_OF_BUDGET
         budget[0] -= 1
         place = 0
-        tried[0] = NUM_CANDIDATES - 1  # the best last: it is on top of the stack then
+        tried[0] = NUM_CANDIDATES - 1  # the best last, so that it is on top of the stack
         while place >= 0:
             if budget[0] < 0:  # the caller wants it to stop
                 return OUT_OF_BUDGET

@@ -1,6 +1,6 @@
-"""Prioritised planning: agents one after the other, each on any path that is in time and clear of those before it.
+"""Prioritised planning: agents one after the other, each on a path that is in time and avoids earlier agents.
 
-Fast and incomplete: a plan that it finds is valid; that it finds none proves nothing.
+It is fast and incomplete: its plans are valid, but a failure is no proof that there is no plan.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mapf_frozenlake.solvers.board import NUM_CANDIDATES, candidate
 def route(problem, agent, deadline, may_wait, occupied, path):
     """Depth-first search in time for a path on which the agent stays on its goal from ``deadline`` on; fills ``path``.
 
-    ``occupied[t, cell]`` is 1 + the agent that is there, 0 if none. Exact for one agent among fixed others.
+    ``occupied[t, cell]`` is 1 + the agent that is there, 0 if free. Exact for one agent among fixed others.
     """
     board, distance = problem.board, problem.distance[agent]
     horizon = len(path) - 1
@@ -56,7 +56,7 @@ def occupy(occupied, path, agent):
 
 @kernel
 def by_slack(problem, deadlines):
-    """Agents in the order of how many steps they can lose, fewest first."""
+    """Agents sorted by the steps that they can lose, fewest first."""
     agents = len(deadlines)
     order = np.empty(agents, np.int64)
     slack = np.empty(agents, np.int64)
@@ -72,7 +72,7 @@ def by_slack(problem, deadlines):
 
 @kernel
 def plan_in_turn(problem, deadlines, may_wait, paths):
-    """Routes for all agents, the most pressed first; whoever finds no way goes first in the next attempt."""
+    """Routes for all agents, the tightest deadline first. An agent without a route goes first in the next attempt."""
     agents, steps = paths.shape
     order = by_slack(problem, deadlines)
     cells = len(problem.board.degree)

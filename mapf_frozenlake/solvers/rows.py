@@ -1,4 +1,4 @@
-"""Tables of joint states that grow: rows of cells, found again by their contents."""
+"""Growing tables of joint states: rows of cells with a hash index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mapf_frozenlake.solvers.bits import kernel
 
 @kernel
 def find_row(table, rows, row):
-    """Where ``row`` is, or would be, in a hash table of row numbers (-1: free) whose length is a power of two."""
+    """The slot of ``row``, or its free slot, in a hash table of row numbers (-1: free) whose length is a power of two."""
     mixed = np.uint64(0xCBF29CE484222325)
     for value in row:
         mixed = (mixed ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
@@ -30,7 +30,7 @@ def find_row(table, rows, row):
 
 @kernel
 def larger_table(table, rows, count):
-    """The hash table of the first ``count`` rows, twice as long."""
+    """A hash table of the first ``count`` rows with twice the length."""
     larger = np.empty(2 * len(table), np.int64)
     larger[:] = -1
     for number in range(count):

@@ -1,4 +1,4 @@
-"""``SolutionBatch``: what a solver found for many instances, as arrays; ``Solution`` objects are made when asked for."""
+"""``SolutionBatch``: a solver's results for many instances, as arrays. ``Solution`` objects are made on access."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Found = Solution | SolverBudgetExceeded
 
 
 def plan_of(actions: NDArray[np.int8], begin: int, lengths: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The plan whose agents have ``lengths`` actions each, one agent's after the other's from ``begin`` on."""
+    """The plan whose agents have ``lengths`` actions each, stored one agent after the other from ``begin`` on."""
     flat = actions[begin : begin + sum(lengths)].tolist()
     ends = list(accumulate(lengths))
     return tuple(tuple(flat[end - steps : end]) for steps, end in zip(lengths, ends))
@@ -34,23 +34,23 @@ class SolutionBatch(Sequence[Found]):
     """A sequence with one entry for each instance, and its columns as arrays.
 
     feasible      bool[n]: a plan was found
-    stopped       bool[n]: the budget was spent; neither a plan nor a proof that there is none
+    stopped       bool[n]: the budget was spent without a plan or a proof that no plan exists
     makespan      int32[n], -1 without a plan; sum_of_costs likewise
-    lengths       int32[n, A]: how many actions each agent's list has
+    lengths       int32[n, A]: number of actions of each agent
     expansions    int64[n]
     """
 
     def __init__(
         self,
         *,
-        status: NDArray[np.int8],  # [n]: as the solvers say it
+        status: NDArray[np.int8],  # [n]: the solvers' status codes
         lengths: NDArray[np.int32],  # [n, A]
         expansions: NDArray[np.int64],  # [n]
         num_agents: NDArray[np.int16],  # [n]
         shapes: NDArray[np.int16],  # [n, 2]: height, width
         budget: int,
         offsets: NDArray[np.int64],  # [n]: where an instance's actions begin in its chunk
-        chunks: Mapping[int, NDArray[np.int8]],  # by the first instance whose actions are in it
+        chunks: Mapping[int, NDArray[np.int8]],  # by the first instance of the chunk
     ) -> None:
         self.feasible, self.stopped = status == FOUND, status == OUT_OF_BUDGET
         self.lengths, self.expansions, self.num_agents = lengths, expansions, num_agents
@@ -103,7 +103,7 @@ class SolutionBatch(Sequence[Found]):
         return Solution(True, plan, int(self.makespan[row]), int(self.sum_of_costs[row]), expansions)
 
     def __eq__(self, other: object) -> bool:
-        """Equal when verdicts, plans and expansions are."""
+        """Equal if verdicts, plans and expansions are equal."""
         if not isinstance(other, SolutionBatch):
             return NotImplemented
         return (

@@ -1,7 +1,7 @@
-"""Is there any plan at all? Exact, without looking for a short one.
+"""Decides exactly whether any plan exists, without searching for a short one.
 
 Every joint move is a sequence of single moves into empty cells and of rotations of full cycles, so reachability needs only
-those. Best-first towards the goals finds a plan fast where there is one; where there is none, the reachable states run out.
+these. If a plan exists, best-first search towards the goals finds one fast; if not, the reachable states run out.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def joinable(problem, members, budget):
 
 @search_step
 def _next_cycle(board, cells, agent_at, cycle, tried, depth, budget):
-    """The next directed cycle of occupied cells, from its agent of lowest place: depth-first. Its last index; -1: no more."""
+    """Find the next directed cycle of occupied cells depth-first, from its agent of lowest place; returns its last index or -1."""
     while budget[0] >= 0:
         if tried[depth] == board.degree[cells[cycle[depth]]]:
             depth -= 1
@@ -112,7 +112,7 @@ def _next_cycle(board, cells, agent_at, cycle, tried, depth, budget):
             continue
         following = agent_at[board.neighbors[cells[cycle[depth]], tried[depth]]]
         tried[depth] += 1
-        if following == cycle[0] and depth >= 2:  # of two it would be a swap
+        if following == cycle[0] and depth >= 2:  # a cycle of two would be a swap
             return depth
         on_it = following <= cycle[0]
         for i in range(1, depth + 1):
@@ -161,7 +161,7 @@ def _push(problem, members, state, width, key, states, below, top, known, count)
 
 @kernel
 def solvable(problem, makespan, budget):
-    """Whether all agents can be brought to their goals; ``makespan`` is a lower bound, from which cheap tries start."""
+    """Whether all agents can be brought to their goals; cheap attempts start at ``makespan``, a lower bound."""
     agents = len(problem.starts)
     for extra in (1, 4, 12):
         deadlines = np.empty(agents, np.int64)
@@ -170,7 +170,7 @@ def solvable(problem, makespan, budget):
         if plan_in_turn(problem, deadlines, ANYWHERE, paths):
             return FOUND
     members = np.empty(3, np.int64)
-    if agents > 3:  # most often three agents are enough to see it
+    if agents > 3:  # three agents are often enough to decide it
         for a in range(agents):
             for b in range(a):
                 for c in range(b):

@@ -22,15 +22,16 @@ from mapf_frozenlake.types import Action, Instance, Solution
 Objective = Literal["makespan", "sum_of_costs"]
 Waits = Literal["anywhere", "goals_only"]
 DEFAULT_BUDGET = 20_000_000  # expanded joint states: minutes at most
-QUICK_BUDGET = 20_000  # within it a plan is found in the caller's own thread, in which Ctrl-C waits; beyond, in another
-STOPPED = -(1 << 62)  # a budget that no search continues with, whatever it adds to it
+QUICK_BUDGET = 20_000  # up to it the caller's thread searches, where Ctrl-C waits; beyond it another thread does
+STOPPED = -(1 << 62)  # stops every search, even one that adds to its budget
 
 _LEFT, _DOWN, _RIGHT, _UP, _WAIT = (int(action) for action in Action)
 
 
-# Solve instances ``begin`` to ``end - 1``; ``left[i]`` is instance i's budget, and counts down. They return the actions of
-# all plans, int8, agent after agent; ``offsets[i]`` is where instance i's begin, ``lengths[i]`` how many each of its agents
-# has: the list ends when the agent stays on its goal for good. One for each objective: one is compiled without the other.
+# Both kernels solve instances ``begin`` to ``end - 1``; ``left[i]`` is instance i's budget, and counts down. They return the
+# actions of all plans, int8, agent after agent: instance i's begin at ``offsets[i]``, and ``lengths[i]`` has each agent's
+# count. An agent's list ends when it stays on its goal for good. There is a kernel for each objective, so that only one
+# has to be compiled.
 
 
 @entry
@@ -70,7 +71,7 @@ def _problem_of(holes, heights, widths, starts, goals, num_agents, i):
 
 @kernel
 def _keep(problem, paths, actions, used, lengths):
-    """The plan's actions behind the ``used`` ones; ``actions`` is made longer where that takes it."""
+    """Append the plan's actions after the ``used`` ones; ``actions`` grows if needed."""
     agents = paths.shape[0]
     most = agents * (paths.shape[1] - 1)
     if used + most > len(actions):
@@ -102,10 +103,10 @@ def _action(move, stride):
 def solve(
     instance: Instance, objective: Objective = "makespan", waits: Waits = "anywhere", budget: int = DEFAULT_BUDGET
 ) -> Solution:
-    """A plan of least makespan or least sum of costs, or the proof that there is none; exact.
+    """A plan of least makespan or least sum of costs, or the proof that no plan exists; exact.
 
     With ``waits="goals_only"`` agents wait only on their own goals. Raises ``SolverBudgetExceeded`` after ``budget``
-    expansions: never a wrong answer, never a hang. Ctrl-C stops it.
+    expansions, so that it never hangs and never guesses. Ctrl-C stops it.
     """
     _raise_on_unknown(objective, waits, budget)
     found = _solve_one(instance, objective, waits, min(budget, QUICK_BUDGET), num_threads=1)
@@ -119,9 +120,11 @@ def solve(
 def _solve_one(
     instance: Instance, objective: Objective, waits: Waits, budget: int, num_threads: int
 ) -> Solution | SolverBudgetExceeded:
-    """``num_threads`` above 1: in another thread than the caller's. Goes without a batch's arrays: it is asked for one by one."""
+    """Solve one instance without a batch's arrays; with ``num_threads`` above 1, in another thread than the caller's."""
     arrays = (
-        instance.holes.copy()[None],  # an instance's own arrays are read-only: for them all would be compiled once more
+        instance.holes.copy()[
+            None
+        ],  # an instance's own arrays are read-only: numba would compile everything again for them
         np.array([instance.height], np.int16),
         np.array([instance.width], np.int16),
         instance.starts.copy()[None],
@@ -145,10 +148,10 @@ def solve_batch(
     budget: int = DEFAULT_BUDGET,
     num_threads: int | None = None,
 ) -> SolutionBatch:
-    """``solve`` for many instances, on all cores or ``num_threads``, the same on any number; one out of budget is data, not raised.
+    """``solve`` for many instances, on all cores or ``num_threads``; the result does not depend on the number.
 
-    What comes back is arrays, and reads as a sequence of ``Solution`` and ``SolverBudgetExceeded``, made when asked for.
-    An ``InstanceSet`` is taken as it is; other sequences are made one first. Ctrl-C stops it.
+    The result holds arrays, and reads as a sequence of ``Solution`` and, for an instance that is out of budget,
+    ``SolverBudgetExceeded``. Pass an ``InstanceSet``; other sequences are converted to one. Ctrl-C stops it.
     """
     _raise_on_unknown(objective, waits, budget)
     if not isinstance(instances, InstanceSet):
@@ -171,7 +174,7 @@ def solve_batch(
 
 
 class _Columns(NamedTuple):
-    """What the kernel writes, a row for each instance."""
+    """The kernel's output, one row for each instance."""
 
     left: NDArray[np.int64]  # [n]: of the budget
     status: NDArray[np.int8]  # [n]
@@ -182,7 +185,7 @@ class _Columns(NamedTuple):
 def _search(
     arrays: tuple[NDArray, ...], objective: Objective, waits: Waits, budget: int, num_threads: int | None
 ) -> tuple[_Columns, dict[int, NDArray[np.int8]]]:
-    """The columns, and the plans' actions by the first instance of each range that was solved in one go."""
+    """The columns, and the plans' actions by the first instance of each range that one call solved."""
     count, agents = arrays[3].shape[:2]
     columns = _Columns(
         np.full(count, budget, np.int64),
@@ -201,7 +204,7 @@ def _search(
     def stop() -> None:
         left[:] = STOPPED
 
-    # Compiling is never left to the caller's thread: Python loses a Ctrl-C that lands in one of the compiler's callbacks.
+    # The caller's thread never compiles, because Python loses a Ctrl-C during one of the compiler's callbacks.
     in_threads(work, count, num_threads, stop=stop, here=bool(kernel_of.signatures))
     return columns, chunks
 

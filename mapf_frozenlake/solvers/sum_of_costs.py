@@ -1,7 +1,7 @@
-"""The least sum of costs: deadlines for each agent of its own, raised as little as possible in sum.
+"""The least sum of costs: each agent has its own deadline, and deadlines are raised as little as possible in sum.
 
-Agents that cannot all make the deadlines they would have alone are put together, and only their deadlines are raised
-(increasing cost tree search over independence detection). Which deadlines a pair can make is asked once and remembered.
+Agents that cannot all meet the deadlines that they would have alone form a group, and only the group's deadlines are raised
+(increasing cost tree search over independence detection). A pair's verdict on two deadlines is computed once and stored.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from mapf_frozenlake.solvers.makespan import WORDS_FOR_ALL_PAIRS, longest_distan
 from mapf_frozenlake.solvers.pairs import fill_table, in_time, pair_distance
 
 REMEMBERED_DELAYS = 48
-FEW_DELAYS = 4  # tried for a pair before the proof that there is a plan at all, which takes longer
+FEW_DELAYS = 4  # tried for a pair before the slower proof that a plan exists
 EXPANSIONS_TO_SHARE_DELAYS = 50_000  # about 0.1 s
 NO_END = 1 << 62
-SHARES_PER_EXPANSION = 64  # ways to share out delays that cost as much as expanding a joint state
+SHARES_PER_EXPANSION = 64  # ways to share out delays that cost as much as one expansion of a joint state
 
 
 @kernel
@@ -42,7 +42,7 @@ def plan_of_least_sum_of_costs(problem, may_wait, budget):
         status = decide(problem, deadlines, may_wait, budget, paths, to_blame)
         if status != NONE:
             return status, paths
-        if first:  # not before: most boards need no more than that
+        if first:  # not earlier, because most boards do not need it
             first = False
             if agents == 2 and _raise_deadlines(problem, may_wait, budget, deadlines, FEW_DELAYS) == FOUND:
                 continue
@@ -66,7 +66,7 @@ def plan_of_least_sum_of_costs(problem, may_wait, budget):
 
 @kernel
 def _some_plan_exists(problem, may_wait, budget):
-    """FOUND, NONE or OUT_OF_BUDGET: with plans of any length, raising deadlines would never end where there are none."""
+    """FOUND, NONE or OUT_OF_BUDGET for plans of any length. Without a plan, raising deadlines would never end."""
     if may_wait and len(problem.starts) == 2 and len(problem.board.free) <= WORDS_FOR_ALL_PAIRS:
         return FOUND if pair_distance(problem, 0, 1) >= 0 else NONE
     status, _, _ = plan_of_least_makespan(problem, may_wait, budget)
@@ -83,7 +83,7 @@ def _latest(deadlines):
 
 @kernel
 def _put_together(to_blame, group):
-    """Make one group of all groups with an agent to blame, and blame all of it; says how many agents it has."""
+    """Merge all groups with an agent to blame, and blame all its agents; returns their number."""
     joined = -1
     for agent in range(len(group)):
         if to_blame[agent]:
@@ -128,7 +128,7 @@ def _cost(paths):
 
 @kernel
 def _cheapest_deadlines(problem, may_wait, budget, deadlines):
-    """The deadlines of least sum that all agents can make together: by sharing out delays, or best-first if that drags on."""
+    """The deadlines of least sum that all agents can meet together: by sharing out delays, or best-first if that takes too long."""
     kept = max(0, budget[0] - EXPANSIONS_TO_SHARE_DELAYS)
     budget[0] -= kept
     before = np.empty(len(deadlines), np.int64)
@@ -148,9 +148,9 @@ def _cheapest_deadlines(problem, may_wait, budget, deadlines):
 
 @kernel
 def _raise_deadlines(problem, may_wait, budget, deadlines, most):
-    """The deadlines of least sum, no less than their sum now, that all agents can make together. There must be some.
+    """The deadlines of least sum, at least the present sum, that all agents can meet together. Such deadlines must exist.
 
-    They cannot make those that they have now. NONE if delays of up to ``most`` steps in sum do not suffice.
+    The agents cannot meet the present deadlines. NONE if delays of up to ``most`` steps in sum do not suffice.
     """
     agents = len(deadlines)
     alone = np.empty(agents, np.int64)
@@ -158,8 +158,8 @@ def _raise_deadlines(problem, may_wait, budget, deadlines, most):
     for agent in range(agents):
         alone[agent] = problem.distance[agent, problem.starts[agent]]
         total += deadlines[agent] - alone[agent]
-    total = max(total, 1)  # no delay can be shared out in one way only
-    # by pair and by its two delays: 0 unknown, 1 the pair can make them, -1 it cannot
+    total = max(total, 1)  # a delay of 0 can be shared out in only one way
+    # by pair and by its two delays: 0 unknown, 1 the pair can meet them, -1 it cannot
     verdicts = np.empty((agents * (agents - 1) // 2, REMEMBERED_DELAYS * REMEMBERED_DELAYS), np.int16)
     verdicts[:] = 0
     while total <= most:
@@ -195,7 +195,7 @@ def _raise_deadlines(problem, may_wait, budget, deadlines, most):
                 delay[place] = -1
                 continue
             if agents == 2 and delay[0] < REMEMBERED_DELAYS and delay[1] < REMEMBERED_DELAYS:
-                budget[0] -= 1  # as for the decision that the pair's verdict is already
+                budget[0] -= 1  # for a pair alone, this verdict is already the decision
                 return FOUND
             paths = np.empty((agents, _latest(deadlines) + 1), np.int16)
             status = decide(problem, deadlines, may_wait, budget, paths, nobody(problem))
@@ -209,7 +209,7 @@ def _raise_deadlines(problem, may_wait, budget, deadlines, most):
 
 @kernel
 def _pair_makes(problem, a, b, delay, deadlines, may_wait, verdicts):
-    """Whether two agents a < b alone on the board can make their deadlines."""
+    """Whether two agents a < b alone on the board can meet their deadlines."""
     remembered = delay[a] < REMEMBERED_DELAYS and delay[b] < REMEMBERED_DELAYS
     if not remembered:
         return True  # unknown: leave it to the decision about all

@@ -1,4 +1,4 @@
-"""Benchmark suites: shipped instance sets that are opened for figures, and never trained on.
+"""Benchmark suites: shipped instance sets that are used for figures, and never for training.
 
 ``mapf-frozenlake-3150`` has the shape of the benchmark of "From Trainee to Trainer": 3 agents on 3×3 to 10×10, 4 on 4×4 to
 10×10, 5 on 5×5 to 10×10, and per such cell three subsets of 50 of which a quarter, a half and three quarters need a wait,

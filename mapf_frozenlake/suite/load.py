@@ -16,7 +16,7 @@ SUITES = {
 
 
 def suite_path(name: str) -> Path:
-    """Where the file of a suite is."""
+    """The path of a suite's file."""
     return Path(__file__).parent / "data" / f"{name}.lakes"
 
 

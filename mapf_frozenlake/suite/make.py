@@ -1,4 +1,4 @@
-"""How the suites are made: from fixed seeds, every instance decided exactly, no two alike up to symmetry."""
+"""Makes the suites from fixed seeds: every instance is decided exactly, and no two are equal up to symmetry."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WAIT_SUBSETS = (0.25, 0.50, 0.75)
 PER_GROUP = {"mapf-frozenlake-3150": 50, "quick": 2}  # instances of a cell in a wait subset
 SEEDS = {"mapf-frozenlake-3150": 3150, "quick": 126}
 
-# High enough that no board is left undecided: what is in a suite must not depend on how good the solver is.
+# High enough to decide every board, so that a suite does not depend on the solver's speed.
 _LIMITS = Limits(draws=1_000_000, decisions=100_000, expansions=100_000_000)
 
 
 def make_suite(name: str) -> InstanceSet:
-    """Draw the suite of that name again: the same on any machine."""
+    """Draw the suite of that name again; the result is the same on any machine."""
     if name == "quick":
         return _drawn(name, excluded_keys(make_suite("mapf-frozenlake-3150")))
     return _drawn(name, np.empty(0, np.uint64))
@@ -55,7 +55,7 @@ def _repeated(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def _what(per_group: int) -> tuple[list[Stratum], dict[str, NDArray], list[str]]:
-    """Instance by instance: its stratum, the columns to group by, its id.
+    """For each instance: its stratum, the columns to group by, its id.
 
     Hole ratios take turns. A wait subset's labels are apportioned along the whole subset, so that every group of 50, and
     the subset as a whole, is within 1 of its ratio.

@@ -1,4 +1,4 @@
-"""Lakes and plans as text: what a language model reads and writes."""
+"""Lakes and plans as text, for language models."""
 
 from mapf_frozenlake.text.board import STYLES, TextStyle, from_text, to_text
 from mapf_frozenlake.text.errors import ParseError

@@ -1,4 +1,4 @@
-"""Which part of a reply is its answer: thoughts are blanked out, an ``<answer>`` block counts as it stands."""
+"""Finds the answer in a reply: blanks out thoughts, and takes an ``<answer>`` block if there is one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
 def answer_of(reply: str) -> str | ParseError:
-    """The reply with everything but its answer blanked, so that offsets still fit; or why there is no answer."""
+    """The reply with all text but its answer blanked, so that offsets stay; or the reason why there is no answer."""
     if len(reply) > MAX_REPLY:
         return ParseError.at(reply, MAX_REPLY, f"the reply has {len(reply)} characters, at most {MAX_REPLY} are read")
     if not reply.strip():
@@ -43,19 +43,19 @@ def answer_of(reply: str) -> str | ParseError:
 
 
 def open_thought(text: str) -> str:
-    """The text from where a thought begins that it does not close; empty where none is open."""
+    """The text from the beginning of an unclosed thought; empty if every thought is closed."""
     opened_at = _without_thoughts(text)[1]
     return "" if opened_at is None else text[opened_at:]
 
 
 def _without_thoughts(reply: str) -> tuple[str, int | None]:
-    """Blank every thought; a closing tag without an opening one ends a thought that began with the reply."""
+    """Blank every thought; a closing tag without an opening tag ends a thought that began with the reply."""
     thoughts: list[tuple[int, int]] = []
     opened_at: int | None = None
     for mark in _THOUGHT_MARKS.finditer(reply):
         if mark.lastgroup == "open":
             opened_at = mark.start() if opened_at is None else opened_at
-        elif opened_at is None:  # its opening tag stood in the prompt
+        elif opened_at is None:  # its opening tag was in the prompt
             thoughts = [(0, mark.end())]
         else:
             thoughts.append((opened_at, mark.end()))
@@ -70,7 +70,7 @@ def _without_thoughts(reply: str) -> tuple[str, int | None]:
 
 
 def _answer_block(spoken: str) -> str:
-    """Only the last ``<answer>`` block where there is one; a block that is still open ends with the reply."""
+    """Only the last ``<answer>`` block, if there is one; an unclosed block ends with the reply."""
     marks = list(_ANSWER_MARKS.finditer(spoken))
     opens = [mark for mark in marks if mark.lastgroup == "open"]
     if not opens:

@@ -28,7 +28,7 @@ _SHORT = re.compile(r"\bLake (\d{1,4}) (\d{1,4}):((?: [A-Za-z])+);((?: \d{1,4})+
 
 
 def to_text(instance: Instance, style: TextStyle = "paper") -> str:
-    """The instance in words; ``from_text`` reads it back, certified facts apart.
+    """The instance in words; ``from_text`` reads it back, except for certified facts.
 
     ``"paper"``: a board of letters, then a sentence for each agent, as in "From Trainee to Trainer" (up to 24 agents).
     ``"coordinates"``: sides, holes and the same sentences.
@@ -57,7 +57,7 @@ def to_text(instance: Instance, style: TextStyle = "paper") -> str:
 def from_text(text: str | Mapping[str, Any]) -> Instance:
     """The instance that ``to_text`` wrote, or a row of the public data set (``sample_id``, ``num_agents``, ``text``).
 
-    What stands around board and sentences does not matter. A ``LakeError`` says what is missing or contradicts itself.
+    Text around board and sentences is ignored. A ``LakeError`` names the missing or contradictory part.
     """
     if isinstance(text, Mapping):
         return _from_row(text)

@@ -26,8 +26,8 @@ def text_dataset(
     """``n`` rows drawn from a config, or the rows of a given set or shipped suite: the same for the same arguments.
 
     question  rules, board and the form of the answer
-    answer    a plan of least makespan, or "" where the solver did not find one in its budget
-    metadata  what ``score_answer`` needs, and what the instance is like; all in JSON's types
+    answer    a plan of least makespan, or "" if the solver did not find one in its budget
+    metadata  the input of ``score_answer``, and facts about the instance; all in JSON's types
     """
     if isinstance(config, str):
         from mapf_frozenlake.suite import load_suite
@@ -46,7 +46,7 @@ def text_dataset(
 
 
 def score_answer(answer: str | None, entry: Mapping[str, Any]) -> float:
-    """The score of an answer to a row of ``text_dataset``, by the reward that the row names; 0 for no answer."""
+    """The score of an answer to a row of ``text_dataset``, by the row's named reward; 0 for no answer."""
     instance = from_text(entry["metadata"]["text"])
     plan = parse_plan(answer or "", instance.num_agents)
     return plan_reward(entry["metadata"]["reward"], instance, plan, judge(instance, plan))

@@ -9,13 +9,13 @@ EXCERPT_LENGTH = 40
 
 @dataclass(frozen=True)
 class ParseError:
-    """Where reading stopped, and why, in one sentence that can go back to the writer."""
+    """The place where reading stopped and the reason, in one sentence that can go back to the writer."""
 
     why: str
     offset: int = 0  # characters into the reply
     line: int = 1  # 1-based
     column: int = 1  # 1-based
-    excerpt: str = ""  # what stands there
+    excerpt: str = ""  # the text at that place
 
     @classmethod
     def at(cls, reply: str, offset: int, why: str) -> ParseError:
@@ -30,7 +30,7 @@ class ParseError:
 
 
 class Refused(Exception):
-    """Leaves the reader early; becomes the returned ``ParseError``."""
+    """Stops reading early; becomes the returned ``ParseError``."""
 
     def __init__(self, offset: int, why: str) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""Complete answers that are labelled: which agent every row of moves is for, and where one answer ends."""
+"""Complete labelled answers: the agent of every row of moves, and the end of each answer."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def sections_of(answer: str, tokens: list[Token], label: re.Pattern[str]) -> lis
 
 
 def labelled_answers(sections: list[Section], num_agents: int) -> list[Candidate]:
-    """Every run of labelled lists with one for each agent, last first. Where there are more, only runs in the agents'
-    order count: else the end of one answer and the beginning of the next would make a third."""
+    """Every run of labelled lists with one list for each agent, last first. If there are more lists, only runs in the agents'
+    order count; else the end of one answer and the beginning of the next would make a third."""
     found = [section for section in sections if section.list.found]
     agent_of = agents_named(found, num_agents)
     every_agent = list(range(num_agents))
@@ -96,7 +96,7 @@ def agents_named(found: list[Section], num_agents: int) -> dict[str, int]:
 
 
 def joined_steps(labelled: list[Candidate], sections: list[Section], tokens: list[Token]) -> Candidate:
-    """The last answer; or all of them in a row, where they are the marked steps of one plan."""
+    """The last answer, or all answers in a row if they are the marked steps of one plan."""
     found = [section for section in sections if section.list.found]
     agents = range(len(labelled[0].lists))
     one_move_each = all(len(section.list.moves) == 1 for section in found)
@@ -118,7 +118,7 @@ def joined_steps(labelled: list[Candidate], sections: list[Section], tokens: lis
 
 
 def _refuse_open_sequel(labelled: list[Candidate], tokens: list[Token]) -> None:
-    """The last answer replaces the one before, unless what stands between says that it continues from it, or is a choice."""
+    """The last answer replaces the earlier one, unless the text between says that it continues it or offers a choice."""
     for last, previous in pairwise(labelled):
         words = {token.text.lower() for token in tokens[previous.end : last.start] if token.kind == "word"}
         offers_choice = len(words) <= MAX_HEADING and words & CHOICE_WORDS
@@ -130,7 +130,7 @@ def _refuse_open_sequel(labelled: list[Candidate], tokens: list[Token]) -> None:
 
 
 def _line_before(index: int, tokens: list[Token]) -> list[Token]:
-    """What stands on the line before token ``index``."""
+    """The text on the line before token ``index``."""
     return list(takewhile(lambda token: token.kind != "newline", reversed(tokens[:index])))[::-1]
 
 

@@ -16,21 +16,21 @@ MAX_HEADER = 40  # tokens between a label and its moves
 SEPARATORS = frozenset(",;:.!?|/\\\"'`“”‘’*_-+&=>•·")
 CLOSING_BRACKETS = ("]", ")", "}")
 CLOSING = ('"', "'", "`", "*", *CLOSING_BRACKETS)
-_BETWEEN = ("mark", "number", "to", "comment", "cell", "times")  # tokens that a line of moves may have besides
+_BETWEEN = ("mark", "number", "to", "comment", "cell", "times")  # other tokens that a line of moves may have
 
 
 @dataclass
 class MoveList:
-    """What stood where a list of moves was looked for."""
+    """The result of reading a list of moves."""
 
     moves: list[Move] = field(default_factory=list)
     end: int = 0  # index of the first token after it
-    broken: tuple[int, str] | None = None  # offset, and why it cannot be read as a list of moves
+    broken: tuple[int, str] | None = None  # offset, and the reason why it is not a list of moves
     formal: bool = True  # no prose words among the moves
     cells: int = 0  # coordinates on the way
     bracketed: bool = False  # written in square brackets
-    empty: bool = False  # written as []: then a list without moves is one too
-    stopped_by: Token | None = None  # what stood there instead of a first move
+    empty: bool = False  # written as []: then a list without moves is a list, too
+    stopped_by: Token | None = None  # the text instead of a first move
 
     @property
     def found(self) -> bool:
@@ -47,16 +47,16 @@ def read_list(tokens: list[Token], start: int, labels: frozenset[int] = frozense
 
 
 class _ListReader:
-    """Walks from a label's end to its list's end, and never skips in silence what it cannot read."""
+    """Walks from a label's end to its list's end, and never silently skips text that it cannot read."""
 
     def __init__(self, tokens: list[Token], start: int, labels: frozenset[int]) -> None:
         self.tokens = tokens
         self.labels = labels  # indices of tokens at which a label begins
         self.start = self.at = start
         self.depth = 0  # open brackets
-        self.closed = False  # the outermost square bracket was closed: that ends the list
+        self.closed = False  # the outermost square bracket was closed, which ends the list
         self.numbering: list[int] = []  # "1.", "2)", … before the moves
-        self.own_lines = False  # the moves began on a line after the label's: then they may fill several
+        self.own_lines = False  # the moves began on a line after the label's, so they may fill several lines
         self.list = MoveList()
 
     def read(self) -> MoveList:
@@ -82,7 +82,7 @@ class _ListReader:
         self.list.broken = ((token or self._token()).start, why)
 
     def _skip_header(self) -> bool:
-        """Go to the first move. False where something else stands there, or moves without anything to announce them."""
+        """Go to the first move. False if there is other text, or if nothing announces the moves."""
         announced = False
         while (token := self._token()) is not END and self.at < self.start + MAX_HEADER:
             remark_end = end_of_remark(self.tokens, self.at) if token.text == "(" else None
@@ -176,7 +176,7 @@ class _ListReader:
                 return
 
     def _refuse_moves_in_later_lines(self) -> None:
-        """A line of moves alone, or the next of numbered lines that is none, would be left out in silence."""
+        """Refuse a line that would be silently left out: moves alone, or the next numbered line without moves."""
         first_line = True
         for is_break, tokens in groupby(self._tokens_from(self.at), lambda token: token.kind == "newline"):
             line = list(tokens)
@@ -255,7 +255,7 @@ class _ListReader:
             self._break("two moves joined like this may be both, or one of them: write them apart")
 
     def _is_empty_string(self) -> bool:
-        """ "" where a list's next string should be."""
+        """ "" instead of a list's next string."""
         token, following = self._token(), self._token(1)
         is_pair = token.text == following.text and token.text in ('"', "'") and token.end == following.start
         return is_pair and self._token(-1).text in (",", "[") and self.list.bracketed
@@ -270,7 +270,7 @@ class _ListReader:
             self._break("a number among the moves may be a count or a step: write words only")
 
     def _take_round_bracket(self) -> None:
-        """Around the whole list it is a bracket; behind a move it holds a remark or "x3"."""
+        """A round bracket: around the whole list, or after a move with a remark or "x3"."""
         if not self.list.moves:
             self.depth += 1
             return

@@ -1,4 +1,4 @@
-"""Moves as they are written, and what they mean once all of an answer is known."""
+"""Written moves, and their meaning within a whole answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Move(NamedTuple):
 
 
 def moves_in(token: Token) -> list[Move]:
-    """The moves that this token writes; none where it is no move."""
+    """The moves of this token; empty if it is not a move."""
     if token.kind == "wait":
         return [Move("wait", token.start)]
     if token.kind == "mark":
@@ -44,7 +44,7 @@ def moves_in(token: Token) -> list[Move]:
 
 
 def separated(written: list[Move]) -> list[Move]:
-    """A right arrow between words separates them, arrows alone are moves; a mixture is neither."""
+    """A right arrow between words separates them; arrows alone are moves; a mixture is an error."""
     arrows = [move for move in written if move.text in MOVE_ARROWS]
     if not arrows or len(arrows) == len(written):
         return written
@@ -55,11 +55,11 @@ def separated(written: list[Move]) -> list[Move]:
 
 
 def actions_of(lists: list[list[Move]]) -> list[list[int]]:
-    """The actions of one answer's lists. W and S mean what the answer's other words and letters say they mean."""
+    """The actions of one answer's lists. The answer's other words and letters decide the meaning of W and S."""
     written = {move.text for moves in lists for move in moves}
     compass = bool(written & COMPASS_EVIDENCE)
     relative = bool(written & RELATIVE_EVIDENCE)
-    if compass == relative:  # both or neither: the letters of the two alphabets may mean anything
+    if compass == relative:  # both or neither alphabet: the letters are ambiguous
         doubtful = next((move for moves in lists for move in moves if move.text in COMPASS_LETTERS), None)
         if doubtful is not None:
             letter = doubtful.text.upper()

@@ -28,17 +28,17 @@ Reader = Callable[[str, list[Token], int], ParsedPlan]
 
 
 def parse_plan(reply: str, num_agents: int) -> ParsedPlan | ParseError:
-    """The plan that a reply holds, one list of actions per agent; or where and why none can be read.
+    """The plan in a reply, one list of actions per agent, or a ``ParseError`` that says where and why it failed.
 
     Reads thinking tags, code fences, JSON or lines, agents' names and synonyms of the moves. Of several complete
-    answers the last counts; an ambiguous reply is an error. Never executes anything, never raises on a reply,
-    and takes time linear in its length.
+    answers the last counts; an ambiguous reply is an error. It executes nothing, never raises on a reply,
+    and takes time linear in the reply's length.
     """
     return _read_with(_plan_in, reply, num_agents)
 
 
 def format_plan(plan: Plan) -> str:
-    """The plan as ``parse_plan`` reads it back: one line per agent, "Agent 0: RIGHT DOWN"."""
+    """The plan as text for ``parse_plan``: one line per agent, "Agent 0: RIGHT DOWN"."""
     return "\n".join(
         f"Agent {agent}: {' '.join(Action(action).name for action in actions) or '[]'}"
         for agent, actions in enumerate(plan)
@@ -46,7 +46,7 @@ def format_plan(plan: Plan) -> str:
 
 
 def parse_moves(reply: str, num_agents: int) -> list[int] | ParseError:
-    """One move for each agent, for one step: labelled ("Agent 0: RIGHT"), or just that many words in the agents' order."""
+    """One move for each agent, for one step: labelled ("Agent 0: RIGHT"), or one word per agent in the agents' order."""
     plan = _read_with(_step_in, reply, num_agents)
     return plan if isinstance(plan, ParseError) else [moves[0] for moves in plan]
 
@@ -121,7 +121,7 @@ def _bare(answer: str, tokens: list[Token], num_agents: int) -> list[Candidate]:
 
 
 def _rows_alone(tokens: list[Token], num_agents: int) -> list[Candidate]:
-    """The last rows that hold nothing but moves."""
+    """The last rows that hold only moves."""
     return _as_agents(bare_rows(tokens, num_agents), tokens, num_agents)
 
 
@@ -138,7 +138,7 @@ def _as_agents(candidates: list[Candidate], tokens: list[Token], num_agents: int
 
 
 def _rows_follow(answer: Candidate, tokens: list[Token]) -> bool:
-    """Whether other rows that hold nothing but moves stand behind the answer; one word alone is a remark."""
+    """Whether other rows of moves follow the answer; a single word is a remark."""
     blocks = [block for block in bare_blocks(tokens) if block.start >= answer.end]
     rows = [block.lists for block in blocks if len(block.lists) > 1 or len(block.lists[0]) > 1]
     return bool(rows) and actions_of(rows[-1]) != actions_of(list(map(separated, answer.lists)))
@@ -152,7 +152,7 @@ def _refuse_contradiction(
     tokens: list[Token],
     num_agents: int,
 ) -> None:
-    """Moves that follow the last complete answer and differ from it leave open which of the two is meant."""
+    """Refuse moves that follow the last complete answer and differ from it, because they are ambiguous."""
     behind = tokens[chosen.end - 1].start
     for group in groups:
         if group.start >= chosen.end and len(group.lists) > 1:
@@ -178,7 +178,7 @@ def _refuse_contradiction(
 
 
 def _no_answer(sections: list[Section], tokens: list[Token], num_agents: int) -> Refused:
-    """Why there is none: what stands nearest to an answer."""
+    """The reason why there is no plan: the fault of the text nearest to an answer."""
     found = [section for section in sections if section.list.found]
     named = {section.label for section in found}
     for section in sections:

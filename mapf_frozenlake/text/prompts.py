@@ -21,9 +21,9 @@ TURN_FORMAT = "Write the next move of every agent, one line for each. For exampl
 
 
 def plan_prompt(instance: Instance, style: TextStyle = "paper") -> str:
-    """Rules, instance and the form of the answer, for a whole plan. ``from_text`` reads the instance out of it.
+    """Rules, instance and the form of the answer, for a whole plan. ``from_text`` reads the instance from it.
 
-    In style ``"short"`` the instance alone: for a small model, which was taught the rules by examples.
+    Style ``"short"`` has the instance alone, for a small model that learned the rules from examples.
     """
     if style == "short":
         return to_text(instance, style)
@@ -43,9 +43,9 @@ def turns_prompt(instance: Instance, horizon: int, style: TextStyle = "paper") -
 
 
 def state_text(instance: Instance, positions: Cells, step: int, horizon: int, style: TextStyle = "paper") -> str:
-    """Where all agents are after ``step`` steps; with the board in letters, agents in place of their starts.
+    """The positions of all agents after ``step`` steps; with the board in letters, agents replace their starts.
 
-    In style ``"short"`` the steps and each agent's row and column.
+    Style ``"short"`` has the steps and each agent's row and column.
     """
     if style == "short":
         return f"Step {step} {horizon}: {' '.join(map(str, positions.ravel().tolist()))}"

@@ -1,4 +1,4 @@
-"""Remarks in round brackets among moves: where one ends, and whether it is more than a remark."""
+"""Remarks in round brackets among moves: their ends, and whether they change the moves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def end_of_remark(tokens: Sequence[Token], at: int) -> int | None:
 
 
 def changes_moves(remark: Sequence[Token], count: int) -> bool:
-    """ "(3)" or "(2 times)" or "(or DOWN)": no mere remark. "(3 moves)" is one where the list before it has that ``count``."""
+    """ "(3)" or "(2 times)" or "(or DOWN)": more than a remark. "(3 moves)" is a remark if the list before it has that ``count``."""
     words = [token.text.lower() for token in remark if token.kind == "word"]
     numbers = [int(token.text[:9]) for token in remark if token.kind == "number"]
     if numbers and COUNTED_WORDS.issuperset(words):

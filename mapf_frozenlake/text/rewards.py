@@ -1,4 +1,4 @@
-"""The reward of a plan in one reply: the named rewards of the step-by-step world, for a plan without steps."""
+"""The reward of a plan in one reply, by the named rewards of the step-by-step world."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mapf_frozenlake.world.rewards import REWARDS, PlayedPlan
 
 
 def plan_reward(name: str, instance: Instance, plan: Plan | ParseError, verdict: Verdict) -> float:
-    """What ``REWARDS[name].of_plan`` pays: 1 for every valid plan under each name but ``shaped``; 0 for what cannot be read.
+    """The reward ``REWARDS[name].of_plan``: 1 for a valid plan, except under ``shaped``; 0 for a reply that cannot be read.
 
     sparse    1 if the plan is valid
     progress  the share of agents that end on their goals without having made a violation
     legal     the share of agents that made no violation
-    shaped    sparse, plus the mean share of way gained: (distance at the start - at the end) / (height + width)
+    shaped    sparse, plus the mean gain in distance: (distance at the start - at the end) / (height + width)
     """
     of_plan = payment_of_plans(name)
     if isinstance(plan, ParseError):
@@ -32,7 +32,7 @@ def plan_reward(name: str, instance: Instance, plan: Plan | ParseError, verdict:
 
 
 def payment_of_plans(name: str) -> Callable[[PlayedPlan], float]:
-    """What this reward pays a plan. Raises ``LakeError`` where it pays steps alone."""
+    """The function that pays a plan by this reward. Raises ``LakeError`` if the reward pays only steps."""
     of_plan = REWARDS[name].of_plan if name in REWARDS else None
     if of_plan is None:
         paid = ", ".join(repr(known) for known, reward in REWARDS.items() if reward.of_plan is not None)
@@ -41,7 +41,7 @@ def payment_of_plans(name: str) -> Callable[[PlayedPlan], float]:
 
 
 def _way_gained(instance: Instance, plan: Plan) -> float:
-    """Mean over agents; a hole has no distance, so who fell counts from where it stood before."""
+    """Mean over agents; a hole has no distance, so an agent that fell counts from its cell before the fall."""
     playback = play(instance, plan)
     gained = 0
     for agent, distance in enumerate(distance_fields(instance)):

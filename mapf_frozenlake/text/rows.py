@@ -1,4 +1,4 @@
-"""Complete answers without agents' names: lists in a list, and rows that hold nothing but moves."""
+"""Complete answers without agents' names: lists in a list, and rows that hold only moves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Frame:
     start: int
     lists: list[list[Move]] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
-    clean: bool = True  # holds nothing but moves, or nothing but lists
+    clean: bool = True  # holds only moves, or only lists
 
 
 def bare_rows(tokens: list[Token], num_agents: int) -> list[Candidate]:
@@ -69,7 +69,7 @@ def bare_rows(tokens: list[Token], num_agents: int) -> list[Candidate]:
 
 
 def bare_blocks(tokens: list[Token]) -> list[Candidate]:
-    """Neighbouring lines that hold nothing but moves."""
+    """Neighbouring lines that hold only moves."""
     blocks: list[Candidate] = []
     line_starts = [0, *(index + 1 for index, token in enumerate(tokens) if token.kind == "newline")]
     line_ends = frozenset(start - 1 for start in line_starts[1:])

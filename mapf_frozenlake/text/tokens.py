@@ -1,4 +1,4 @@
-"""Tokens: what a reply is made of, whatever they may mean."""
+"""Splits a reply into tokens, before any meaning."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ END = Token("end", "", -1, -1)
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text. A right arrow between two cells, as in (0, 0) → (0, 1), is of the kind "way": no move."""
+    """The tokens of a text. A right arrow between two cells, as in (0, 0) → (0, 1), is of the kind "way" and not a move."""
     tokens = [Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
     for index, (before, token, behind) in enumerate(zip(tokens, tokens[1:], tokens[2:]), start=1):
         if token.text in ("→", "➡") and before.kind == behind.kind == "cell":

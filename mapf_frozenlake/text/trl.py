@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import datasets
 
 Reply = str | Sequence[Mapping[str, Any]]  # plain, or the messages that TRL makes of a conversational prompt
-KEPT = 4_096  # boards whose texts were read lately
+KEPT = 4_096  # recently parsed boards
 
 
 def plan_rewards(
@@ -39,9 +39,9 @@ def plan_rewards(
     log_metric: Any = None,
     **other_columns: Any,
 ) -> list[float]:
-    """A reward function for TRL: judges each reply's plan and pays the reward that its row names.
+    """A reward function for TRL: judges each reply's plan and pays the row's named reward.
 
-    Only the model's last message counts, and in it only the text outside its thoughts. A reply that cannot be read pays 0.
+    Only the model's last message counts, and of it only the text outside its thoughts. A reply that cannot be read pays 0.
     """
     judged = [judged_reply(text_of(reply), row) for reply, row in zip(completions, metadata, strict=True)]
     if log_metric is not None and judged:
@@ -50,7 +50,7 @@ def plan_rewards(
 
 
 def judged_reply(reply: str, row: Mapping[str, Any]) -> tuple[float, Verdict]:
-    """What one reply pays and what the judge says of it; ``row`` has the lake's ``text`` and the ``reward``'s name."""
+    """The reward of one reply and the judge's verdict; ``row`` has the lake's ``text`` and the ``reward``'s name."""
     instance = _instance(row["text"], row.get("makespan"))
     plan = parse_plan(reply, instance.num_agents)
     verdict = judge(instance, plan)
@@ -58,7 +58,7 @@ def judged_reply(reply: str, row: Mapping[str, Any]) -> tuple[float, Verdict]:
 
 
 def text_of(reply: Reply) -> str:
-    """The text of a completion, whichever of TRL's two forms it has."""
+    """The text of a completion in either of TRL's two forms."""
     if isinstance(reply, str):
         return reply
     return str(reply[-1].get("content") or "") if reply else ""
@@ -66,13 +66,13 @@ def text_of(reply: Reply) -> str:
 
 @lru_cache(maxsize=KEPT)
 def _instance(text: str, makespan: int | None) -> Instance:
-    """Every reply of a group is about the same lake: its text is read once."""
+    """Read a lake's text once, because all replies of a group are about the same lake."""
     read = from_text(text)
     return Instance(holes=read.holes, starts=read.starts, goals=read.goals, makespan=makespan)
 
 
 def prompt_row(instance: Instance, reward: RewardName, style: TextStyle = "paper") -> dict[str, Any]:
-    """One row for TRL: a conversational ``prompt``, and in ``metadata`` what the reward needs."""
+    """One row for TRL: a conversational ``prompt``, and ``metadata`` for the reward."""
     metadata = {"text": to_text(instance, style), "reward": reward, "makespan": instance.makespan}
     return {"prompt": [{"role": "user", "content": plan_prompt(instance, style)}], "metadata": metadata}
 
@@ -91,16 +91,16 @@ def to_dataset(rows: Iterable[Mapping[str, Any]]) -> datasets.Dataset:
 
 
 class LakePrompts:
-    """``n`` prompts that are drawn when they are asked for, so that the config may change under a running trainer.
+    """``n`` prompts that are drawn on access, so that the config may change under a running trainer.
 
     ``dataset`` is a ``datasets.Dataset`` of n rows; row k is board k of (config in force, seed). A change takes effect at
     the next batch that the trainer fetches (one may be fetched ahead), with ``dataloader_num_workers=0``, TRL's default.
 
-    A trainer that reads its prompts in another process has a copy of this object. With ``source``, a file, the copies follow
-    as well: ``set_config`` writes the config there as the next version, and every batch is drawn by the version that is
-    there. A ``config`` given here is put in force; without one, the file says it.
+    A trainer that reads its prompts in another process has a copy of this object. With ``source``, a file, the copies follow:
+    ``set_config`` writes the config to the file as the next version, and every batch is drawn by the file's version. A
+    ``config`` given here is put in force; without one, the file's config is used.
 
-    A row's metadata have the ``version`` that it was drawn under; ``rewards`` counts those that come ``late``.
+    A row's metadata have the ``version`` of its draw; ``rewards`` counts replies to rows that are ``late``.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ class LakePrompts:
         self._versions: ConfigVersions = ConfigVersions() if source is None else ConfigFile(source)
         if config is not None:
             self.set_config(config)
-        self.get_config()  # a source without one is refused here, and not in the trainer
+        self.get_config()  # a source without a config is refused here, and not later in the trainer
         self._excluded = excluded_keys(exclude)
         self.dataset = _datasets().Dataset.from_dict({"board": list(range(n))})
         self.dataset.set_transform(self._rows)
 
     def set_config(self, config: LakeConfig) -> None:
-        """Draw by this config from now on."""
+        """Use this config from now on."""
         self._versions.put(config)
 
     def get_config(self) -> LakeConfig:
@@ -141,7 +141,7 @@ class LakePrompts:
 
     @property
     def late(self) -> int:
-        """How many replies ``rewards`` has judged, in all processes, to rows of an earlier version than was then in force."""
+        """The number of replies, in all processes, that ``rewards`` judged after their row's version was replaced."""
         return self._versions.late()
 
     def rewards(
@@ -176,8 +176,8 @@ class LakePrompts:
 class LakeTurns:
     """One lake, step by step, for TRL's ``environment_factory``: the model moves all agents by calling ``move``.
 
-    A row needs ``metadata`` as ``prompt_row`` makes it; its prompt may be any, because ``reset`` returns the lake's text. The
-    reward is the sum of what the named reward pays for each step.
+    A row needs the ``metadata`` of ``prompt_row``. Its prompt may be any, because ``reset`` returns the lake's text. The
+    reward is the sum of the named reward over the steps.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The words that models use for the five moves, and the names they give agents: one table of each."""
+"""Models' words for the five moves and their names for agents, one table each."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ RELATIVE_EVIDENCE = {"l", "d", "r", "u", *MOVE_ARROWS} | {
     word for word, action in MOVE_WORDS.items() if action != WAIT and word not in COMPASS_EVIDENCE
 }
 
-# Words that stand between moves and say nothing about them.
+# Words between moves that do not change them.
 FILLERS = frozenset({"then", "and", "next", "finally", "first", "move", "moves", "go", "goes", "to", "at"})
 # Words that count the steps of a plan.
 STEP_WORDS = frozenset({"step", "steps", "time", "timestep", "t", "turn", "round"})
-PROSE = FILLERS | STEP_WORDS  # among the moves these say nothing
-# Words between two answers that leave open whether the second replaces the first: it may go on from it, or be a choice.
+PROSE = FILLERS | STEP_WORDS  # among moves, these have no meaning
+# Words between two answers that make it ambiguous whether the second replaces the first, continues it, or is a choice.
 CONTINUING_WORDS = STEP_WORDS | frozenset(
     {"times", "timesteps", "turns", "rounds", "phase", "phases", "part", "half", "stage", "segment", "second", "third"}
     | {"then", "next", "after", "that", "afterwards", "later", "continue", "continued", "continuing", "and", "to"}
@@ -42,7 +42,7 @@ CORRECTING_WORDS = frozenset({"correction", "corrected", "actually", "instead", 
 OBJECTING_WORDS = frozenset({"or", "no", "not"})
 COUNTING_WORDS = frozenset({"times", "twice", "thrice", "repeat", "repeated", "repeatedly"})
 COUNTED_WORDS = frozenset({"step", "steps", "move", "moves", "action", "actions", "total", "in"})
-# Words that stand between an agent's name and its moves.
+# Words between an agent's name and its moves.
 HEADER_WORDS = frozenset(
     {"move", "moves", "action", "actions", "plan", "path", "route", "steps", "sequence", "trajectory", "directions"}
     | {"start", "goal", "from", "to", "is", "answer"}
@@ -56,7 +56,7 @@ NUMBER_WORDS = {
 
 
 def agent_numbers(labels: set[str], num_agents: int) -> dict[str, int] | None:
-    """Which agent each label means, judged by all labels together; None when they name agents that do not exist.
+    """The agent of each label, decided by all labels together; None if a label names an agent that does not exist.
 
     Numbers count from 0, or from 1 where exactly 1 … num_agents occur. Letters are the board's start letters, or the
     alphabet from A where exactly its first num_agents letters occur.

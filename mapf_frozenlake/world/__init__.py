@@ -1,1 +1,1 @@
-"""The lake's rules in layers, each usable without the next: joint move, episode, observation, reward; then the batch."""
+"""The lake's rules in layers: joint move, episode, observation, reward, and the batch. Each works without the next."""

@@ -38,7 +38,7 @@ def _flat(observation: NDArray) -> NDArray:
 
 
 class StepResult(NamedTuple):
-    """What a step gives back. Observation, rewards and events are the batch's own arrays: the next step overwrites them."""
+    """The result of a step. Observation, rewards and events are the batch's own arrays, which the next step overwrites."""
 
     observation: NDArray  # [n, A, …], see layout
     rewards: NDArray[np.float64]  # [n, A]: 0 in empty slots
@@ -50,9 +50,9 @@ class StepResult(NamedTuple):
 class LakeBatch(LakeView):
     """``num_envs`` lakes in one struct of arrays.
 
-    Env e with seed s plays, as its k-th episode, row hash(s, k) of a pool fixed by the config: the same in any process,
-    batch size and thread count; with ``instance``, every episode is played on that one, and with ``choose`` on the row that it
-    names. ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
+    The k-th episode of an env with seed s is row hash(s, k) of a pool that the config fixes: the same in any process,
+    batch size and thread count. With ``instance``, every episode is played on that instance; ``choose`` picks the row of each
+    episode. ``max_size``, ``max_agents``, ``window`` and ``hints`` fix the shapes for good; configs change within them.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class LakeBatch(LakeView):
             self._pool_options["size"] = pool_size
         self._threads = min(thread_count(num_threads), num_envs)
         self._instance = instance
-        self.choose = choose  # of the envs that begin: the pool's rows that they play; None: by seed and episode
-        self._unborn, self._over = num_envs, 0  # envs without a first episode; with one that is over and not yet reset
+        self.choose = choose  # the pool's rows for the envs that begin; None: by seed and episode
+        self._unborn, self._over = num_envs, 0  # number of envs without a first episode; number of envs to reset
         self.num_ended = 0  # episodes that the last step ended
-        # [num_ended, A, …]: what the envs that ended in the last same-step step saw last, in their order; never written again
+        # [num_ended, A, …]: the last observations of the envs that ended in the last same-step step; never written again
         self.final_observation: NDArray | None = None
 
         pad = max(1, self.layout.window // 2) if observation == "ego" else 1
@@ -115,12 +115,12 @@ class LakeBatch(LakeView):
         self.set_config(config)
 
     def _bind(self) -> None:
-        """Look up what every call needs: addresses, kernels, the arguments that stay the same."""
+        """Look up the addresses, kernels and constant arguments of every call."""
         self._table = table_of_state(self._state)
         self._everybody = np.arange(self.num_envs)
         self._rows = np.zeros(self.num_envs, np.int64)
         self._pool: InstancePool | None = None
-        self._boards: NDArray[np.int64] | None = None  # where the pool's arrays lie
+        self._boards: NDArray[np.int64] | None = None  # addresses of the pool's arrays
         name = self.observation_name
         self._step_kernel = getattr(kernels, f"step_{name}")
         self._look_up_fields()
@@ -157,7 +157,7 @@ class LakeBatch(LakeView):
         return self._config
 
     def raise_unless_fits(self, config: LakeConfig) -> None:
-        """Raises ``LakeError`` for a config with larger boards or more agents than there is room for."""
+        """Raises ``LakeError`` for a config whose boards or agent counts exceed the spaces."""
         if config.max_size > self.max_size:
             raise LakeError(
                 f"a config of size {config.max_size} is beyond max_size={self.max_size}: "
@@ -170,10 +170,10 @@ class LakeBatch(LakeView):
             )
 
     def set_config(self, config: LakeConfig) -> None:
-        """Draw and rule by ``config`` from each env's next reset on; shapes stay as they are."""
+        """Use ``config`` from each env's next reset on; shapes stay as they are."""
         self.raise_unless_fits(config)
         self._config = config
-        self._pool = None  # made when a reset first asks for it
+        self._pool = None  # made at the first reset that needs it
         rules = Rules(
             ahead=config.success_rate if config.is_slippery else 1.0,
             horizon=config.horizon or 0,
@@ -186,7 +186,7 @@ class LakeBatch(LakeView):
             self._carry_distances()
 
     def _carry_distances(self) -> None:
-        """Make room for distances; they are filled from each env's next reset on, as no running episode needs them."""
+        """Allocate distances. They are filled from each env's next reset on, because no running episode needs them."""
         area = self._state.terrain.shape[1]
         self._state = self._state._replace(
             distance=np.full((self.num_envs, self.max_agents, area), FAR, np.int16),
@@ -259,26 +259,26 @@ class LakeBatch(LakeView):
         return share(self._step_kernel, (self._table, actions), after, self.num_envs, self._threads)
 
     def write_to(self, observation: NDArray) -> None:
-        """From the next step or reset on, what agents see is written to this array, like ``observation`` and C-contiguous.
+        """Write observations to this C-contiguous array from the next step or reset on; its shape is that of ``observation``.
 
-        A step and a reset of all envs write every row; ``show`` does so at any time.
+        A step and a reset of all envs write every row; ``show`` writes all rows at any time.
         """
         self._observation = observation
         self._tail = (*self._tail[:-1], _flat(observation))
 
     def show(self) -> NDArray:
-        """Write anew what all agents see."""
+        """Write all agents' observations again."""
         self._show(kernels.ALL)
         return self._observation
 
     @property
     def pool(self) -> InstancePool:
-        """Where episodes of the current config come from."""
+        """The pool of the current config's episodes."""
         if self._pool is None:
             self._pool = InstancePool.shared(
                 self._config, max_size=self.max_size, max_agents=self.max_agents, **self._pool_options
             )
-            self._pool_arrays = boards_of(self._pool.arrays)  # kept alive for the table
+            self._pool_arrays = boards_of(self._pool.arrays)  # kept alive, because the table has its addresses
             self._boards = table_of_boards(self._pool_arrays)
         return self._pool
 
@@ -291,7 +291,7 @@ class LakeBatch(LakeView):
         return StepResult(self._observation, self._state.rewards, terminated, truncated, self._state.events)
 
     def advance(self, actions: NDArray[np.integer]) -> None:
-        """``step`` without its results, which the batch's arrays hold, and without a same-step reset."""
+        """``step`` without a result and without a same-step reset; the results are in the batch's arrays."""
         plain = type(actions) is np.ndarray and actions.dtype is _INT64 and actions.flags.c_contiguous
         joint: NDArray[Any] = actions if plain else as_actions(actions)
         if joint.shape != self._state.cells.shape:
@@ -332,7 +332,7 @@ class LakeBatch(LakeView):
         self._over = 0
 
     def _seen_by(self, envs: NDArray[np.int64]) -> NDArray:
-        """What agents of these envs see, copied."""
+        """A copy of these envs' observations."""
         if self._threads == 1:
             return self._observation.take(envs, axis=0)
         kept: NDArray = np.empty((len(envs), *self._observation.shape[1:]), self._observation.dtype)
@@ -369,10 +369,10 @@ class LakeBatch(LakeView):
 
     @property
     def num_finished(self) -> int:
-        """How many envs have an episode that is over and not yet reset."""
+        """The number of envs whose episode is over and not yet reset."""
         return self._over
 
     @property
     def observation(self) -> NDArray:
-        """[n, A, …]: what agents see now; the batch's own array."""
+        """[n, A, …]: the present observations; the batch's own array."""
         return self._observation

@@ -1,4 +1,4 @@
-"""Instances as the kernels take them: a tuple of arrays, and the checks that a given instance fits a batch."""
+"""Instances as tuples of arrays for the kernels, and the checks that a given instance fits a batch."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Boards(NamedTuple):
 
 
 def boards_of(instances: InstanceSet) -> Boards:
-    """The same arrays, not copied, when they lie in memory as they should."""
+    """The same arrays; copies only those whose memory layout differs from the kernels'."""
     return Boards(*(np.ascontiguousarray(getattr(instances, name)) for name in Boards._fields))
 
 
 def given_boards(
     given: Instance | InstanceSet | Sequence[Instance], count: int, max_size: int, max_agents: int
 ) -> Boards:
-    """One instance for all of ``count`` envs, or one for each; every agent of each has a way to its goal."""
+    """The boards of one instance for all ``count`` envs, or of one for each; every agent has a path to its goal."""
     if not isinstance(given, InstanceSet):
         instances = [given] if isinstance(given, Instance) else list(given)
         for one in instances:
@@ -76,7 +76,7 @@ def _raise_on_unreachable(instances: InstanceSet) -> None:
 
 @allocating
 def _first_unreachable(boards):
-    """(instance, agent) of the first agent without a way to its goal, (-1, -1) if there is none."""
+    """(instance, agent) of the first agent without a path to its goal; (-1, -1) if all agents have one."""
     for row in range(len(boards.heights)):
         height, width = boards.heights[row], boards.widths[row]
         for i in range(boards.num_agents[row]):

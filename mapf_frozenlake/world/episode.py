@@ -17,9 +17,9 @@ _NONE, _BLOCKED = int(Event.NONE), int(Event.BLOCKED)
 
 
 class Rules(NamedTuple):
-    """What a config says about how episodes are played. Kernels take it as float64[5]: a tuple's fields cost more to hand over."""
+    """The config's rules for episodes. Kernels take them as float64[5], because a tuple's fields take longer to pass."""
 
-    ahead: Any  # float64: chance that a moving agent goes where it wanted
+    ahead: Any  # float64: chance that a moving agent goes in its chosen direction
     horizon: Any  # int32; 0: four times height plus width
     reward: Any  # int8: index into rewards.REWARDS
     ends_on_conflict: Any  # bool
@@ -52,7 +52,7 @@ def begin(state, e, row, boards, rules):
 
 @inlined
 def advance(state, e, actions):
-    """One step of env ``e``: move, judge the episode, pay. A fall or success ends it for all, a conflict if so ruled."""
+    """One step of env ``e``: move, judge the episode, pay. A fall, success, or under ``collisions="end"`` a conflict ends it."""
     episode = state.episode[e]
     count = episode.num_agents
     cells, goals, events = state.cells[e], state.goals[e], state.events[e]
@@ -86,7 +86,7 @@ def advance(state, e, actions):
 
 @inlined
 def first_bad_action(actions):
-    """Flat index of the first action that is none of the five, -1 if all are."""
+    """Flat index of the first action outside 0 to 4; -1 if all are legal."""
     flat = actions.reshape(-1)
     bad = 0
     for k in range(len(flat)):

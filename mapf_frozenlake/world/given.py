@@ -1,4 +1,4 @@
-"""Converts a caller's arguments to the arrays that a batch computes with; an error says what to give instead."""
+"""Converts a caller's arguments to a batch's arrays; an error says what to pass instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mapf_frozenlake.types import NUM_ACTIONS
 
 
 def as_seeds(seeds: Any) -> NDArray[np.int64]:
-    """Integers below 2**64, as 64 bits: some clients draw their seeds from all of them."""
+    """Integers below 2**64, as 64 bits, because some clients draw seeds from this whole range."""
     for kind in (np.int64, np.uint64):
         with suppress(OverflowError):
             return np.asarray(seeds, dtype=kind).view(np.int64)
@@ -38,7 +38,7 @@ def as_mask(mask: Any, num_envs: int) -> NDArray[np.bool_]:
 
 
 def raise_unless_counts(least: int | None = None, **counts: Any) -> None:
-    """Whole numbers, or None where there is no ``least``."""
+    """Whole numbers; None is allowed if ``least`` is None."""
     for name, count in counts.items():
         if count is None and least is None:
             continue

@@ -1,7 +1,7 @@
-"""How the world is compiled: once per machine (the cache), without the GIL, integer division as the hardware does it.
+"""Compiler options of the world: cached on the machine, without the GIL, with the hardware's integer division.
 
-The kernels allocate nothing, so they also go without reference counts: counting the views that one env's step takes of the
-batch's arrays would cost several times the step.
+The kernels allocate nothing, so they need no reference counts. One env's step takes many views of the batch's arrays, and
+counting these would take several times as long as the step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SHARED = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapp
 
 allocating = njit(**_SHARED)  # called from Python, makes arrays
 kernel = njit(**_SHARED, _nrt=False)  # called from Python, makes none
-# Called from kernels: passing a State costs more than most parts do.
+# Called from kernels: passing a State takes longer than most of these functions.
 part = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True, **PART)
-# A part that calls parts, and is called once per kernel: compiled with its caller, or each layer would optimise all below.
+# A part that calls parts, and is called once per kernel, is compiled with its caller. Else each layer would optimise all below.
 inlined = njit(nogil=True, error_model="numpy", _nrt=False, inline="always")

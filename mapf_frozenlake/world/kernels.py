@@ -1,6 +1,6 @@
-"""The calls that Python makes: begin some envs, or step all, and write what their agents see. Fused per kind.
+"""The kernels that Python calls: begin some envs or step all, and write observations. One fused kernel per kind.
 
-Threads share a batch by its ``turns``.
+Threads share a batch through its ``turns``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mapf_frozenlake.world.turns import next_turn
 
 @kernel
 def choose_rows(table, envs, rows, pool_size):
-    """Which of a pool's rows the next episodes of ``envs`` are played on."""
+    """The pool's rows for the next episodes of ``envs``."""
     state = open_state(table)
     for k in range(len(envs)):
         rows[k] = pool_row(state.episode[envs[k]].seed, state.episode[envs[k]].number, pool_size)
@@ -27,10 +27,10 @@ def choose_rows(table, envs, rows, pool_size):
 
 @kernel
 def begin_envs(table, envs, rows, boards, rules, turns, pool_size, ready):
-    """Start the next episode of ``envs`` on the boards' ``rows`` under ``rules``. The step kernels let them run.
+    """Start the next episode of ``envs`` on the boards' ``rows`` under ``rules``. The step kernels make them run.
 
-    Where the boards are a pool's (``pool_size`` above 0, one thread), the rows are chosen here. One that is not ``ready`` has to
-    be drawn first: then the answer is -1, ``rows`` says which were chosen, and nothing has begun.
+    If the boards belong to a pool (``pool_size`` above 0, one thread), the rows are chosen here. If one is not ``ready``, it must
+    be drawn first: then the result is -1, ``rows`` has the chosen rows, and no episode begins.
     """
     state, boards, rules = open_state(table), open_boards(boards), open_rules(rules)
     if pool_size > 0:
@@ -51,7 +51,7 @@ def begin_envs(table, envs, rows, boards, rules, turns, pool_size, ready):
 
 @kernel
 def keep_seen(envs, turns, seen, kept):
-    """What some envs see, ``seen`` [n, size], copied to ``kept`` [len(envs), size]."""
+    """Copy the observations of some envs, ``seen`` [n, size], to ``kept`` [len(envs), size]."""
     low, high = next_turn(turns, 0, 0, 0, len(envs))
     while low < high:
         for k in range(low, high):
@@ -63,7 +63,7 @@ def keep_seen(envs, turns, seen, kept):
 
 @inlined
 def _step_env(state, e, actions):
-    """Advance a running env; one that began since the last step only starts to run. 1 if its episode is over now."""
+    """Advance a running env; an env that began since the last step only starts to run. Returns 1 if its episode is over now."""
     episode = state.episode[e]
     if episode.status == FRESH:
         episode.status = RUNNING
@@ -77,7 +77,7 @@ def _step_env(state, e, actions):
 
 @inlined
 def _shows(state, e, actions, move):
-    """(whether env ``e`` is to be shown, 1 if its episode is over): MOVE steps it, BEGUN shows who just began, ALL everybody."""
+    """(whether to show env ``e``, 1 if its episode is over). MOVE steps it, BEGUN shows envs that just began, ALL shows all envs."""
     if move == MOVE:
         return True, _step_env(state, e, actions)
     if state.episode[e].status == FRESH:
@@ -86,14 +86,14 @@ def _shows(state, e, actions, move):
     return move == ALL, 0
 
 
-BEGUN, MOVE, ALL = 0, 1, 2  # what a step kernel does
-_UNUSED = (0, 0, 0, 1)  # what "compact" is handed in place of a sight: an array costs more
+BEGUN, MOVE, ALL = 0, 1, 2  # modes of a step kernel
+_UNUSED = (0, 0, 0, 1)  # "compact" gets this instead of a sight, because an array takes longer to pass
 
 
 @inlined
 def _step_all(table, actions, turns, move, sight, out, see):
-    """Move and show all envs, or only show some. Returns how many episodes this ended, in the turns that were taken here, or
-    -1 - k if action k of all is none of the five; then nothing has moved."""
+    """Move and show all envs, or only show some. Returns the number of episodes that ended in this thread's turns, or
+    -1 - k if action k is not one of the five; then no agent has moved."""
     state, sight = open_state(table), open_sight(sight, out)
     bad = first_bad_action(actions)
     if bad >= 0:
@@ -129,7 +129,7 @@ def step_ego(table, actions, turns, move, sight, out):
 
 @kernel
 def mask_actions(table, out):
-    """Per agent and action whether it stays on the board: out bool[n, A, 5]."""
+    """Whether each action of each agent stays on the board: out bool[n, A, 5]."""
     state = open_state(table)
     for e in range(len(out)):
         see_masks(state, e, out)

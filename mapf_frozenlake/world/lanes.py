@@ -1,7 +1,7 @@
-"""Vector instructions that read several neighbouring cells at once and write what an agent sees there.
+"""Vector instructions that read several neighbouring cells at once and write their observation.
 
 A window's rows are short, and compilers copy short rows cell by cell. ``mark8`` (``mark4``, ``mark1``) reads 8 (4, 1) cells
-and writes what an agent sees there on all four planes; ``ground8`` writes the plane of the terrain alone.
+and writes all four planes of their observation; ``ground8`` writes only the terrain's plane.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def _marker(lanes: int) -> Any:
     def mark(typing_context, terrain, occupant, owner, at, out, to, area, me, lower, higher):
         """For ``lanes`` cells from ``at``, write out[to + plane · area …]:
 
-        plane 0  lower where terrain is not ice
-        plane 1  lower where another agent of a lower number stands, higher where one of a higher number does
-        plane 2  lower where the own goal is
-        plane 3  lower where another's goal is
+        plane 0  lower if the terrain is not ice
+        plane 1  lower under an agent with a lower number, higher under one with a higher number
+        plane 2  lower on the agent's own goal
+        plane 3  lower on another agent's goal
 
-        ``me`` is 1 + the agent, as in ``occupant`` and ``owner`` (0: nobody); ``lower`` and ``higher`` are values of out's type.
+        ``me`` is 1 + the agent, as in ``occupant`` and ``owner`` (0: no agent); ``lower`` and ``higher`` are values of out's type.
         """
         signature = types.void(terrain, occupant, owner, at, out, to, area, me, lower, higher)
 
@@ -66,7 +66,7 @@ def _marker(lanes: int) -> Any:
 def _ground_marker(lanes: int) -> Any:
     @intrinsic
     def ground(typing_context, terrain, at, out, to, ink):
-        """For ``lanes`` cells from ``at``, write out[to …]: ink, a value of out's type, where terrain is not ice, else 0."""
+        """For ``lanes`` cells from ``at``, write out[to …]: ink (a value of out's type) if the terrain is not ice, else 0."""
         signature = types.void(terrain, at, out, to, ink)
 
         def generate(context, builder, signature, args):
@@ -85,7 +85,7 @@ def _ground_marker(lanes: int) -> Any:
 
 @intrinsic
 def expect_writes(typing_context, array, begin, end):
-    """Have the cache fetch array[begin:end], which is written soon. It may lie beyond the array's end: nothing is read."""
+    """Prefetch array[begin:end] into the cache before it is written. The range may exceed the array, because nothing is read."""
 
     def generate(context, builder, signature, args):
         kind = signature.args[0]

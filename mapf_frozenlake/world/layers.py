@@ -1,4 +1,4 @@
-"""What observations consist of: ``LAYERS`` names every number, says what it means, and by which kernel it is written."""
+"""The contents of observations: ``LAYERS`` has the name, meaning and kernel of every number."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ WINDOW, BOARD, NUMBER = (
     "window",
     "board",
     "number",
-)  # a plane of a number for each cell in sight, or on the board; one number
+)  # a plane with a number for each cell of the window or of the board; a single number
 
 
 class Layer(NamedTuple):
     """Planes or numbers of an observation that one kernel writes together."""
 
-    names: dict[str, str]  # name -> what it means
-    extent: str  # of each name: WINDOW, BOARD or NUMBER
-    see: Any  # kernel (state, e, i, sight, out, at): writes what agent i of env e sees, from out[at] on
+    names: dict[str, str]  # name -> meaning
+    extent: str  # WINDOW, BOARD or NUMBER, for each name
+    see: Any  # kernel (state, e, i, sight, out, at): writes agent i's numbers in env e, from out[at] on
     is_hint: bool = False  # only in observations with hints
     needs_distance: bool = False  # the kernel reads state.distance
 
@@ -33,7 +33,7 @@ def _each_action(name: str, meaning: str) -> dict[str, str]:
     return {f"{name}_{action}": meaning for action in range(NUM_ACTIONS)}
 
 
-# A new layer is one entry here and one kernel in ``observe``. They lie in an observation in this order, planes before numbers.
+# A new layer is one entry here and one kernel in ``observe``. An observation has them in this order, planes before numbers.
 LAYERS: dict[ObservationName, tuple[Layer, ...]] = {
     "ego": (
         Layer(
@@ -104,7 +104,7 @@ def _see_no_more(state, e, i, sight, out, at):
 
 
 def _see_and_then(layer: Layer, others: Any) -> Any:
-    """One kernel for a layer and those behind it: numba calls no function out of an array."""
+    """One kernel for a layer and all after it, because numba cannot call functions from an array."""
     see, names, extent, is_hint = layer.see, len(layer.names), layer.extent, layer.is_hint
 
     @part
@@ -123,7 +123,7 @@ def _see_and_then(layer: Layer, others: Any) -> Any:
 
 
 def _kernel_of(name: ObservationName, empty: int) -> Any:
-    """What all agents of an env see, into out[n, A, numbers]; an ``empty`` number in the slots without an agent."""
+    """Write the observations of an env's agents to out[n, A, numbers]; slots without an agent get the number ``empty``."""
     see_layers = _see_no_more
     planes_first = sorted(LAYERS[name], key=lambda layer: layer.extent == NUMBER)
     for layer in reversed(planes_first):

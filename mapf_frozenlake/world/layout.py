@@ -1,4 +1,4 @@
-"""Where everything lies in an observation: shapes, names, and how to take a flat "ego" vector apart."""
+"""The layout of observations: shapes, names, and how to split a flat "ego" vector."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import MAX_SIZE, NUM_ACTIONS
 from mapf_frozenlake.world.layers import LAYERS, NUMBER, WINDOW, ObservationName
 
-DTYPES = {"float32": 1, "int8": 127}  # dtype -> what stands for 1.0; int8 is the same numbers times 127, cut off
+DTYPES = {"float32": 1, "int8": 127}  # dtype -> the value of 1.0; int8 has the same numbers times 127, truncated
 
 
 @dataclass(frozen=True)
 class EgoLayout:
-    """One agent's "ego" vector: window planes around it, then features, its action mask among them; ``layers.LAYERS`` says what
-    each is. An empty slot is all zeros.
+    """One agent's "ego" vector: window planes around it, then features, which include its action mask. ``layers.LAYERS``
+    describes each. An empty slot is all zeros.
     """
 
     window: int  # side of the window, odd
@@ -53,13 +53,13 @@ class EgoLayout:
         return window, observation[..., self.window_size :]
 
     def action_mask(self, observation: NDArray) -> NDArray:
-        """A view of the action mask: [..., 5], nonzero where the action stays on the board."""
+        """A view of the action mask: [..., 5], nonzero if the action stays on the board."""
         begin = self.window_size + self.features.index("mask_0")
         return observation[..., begin : begin + NUM_ACTIONS]
 
 
 def checked_window(window: int | None, max_size: int) -> int:
-    """The window's side: as asked for, or 2·max_size − 1 up to 11, which sees the whole of a small board."""
+    """The window's side: the given one, or 2·max_size − 1 up to 11, which shows all of a small board."""
     side = min(2 * max_size - 1, 11) if window is None else window
     if not 3 <= side <= 2 * MAX_SIZE - 1 or side % 2 == 0:
         raise LakeError(
@@ -69,7 +69,7 @@ def checked_window(window: int | None, max_size: int) -> int:
 
 
 def agent_shape(name: ObservationName, layout: EgoLayout, max_size: int) -> tuple[int, ...]:
-    """What one agent sees, as a shape."""
+    """The shape of one agent's observation."""
     if name == "ego":
         return (layout.size,)
     numbers = sum(len(layer.names) for layer in LAYERS[name])

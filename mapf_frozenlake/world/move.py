@@ -1,4 +1,4 @@
-"""The joint move: slip, targets, conflicts in rounds, falls. Pure, one board; the batch and the judge both call it.
+"""The joint move on one board: slip, targets, conflicts in rounds, falls. It is pure; the batch and the judge call it.
 
 Inside, a board is a flat padded grid: cell ``(row, col)`` lies at ``(row + pad) * stride + col + pad`` and the border is
 ``OFF``, so no bounds are checked and a move is one addition.
@@ -25,7 +25,7 @@ _D_COL = tuple(int(d) for d in DELTAS[:, 1])
 
 @part
 def slipped(action, draw, ahead):
-    """FrozenLake's ice: ahead with chance ``ahead``, else to either side with half of the rest each."""
+    """FrozenLake's ice: ahead with chance ``ahead``, and to each side with half of the remaining chance."""
     if draw < ahead:
         return action
     if draw < ahead + (1.0 - ahead) / 2.0:
@@ -35,10 +35,10 @@ def slipped(action, draw, ahead):
 
 @allocating
 def after_slip(actions, cells, keys, steps, ahead):
-    """Where the ice really sends every agent: int64[n, A], the actions that lead there on ice that does not slip.
+    """The slips of all agents: int64[n, A], the actions that have the same effect on ice that does not slip.
 
     actions  int64[n, A]; cells: int16[n, A, 2], row and col, -1 in empty slots; keys: uint64[n], of the episodes
-    steps    int32[n]: the step that is about to be taken, from 1; ahead: float64[n], 1 where the ice does not slip
+    steps    int32[n]: the number of the coming step, from 1; ahead: float64[n], 1 on ice that does not slip
     """
     sent = actions.copy()
     for e in range(actions.shape[0]):
@@ -51,14 +51,14 @@ def after_slip(actions, cells, keys, steps, ahead):
 
 @part
 def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims):
-    """Move the first ``num_agents`` agents at once; returns whether (a conflict happened, somebody fell).
+    """Move the first ``num_agents`` agents at once; returns (whether a conflict happened, whether an agent fell).
 
     terrain   uint8[stride * rows]: ICE, HOLE or OFF
-    cells     int32[A]: where each agent stands, as flat index; becomes where it ends
-    actions   int64[A]; ahead: chance that a moving agent goes where it wanted (1: no slip)
+    cells     int32[A]: each agent's flat cell; replaced by its new cell
+    actions   int64[A]; ahead: chance that a moving agent goes in its chosen direction (1: no slip)
     targets   int32[A], scratch
     events    int8[A], written; NONE in empty slots
-    occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if none; kept up to date
+    occupant  int16[len(terrain)]: 1 + the agent on each cell, 0 if free; kept up to date
     claims    int16[len(terrain)], scratch: all zeros before and after
     """
     for i in range(num_agents):
@@ -103,7 +103,7 @@ def _resolve_conflicts(cells, targets, events, num_agents, occupant, claims):
     conflict = False
     for i in range(num_agents):
         if targets[i] == cells[i]:
-            continue  # who stayed and was bumped into is not at fault
+            continue  # an agent that stayed and was bumped into is not at fault
         other = occupant[targets[i]] - 1
         if other >= 0 and targets[other] == cells[i]:
             events[i] = _SWAP
@@ -116,7 +116,7 @@ def _resolve_conflicts(cells, targets, events, num_agents, occupant, claims):
         for i in range(num_agents):
             if events[i] == _SWAP or events[i] == _VERTEX:
                 _send_back(i, cells, targets, claims)
-        # Later rounds: two moving agents no longer share a target, so only followers of somebody who stays are caught.
+        # Later rounds: two moving agents no longer share a target, so only followers of an agent that stays are caught.
         caught = True
         while caught:
             caught = False
@@ -140,7 +140,7 @@ def _send_back(i, cells, targets, claims):
 
 @allocating
 def _joint_move(holes, positions, actions, key, step, ahead):
-    """(new positions, events, first agent that cannot take part or -1)."""
+    """(new positions, events, the first agent that breaks the rules of the input, or -1)."""
     height, width = holes.shape
     num_agents = len(positions)
     stride = width + 2
@@ -177,10 +177,10 @@ def joint_move(
     step: int = 0,
     ahead: float = 1.0,
 ) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
-    """One step of everybody on one board: (new positions, one event per agent). Nothing given is changed.
+    """One step of all agents on one board: (new positions, one event per agent). The arguments are not changed.
 
-    With ``ahead`` below 1 the ice is slippery and ``key``, ``step`` and the cell decide each agent's slip. Agents off the
-    board or two on one cell, and actions beyond the five, are a ``LakeError``.
+    With ``ahead`` below 1 the ice is slippery, and ``key``, ``step`` and the cell decide each agent's slip. Raises ``LakeError``
+    for agents off the board, two agents on one cell, or an action outside 0 to 4.
     """
     holes = np.ascontiguousarray(holes, dtype=np.bool_)
     cells = np.ascontiguousarray(positions, dtype=np.int16)

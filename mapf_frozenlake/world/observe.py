@@ -1,4 +1,4 @@
-"""What one agent sees: a kernel for each entry of ``layers.LAYERS``, which writes from ``out[at]`` on what the entry names."""
+"""One agent's observation: a kernel for each entry of ``layers.LAYERS`` writes the entry's numbers from ``out[at]`` on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from mapf_frozenlake.world.lanes import expect_writes, ground8, mark1, mark4, ma
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
 
-_NUM_PLANES = 4  # that see_surroundings writes
-_FEW, _WIDE = 16, 8  # so few agents in a window so wide are written one by one: that is faster than reading every cell
+_NUM_PLANES = 4  # planes that see_surroundings writes
+_FEW, _WIDE = (
+    16,
+    8,
+)  # with few agents and a wide window, agents are written one by one, which is faster than reading every cell
 
 
 class Sight(NamedTuple):
-    """How agents see: fixed for a batch. Kernels take it as int64[4]."""
+    """Settings of observations, fixed for a batch. Kernels take them as int64[4]."""
 
     window: Any
     hints: Any  # bool
@@ -60,7 +63,7 @@ def see_board(state, e, i, sight, out, at):
 @part
 def see_surroundings(state, e, i, sight, out, at):
     """Terrain, agents and goals: the four planes at once, and at the front of the vector (``at`` is 0)."""
-    expect_writes(out, len(out), 2 * len(out))  # the next agent's, meanwhile
+    expect_writes(out, len(out), 2 * len(out))  # prefetched for the next agent
     count = state.episode[e].num_agents
     if count <= _FEW and sight.window >= _WIDE:
         _see_few(state, e, i, count, sight.window, sight.one, sight.half, out)
@@ -91,7 +94,7 @@ def _see_few(state, e, i, count, window, one, half, out):
 
 @part
 def _spot(state, cell, top, left, window, plane):
-    """Index of ``cell`` in the window's ``plane``. Out of sight, it is that of the first feature, which is written later."""
+    """Index of ``cell`` in the window's ``plane``; outside the window, the index of the first feature, which is written later."""
     row, col = np.int64(state.place[cell, 0]) - top, np.int64(state.place[cell, 1]) - left
     in_sight = (row >= 0) & (row < window) & (col >= 0) & (col < window)
     return plane + row * window + col if in_sight else _NUM_PLANES * window * window
@@ -166,14 +169,14 @@ def see_legal(state, e, i, sight, out, at):
 
 @part
 def _reached(state, e, i):
-    """The cells that the five actions lead to."""
+    """The cells to which the five actions lead."""
     here = np.int64(state.cells[e, i])
     return here - 1, here + state.stride, here + 1, here - state.stride, here
 
 
 @part
 def see_masks(state, e, out):
-    """Per agent and action whether it stays on the board: out bool[n, A, 5]. An empty slot can only wait."""
+    """Whether each action of each agent stays on the board: out bool[n, A, 5]. An empty slot can only wait."""
     stride = state.stride
     count = state.episode[e].num_agents
     for i in range(out.shape[1]):

@@ -1,4 +1,4 @@
-"""What a step pays: the named rewards, an entry of ``REWARDS`` each, and what a callable of one's own is given."""
+"""The rewards of a step: each named reward is an entry of ``REWARDS``; a user's function gets a ``Transition``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NONE, _BLOCKED, _FELL = int(Event.NONE), int(Event.BLOCKED), int(Event.HOLE)
 
 @dataclass(frozen=True)
 class Transition:
-    """One step of n envs, for rewards of one's own. The arrays are the batch's: read them, do not keep or change them."""
+    """One step of n envs, for a user's reward function. The arrays belong to the batch: read them, do not keep or change them."""
 
     before: NDArray[np.int16]  # [n, A, 2]: row, col before the step
     positions: NDArray[np.int16]  # [n, A, 2]: after it
     goals: NDArray[np.int16]  # [n, A, 2]
-    actions: NDArray[np.int64]  # [n, A]: as asked for
+    actions: NDArray[np.int64]  # [n, A]: as chosen, before slips
     events: NDArray[np.int8]  # [n, A]: Event codes
     active: NDArray[np.bool_]  # [n, A]: False in empty slots
-    stepped: NDArray[np.bool_]  # [n]: False where this call only reset the env
+    stepped: NDArray[np.bool_]  # [n]: False if this call only reset the env
     success: NDArray[np.bool_]  # [n]
     step: NDArray[np.int32]  # [n]: steps taken, this one included
     horizon: NDArray[np.int32]  # [n]
@@ -35,7 +35,7 @@ RewardFunction = Callable[[Transition], NDArray[np.float64]]  # -> [n, A]
 
 
 class PlayedPlan(NamedTuple):
-    """A plan that was written in one reply, after it was played to its end."""
+    """A plan from one reply, after it was played to its end."""
 
     valid: bool
     arrived: NDArray[np.bool_]  # [A]: ends on its goal
@@ -44,10 +44,10 @@ class PlayedPlan(NamedTuple):
 
 
 class Reward(NamedTuple):
-    """One named reward: a kernel pays the steps, ``of_plan`` a plan in one reply, which has no steps."""
+    """One named reward: ``kernel`` pays steps; ``of_plan`` pays a plan in one reply, which has no steps."""
 
     description: str  # for the config's schema
-    pay: Any  # kernel (state, e, success): writes what every agent of env e is paid, and returns the mean
+    pay: Any  # kernel (state, e, success): writes the reward of every agent of env e, and returns the mean
     of_plan: Callable[[PlayedPlan], float] | None = None  # None: text environments do not pay it for whole plans
     needs_distance: bool = False  # the kernel reads state.distance
 
@@ -95,7 +95,7 @@ def _share_lawful(state, e):
 
 @part
 def _over_the_horizon(state, e, share, success):
-    """A step's part of 1; on success the steps that are left are paid at once."""
+    """A step's part of 1; on success, the remaining steps are paid at once."""
     episode = state.episode[e]
     horizon = np.float64(episode.horizon)
     amount = share / horizon
@@ -106,13 +106,13 @@ def _over_the_horizon(state, e, share, success):
 
 @part
 def _pay_way_gained(state, e, success):
-    """Potential −distance / (height + width): an episode's sum is its sparse reward plus the share of way gained."""
+    """Potential −distance / (height + width): an episode's sum is its sparse reward plus the gained share of the distance."""
     episode = state.episode[e]
     scale = np.float64(episode.height + episode.width)
     total = 0.0
     for i in range(episode.num_agents):
         gained = 0.0
-        if state.events[e, i] != _FELL:  # a hole has no distance: who fell keeps its potential
+        if state.events[e, i] != _FELL:  # a hole has no distance, so an agent that fell keeps its potential
             was = state.distance[e, i, state.before[e, i]]
             now = state.distance[e, i, state.cells[e, i]]
             gained = np.float64(np.int32(was) - np.int32(now)) / scale
@@ -146,7 +146,7 @@ def _pay_nothing(state, e, success):
 
 
 def _if_named(code: int, named: Any, others: Any) -> Any:
-    """A kernel's "if, elif": numba calls no function out of an array."""
+    """One kernel for a reward and all after it, because numba cannot call functions from an array."""
 
     @part
     def pay(state, e, success):
@@ -164,13 +164,13 @@ for _code, _reward in reversed(list(enumerate(REWARDS.values()))):
 
 @part
 def pay(state, e, success):
-    """Write the named reward of env ``e``'s last step, and the team's mean of it."""
+    """Write the named reward of env ``e``'s last step and the team's mean."""
     episode = state.episode[e]
-    for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode's crowd may have been larger
+    for slot in range(episode.num_agents, state.rewards.shape[1]):  # the last episode may have had more agents
         state.rewards[e, slot] = 0.0
     episode.team = _pay_named(state, e, success)
 
 
 def team_means(paid: NDArray[np.float64], active: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Per env the mean over the agents that take part: float64[n]."""
+    """The mean over each env's agents, without empty slots: float64[n]."""
     return paid.sum(axis=1) / active.sum(axis=1)

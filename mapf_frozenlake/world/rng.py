@@ -1,6 +1,6 @@
-"""Counter-based random numbers: every draw is a pure function of a key and counters, so no state can drift.
+"""Counter-based random numbers: every draw is a pure function of a key and counters.
 
-The same seed gives the same episode in any process, batch size or thread count, because nothing else enters.
+So the same seed gives the same episode in any process, batch size or thread count.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def mix(key, counter):
 
 @part
 def slip_uniform(key, step, row, col):
-    """The slip draw in [0, 1) of whoever stands on (row, col) at this step: agents' numbers do not enter."""
+    """The slip draw in [0, 1) of the agent on (row, col) at this step. It does not depend on the agent's number."""
     counter = np.uint64(step) * np.uint64(MAX_SIZE * MAX_SIZE) + np.uint64(row * MAX_SIZE + col)
     return np.float64(mix(key, counter) >> np.uint64(11)) * _TO_UNIT
 
 
 @part
 def episode_key(seed, episode):
-    """The key of an env's episode: env seed and the episode's number, nothing else."""
+    """The key of an env's episode, from the env's seed and the episode's number alone."""
     return mix(mix(np.uint64(seed), _EPISODE_SALT), np.uint64(episode))
 
 
 @part
 def pool_row(seed, episode, pool_size):
-    """Which row of a pool of ``pool_size`` an env's episode uses."""
+    """The row of an env's episode in a pool of ``pool_size``."""
     draw = mix(mix(np.uint64(seed), _POOL_SALT), np.uint64(episode))
     return np.int64(draw % np.uint64(pool_size))

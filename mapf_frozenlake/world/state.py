@@ -1,4 +1,4 @@
-"""What a batch of lakes is made of: plain arrays, one row per env, that the kernels read and write."""
+"""The data of a batch of lakes: plain arrays with one row per env, which the kernels read and write."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from numpy.typing import NDArray
 from mapf_frozenlake.world.jit import part
 from mapf_frozenlake.world.move import OFF
 
-# One env's scalars. `status` says what may happen next.
+# One env's scalars. `status` decides what the next call does.
 EPISODE = np.dtype(
     [
         ("seed", np.int64),  # of the env
         ("number", np.int64),  # of the env's next episode
         ("key", np.uint64),  # of the episode's slip draws
         ("team", np.float64),  # mean reward of the last step over the agents that take part
-        ("ahead", np.float64),  # chance that a moving agent goes where it wanted; 1: not slippery
+        ("ahead", np.float64),  # chance that a moving agent goes in its chosen direction; 1: not slippery
         ("horizon", np.int32),
         ("step", np.int32),  # steps taken in this episode
-        ("makespan", np.int32),  # the least possible, certified; -1 unknown
+        ("makespan", np.int32),  # least possible makespan, certified; -1 unknown
         ("hint", np.float32),  # scale of the hint channels
         ("height", np.int16),
         ("width", np.int16),
-        ("num_agents", np.int16),  # agents fill the first slots
+        ("num_agents", np.int16),  # number of agents, which fill the first slots
         ("status", np.int8),  # UNBORN, RUNNING, OVER or FRESH
         ("reward", np.int8),  # index into rewards.REWARDS
         ("ends_on_conflict", np.bool_),
-        ("violated", np.bool_),  # whether any violation has happened in this episode
+        ("violated", np.bool_),  # whether this episode has had a violation
         ("terminated", np.bool_),
         ("truncated", np.bool_),
         ("success", np.bool_),  # of the last finished episode: all agents on their goals at once
         ("valid", np.bool_),  # success without any violation
-        ("optimal", np.int8),  # valid at the certified makespan; -1 where that is unknown or the world slips
+        ("optimal", np.int8),  # valid at the certified makespan; -1 if that is unknown or the world slips
     ],
     align=True,
 )
-UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: begun, and not yet seen
+UNBORN, RUNNING, OVER, FRESH = 0, 1, 2, 3  # FRESH: begun, and not shown yet
 
-FAR = np.int16(32767)  # the distance of cells with no way to the goal
+FAR = np.int16(32767)  # distance of cells without a path to the goal
 
 
 class State(NamedTuple):
@@ -48,24 +48,24 @@ class State(NamedTuple):
     episode: NDArray  # EPISODE[n]
     terrain: NDArray[np.uint8]  # [n, cells]: ICE, HOLE, OFF
     cells: NDArray[np.int32]  # [n, A]: flat cell of each agent
-    before: NDArray[np.int32]  # [n, A]: where it stood before the step
+    before: NDArray[np.int32]  # [n, A]: its flat cell before the step
     starts: NDArray[np.int32]  # [n, A]: flat cell of each start
     goals: NDArray[np.int32]  # [n, A]: flat cell of each goal
     targets: NDArray[np.int32]  # [n, A]: scratch of the joint move
-    occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 none; always what `cells` says
-    owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 none
+    occupant: NDArray[np.int16]  # [n, cells]: 1 + agent on the cell, 0 if free; always agrees with `cells`
+    owner: NDArray[np.int16]  # [n, cells]: 1 + the agent whose goal the cell is, 0 without one
     claims: NDArray[np.int16]  # [n, cells]: scratch of the joint move, zeros between steps
-    distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, FAR if none; [n, A, 0] where nobody asks
+    distance: NDArray[np.int16]  # [n, A, cells]: steps to the agent's goal, or FAR; [n, A, 0] if not needed
     events: NDArray[np.int8]  # [n, A]: Event codes of the last step
     rewards: NDArray[np.float64]  # [n, A]: of the last step; 0 in empty slots
-    queue: NDArray[np.int32]  # [n, cells]: scratch of the breadth-first search; [n, 0] where there are no distances
+    queue: NDArray[np.int32]  # [n, cells]: scratch of the breadth-first search; [n, 0] without distances
     place: NDArray[np.int16]  # [cells, 2]: row, col of a flat cell
     stride: int  # cells per row of the padded board
     pad: int  # border on each side
 
 
 def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_distance: bool) -> State:
-    """Room for ``num_envs`` lakes of up to ``max_size`` a side; nothing is placed on them yet."""
+    """Arrays for ``num_envs`` lakes of up to ``max_size`` a side, without boards yet."""
     stride = max_size + 2 * pad
     area = stride * stride
     slots = (num_envs, max_agents)
@@ -92,7 +92,7 @@ def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_
 
 @part
 def place(state, e, row, boards):
-    """Put instance ``row`` of the boards on env ``e``'s."""
+    """Put instance ``row`` of the boards into env ``e``."""
     heights, widths, num_agents = boards.heights, boards.widths, boards.num_agents
     starts, goals = boards.starts, boards.goals
     stride, pad = state.stride, state.pad
@@ -125,7 +125,7 @@ def place(state, e, row, boards):
 
 @part
 def _spread(terrain, stride, goal, distance, queue):
-    """Breadth-first steps to ``goal`` over ice, FAR where there is no way."""
+    """Breadth-first steps to ``goal`` over ice; FAR without a path."""
     distance[:] = FAR
     queue[0] = goal
     distance[goal] = 0

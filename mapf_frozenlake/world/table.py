@@ -1,7 +1,7 @@
 """The addresses of many arrays in one array, from which a kernel makes the arrays again.
 
-Handing an array to compiled code costs about a tenth of a microsecond, a State or a Boards a dozen times that: more than a
-step of one env. Their addresses in one array cost one. Whoever makes a table keeps the arrays alive as long as it is used.
+Passing an array to compiled code takes about a tenth of a microsecond. A State or a Boards takes a dozen times as long, which
+is more than a step of one env. A table of addresses is a single array. Its maker keeps the arrays alive while it is used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _table(scalars: tuple[int, ...], arrays: tuple[NDArray, ...]) -> NDArray[np.
 
 
 def table_of_state(state: State) -> NDArray[np.int64]:
-    """Where a State's arrays lie; ``open_state`` is its inverse."""
+    """The addresses of a State's arrays; ``open_state`` is its inverse."""
     num_envs, agents = state.cells.shape
     scalars = (num_envs, agents, state.distance.shape[2], state.stride, state.pad)
     return _table(scalars, state[:-2])
@@ -82,7 +82,7 @@ def open_state(table):
 
 
 def table_of_boards(boards: Boards) -> NDArray[np.int64]:
-    """Where the arrays of a set of instances lie; ``open_boards`` is its inverse."""
+    """The addresses of the arrays of a set of instances; ``open_boards`` is its inverse."""
     return _table((*boards.holes.shape, boards.starts.shape[1]), boards)
 
 

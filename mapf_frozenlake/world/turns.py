@@ -1,7 +1,7 @@
-"""How threads share the envs of a batch: each has a part of them, takes a few at a time, and then helps the others with theirs.
+"""Shares the envs of a batch among threads: each thread takes a few envs of its own part at a time, then helps the others.
 
-So each core keeps the same envs in its cache, and a thread that starts late, or is put aside by the system, takes fewer. Envs do
-not read each other: who takes which, and in how many threads, does not show in what comes out.
+So each core keeps the same envs in its cache, and a thread that starts late, or that the system suspends, takes fewer. Envs do
+not read each other, so the results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from mapf_frozenlake.threads import in_turns
 from mapf_frozenlake.world.jit import kernel, part
 
-ALONE = 0  # in place of an address: one thread takes everything in one turn
-# What threads count, as bytes from the address of the first cache line. Each thread has a line of its own behind it, by which
-# it is told apart.
-_DONE, _ENDED, _BELL_AT, _LINE = 0, 8, 16, 64  # envs that are done; episodes that this ended; where the bell is
+ALONE = 0  # instead of an address: one thread takes all envs in one turn
+# The threads' counters, as bytes from the address of the first cache line. Each thread has its own line behind it, whose
+# address identifies the thread.
+_DONE, _ENDED, _BELL_AT, _LINE = 0, 8, 16, 64  # envs that are done; episodes that ended; the bell's address
 _TAKEN, _WHO, _THREADS, _NUMBER = (
     0,
     8,
@@ -33,20 +33,18 @@ _TAKEN, _WHO, _THREADS, _NUMBER = (
     24,
 )  # in a thread's line: taken of its part, its number, how many threads, which work
 _TURNS_LOG2 = (
-    7  # so many turns, as a power of two: the last to end keeps the others waiting for a hundredth of the work
+    7  # number of turns, as a power of two: the other threads wait for the last one for at most a hundredth of the work
 )
-_PATIENCE = 1 << 14  # looks, some microseconds of them, before a core is left to others
-_LINGERING = (
-    1 << 16
-)  # looks of a thread that has helped, whether there is more to do: to wake it takes longer than a short step
-_REMEMBERED = 8  # arrays whose memory is known; a batch writes to a few in turn
-_BELL = np.zeros(8, np.int64)  # the number of the latest work that any thread of this process has begun
+_PATIENCE = 1 << 14  # reads, which take some microseconds, before the thread yields its core
+_LINGERING = 1 << 16  # reads of an idle thread before it sleeps, because waking it takes longer than a short step
+_REMEMBERED = 8  # arrays whose addresses are kept; a batch writes to a few in turn
+_BELL = np.zeros(8, np.int64)  # number of the latest work that a thread of this process has begun
 _numbers = itertools.count(1)
 
 
 @intrinsic
 def _add(typing_context, address, amount):
-    """What stood at an int64 address before ``amount`` was added to it. All that this thread wrote before is seen by now."""
+    """Atomically add ``amount`` at an int64 address; returns the old value. Publishes all earlier writes of this thread."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
@@ -57,7 +55,7 @@ def _add(typing_context, address, amount):
 
 @intrinsic
 def _look(typing_context, address):
-    """What stands at an int64 address now."""
+    """The present value at an int64 address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), "acquire", 8)
@@ -67,9 +65,10 @@ def _look(typing_context, address):
 
 @part
 def next_turn(turns, low, high, ended, count):
-    """The next [low, high) of ``count`` to work on; low = high where none are left.
+    """The next range [low, high) of ``count`` to work on; low = high when all are taken.
 
-    The last turn was [low, high), 0 and 0 at first, and ``ended`` so many episodes. ``turns`` is the address of a thread's line.
+    ``low`` and ``high`` are the last turn's, 0 and 0 at first; it ended ``ended`` episodes. ``turns`` is the address of a
+    thread's line.
     """
     if turns == ALONE:
         return high, np.int64(count)
@@ -80,7 +79,7 @@ def next_turn(turns, low, high, ended, count):
         _add(lines - _LINE + _ENDED, ended)
         _add(lines - _LINE + _DONE, high - low)
     elif who == 0:
-        _add(bell, number - _look(bell))  # whoever lingers comes, now that this thread leaves the GIL to others
+        _add(bell, number - _look(bell))  # a thread that lingers can come now, because this thread releases the GIL
     size = max(1, count >> _TURNS_LOG2)
     for helped in range(threads):
         whose = (who + helped) % threads
@@ -104,7 +103,7 @@ def _all_done(lines, count):
 
 @kernel
 def _call_off(lines, threads, count):
-    """Leave no turn to whoever comes late, and wait for those that were taken."""
+    """Take all remaining turns from late threads, and wait for the turns that were taken."""
     begun = 0
     for one in range(threads):
         size = (one + 1) * count // threads - one * count // threads
@@ -114,19 +113,19 @@ def _call_off(lines, threads, count):
 
 
 class _Memory:
-    """Where an array lies, and nothing that keeps it there."""
+    """An array's address, without a reference that keeps the array alive."""
 
     def __init__(self, array: NDArray) -> None:
         self.__array_interface__ = array.__array_interface__
 
 
 def unowned(array: NDArray) -> NDArray:
-    """The same memory. A thread that comes late may hold this for a while, and does not count as who holds the array."""
+    """A view of the same memory that does not count as a reference: a late thread may hold it for a while."""
     return np.asarray(_Memory(array))
 
 
 class Unowned:
-    """The memory of arrays that come again and again. To look up where one lies takes numpy as long as a short step takes a thread."""
+    """The addresses of arrays that recur. Numpy takes as long to look up an address as a thread takes for a short step."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[NDArray], NDArray]] = {}
@@ -136,7 +135,7 @@ class Unowned:
         known = self._known.get(id(array))
         if known is not None and known[0]() is array:
             return known[1]
-        if len(self._known) >= _REMEMBERED:  # by a caller that keeps every array
+        if len(self._known) >= _REMEMBERED:  # for a caller that keeps every array
             self._known.clear()
         flat = unowned(array.reshape(*array.shape[:2], -1))
         self._known[id(array)] = weakref.ref(array), flat
@@ -144,8 +143,8 @@ class Unowned:
 
 
 def share(work: Callable[..., int], before: tuple[Any, ...], after: tuple[Any, ...], envs: int, threads: int) -> int:
-    """``work(*before, turns, *after)`` over so many envs in so many threads: how many episodes that ended, or what is below 0
-    where ``work`` refuses."""
+    """Run ``work(*before, turns, *after)`` over all envs in several threads; returns the number of episodes that ended, or the
+    negative result with which ``work`` refuses."""
     if threads == 1:
         return work(*before, ALONE, *after)
     counts = _counts(threads)
@@ -163,7 +162,7 @@ def share(work: Callable[..., int], before: tuple[Any, ...], after: tuple[Any, .
 
 
 def _counts(threads: int) -> ctypes.Array[ctypes.c_int64]:
-    """What threads count in a work of its own, nothing counted yet. ``ctypes`` says where it lies sooner than numpy does."""
+    """Fresh counters for one work. ``ctypes`` gives their address faster than numpy does."""
     counts = _template(threads)
     counts = type(counts).from_buffer_copy(counts)
     number = next(_numbers)

@@ -17,7 +17,7 @@ class LakeView:
     _state: State
     _fields: dict[
         str, NDArray
-    ]  # views of the episodes' scalars by name: making one costs as much as reading it ten times
+    ]  # views of the episodes' scalars by name, because making a view takes as long as ten reads
 
     def _look_up_fields(self) -> None:
         self._fields = {name: self._state.episode[name] for name in EPISODE.names or ()}
@@ -84,7 +84,7 @@ class LakeView:
 
     @property
     def optimal(self) -> NDArray[np.int8]:
-        """[n]: 1 valid at the certified makespan, 0 not, -1 where that is unknown or the world slips."""
+        """[n]: 1 valid at the certified makespan, 0 not, -1 if that is unknown or the world slips."""
         return self._fields["optimal"]
 
     def holes(self, env: int = 0) -> NDArray[np.bool_]:
@@ -95,7 +95,7 @@ class LakeView:
         return board[pad : pad + episode["height"], pad : pad + episode["width"]] == HOLE
 
     def instance(self, env: int = 0) -> Instance:
-        """What the env's current episode began on, its least makespan included where that is certified."""
+        """The instance of the env's current episode, with its least makespan if that is certified."""
         count = int(self._state.episode["num_agents"][env])
         makespan = int(self._state.episode["makespan"][env])
         return Instance(
@@ -106,7 +106,7 @@ class LakeView:
         )
 
     def snapshot(self, env: int = 0, actions: NDArray | None = None) -> Snapshot:
-        """One env as it stands, for a renderer; ``actions`` [A] are those of the step just taken."""
+        """The present state of one env, for a renderer; ``actions`` [A] are those of the last step."""
         state = self._state
         count = int(state.episode["num_agents"][env])
         return Snapshot(

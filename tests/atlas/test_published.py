@@ -75,7 +75,7 @@ def test_the_page_s_python_runs_and_says_what_the_page_s_table_has(capsys):
     [block] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     exec(block, {})
     said = capsys.readouterr().out.splitlines()
-    table = page[page.index("In `corridors`, one size larger") :]
+    table = page[page.index("`corridors` is one size larger") :]
     success, over = re.search(r"\| rules \| 5 \| (\S+) ± \S+ \| (\S+)", table).groups()
     assert said[0].startswith("5×5 50%, hole ratio 0.286, wait ratio 0.6, min distance 2; 6×6 50%")
     assert said[-1] == f"{success} %, {over} points over the best open loop"

@@ -152,7 +152,7 @@ def test_a_line_that_no_question_could_have_left_is_told(tmp_path, line):
     for place in (0, 1, 2):
         lines = OLDER.splitlines()
         ledger.path.write_bytes(b"\n".join([*lines[:place], line.encode(), *lines[place:]]) + b"\n")
-        with pytest.raises(LedgerDamaged, match=rf"asked\.jsonl is damaged \(line {place + 1}: .*bring it back"):
+        with pytest.raises(LedgerDamaged, match=rf"asked\.jsonl is damaged \(line {place + 1}: "):
             ledger.total()
 
 

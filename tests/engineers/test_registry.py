@@ -182,7 +182,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' does not say that it is one"),
         ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
         ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: it needs a name and propose"),
-        ("own_engineers:slashless", TypeError, r"takes no first argument, .* write make\(rest, …\)"),
+        ("own_engineers:slashless", TypeError, r"first argument.* write make\(rest, …\)"),
     ],
 )
 def test_what_is_no_engineer_of_ones_own_says_why(own, name, error, said):
@@ -192,7 +192,7 @@ def test_what_is_no_engineer_of_ones_own_says_why(own, name, error, said):
 
 @pytest.mark.parametrize("name", ["fixed", "rules", "human", "own_engineers:mute"])
 def test_a_config_that_is_still_a_dict_says_to_validate_it(own, name, report):
-    with pytest.raises(TypeError, match=r"is a dict, no pydantic model: .* LakeConfig.model_validate\(report.config\)"):
+    with pytest.raises(TypeError, match=r"is a dict, .* LakeConfig.model_validate\(report.config\)"):
         engineers.make(name).propose(report, current=report.config)
 
 

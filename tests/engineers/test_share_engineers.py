@@ -77,3 +77,14 @@ def test_what_does_not_move_is_given_up_after_two_stages_alone():
 def test_a_floor_is_a_part(name, floor):
     with pytest.raises(ValueError, match="floor="):
         engineers.make(name, floor=floor)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "failure-share"])
+def test_a_reason_names_the_success_that_the_report_shows(name):
+    rates = [0.1, 0.9, 0.5, 0.3]
+    proposal = engineers.make(name).propose(report_of(config(), [[0.2] * 4, rates]), current=config())
+    reasons = {reason.path: reason.reason for reason in proposal.reasons}
+    assert reasons
+    for path, reason in reasons.items():
+        shown = rates[SLICES.index(path.split(".")[1])]
+        assert f"success {shown:.2f}" in reason

@@ -1,4 +1,4 @@
-"""How long a text that matches a schema may get, and how long it must at least be able to get."""
+"""The greatest and the least length of a text that matches a schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NUMBER_ROOM = 24  # bytes of the longest double
 
 
 def finite(schema: dict[str, Any], max_length: int = 300) -> dict[str, Any]:
-    """The schema with a length limit on free strings and a step on numbers with bounds: nothing in it continues for ever.
+    """The schema with a length limit on free strings and a step on numbers with bounds: no part can continue for ever.
 
     ``max_length`` is in characters. Every text of the result is a text of the schema.
     """
@@ -44,7 +44,7 @@ def _step(low: float, high: float) -> float | None:
 
 
 def room(schema: dict[str, Any]) -> int:
-    """Bytes that suffice to end any started text of the schema if from now on each part is closed as soon as it can be.
+    """Bytes that suffice to end any started text of the schema, if each part is closed as soon as possible.
 
     An upper bound in tokens too: no token is shorter than a byte.
     """

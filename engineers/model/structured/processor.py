@@ -25,7 +25,7 @@ class TokenView:
     """A tokenizer as constrained decoding sees it. Slow to make: keep it."""
 
     tokens: llguidance.LLTokenizer
-    closers: tuple[int, ...]  # what ends a part of a text, the end of the whole first
+    closers: tuple[int, ...]  # tokens that end a part of a text; the end of the whole is first
     zeros: tuple[int, ...]  # digits after which a number below 0 may not have ended yet: -0.000
 
     @classmethod
@@ -38,7 +38,9 @@ class TokenView:
         found = {text: index for index, text in enumerate(written) if text in CLOSERS}
         zeros = tuple(index for index, text in enumerate(written) if text and not text.strip(b"0"))
         if len(found) < len(CLOSERS):
-            raise ValueError(f"{type(tokenizer).__name__} has no token of its own for one of {CLOSERS}: decode it free")
+            raise ValueError(
+                f"{type(tokenizer).__name__} has no single token for one of {CLOSERS}: decode without a schema"
+            )
         return cls(tokens, (tokens.eos_token, *(found[mark] for mark in CLOSERS)), zeros)
 
 
@@ -56,7 +58,7 @@ class SchemaLogits(LogitsProcessor):
         self.matcher = llguidance.LLMatcher(view.tokens, grammar)
         self._raise_on_error()
         self.mask = llguidance.torch.allocate_token_bitmask(1, view.tokens.vocab_size)
-        self.seen = prompt_length  # tokens that the matcher knows of, or that are none of its business
+        self.seen = prompt_length  # tokens that the matcher has seen, or need not see
         self.wind_up_at = prompt_length + max_tokens - needed
         self.closers, self.zeros = view.closers, list(view.zeros)
 
@@ -81,7 +83,7 @@ class SchemaLogits(LogitsProcessor):
         return allowed
 
     def _towards_an_end(self, allowed: torch.Tensor) -> torch.Tensor:
-        """Without zeros, unless nothing else may follow: a bounded number may take zeros for ever and never be whole."""
+        """Forbid zeros unless only zeros may follow: a bounded number could take zeros for ever and never end."""
         others = allowed.clone()
         others[self.zeros] = False
         return others if others.any() else allowed

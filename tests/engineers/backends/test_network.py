@@ -293,14 +293,20 @@ class Scenario:
         return self.name
 
 
-SCENARIOS = [
-    Scenario("good", (Say(GOOD),), True, 1),
+# What a model writes is read after the wire: one is enough.
+TEXTS = [
     Scenario("fenced", (Say(f"Here it is:\n```json\n{GOOD}\n```\nGood luck!"),), True, 1),
     Scenario("thinking", (Say(f'<think>Perhaps {{"config": 1}}? No.</think>\n{GOOD}'),), True, 1),
     Scenario("invalid, then repaired", (Say('{"config": {"terr'), Say(GOOD)), True, 2, ("invalid JSON|no JSON",)),
     Scenario("wrong ranges", (Say(answer(slope=7)),), False, 3, ("7.*less than or equal to 0.9",) * 3),
     Scenario("wrong range, then right", (Say(answer(slope=7)), Say(GOOD)), True, 2, ("less than or equal to 0.9",)),
     Scenario("refusal in words", (Say("I'm sorry, I can't help with that."),), False, 3, ("no JSON object",) * 3),
+    Scenario("instructions in a reason", (Say(answer(reason=INJECTION)),), True, 1),
+    Scenario("a knob that is not editable", (Say(answer(weather="storm")),), False, 3, ("weather",) * 3),
+    Scenario("instructions around it", (Say(INJECTION + GOOD + INJECTION),), True, 1),
+]
+SCENARIOS = [
+    Scenario("good", (Say(GOOD),), True, 1),
     Scenario("empty", (Say(""),), False, 3, (".",) * 3),
     Scenario("asked to wait", (Status(429, {"Retry-After": "1"}), Say(GOOD)), True, 2, seconds=1, at_least=1),
     Scenario("asked to wait an hour", (Status(429, {"Retry-After": "3600"}),), False, 1, ("3600 s",)),
@@ -322,10 +328,7 @@ SCENARIOS = [
         1,
         ("wire format|no choices",),
     ),
-    Scenario("10 MB of text", (Say("x" * 10_000_000),), False, 3, (TOO_MUCH,) * 3, 10, timeout=TIMEOUT),
-    Scenario("instructions in a reason", (Say(answer(reason=INJECTION)),), True, 1),
-    Scenario("a knob that is not editable", (Say(answer(weather="storm")),), False, 3, ("weather",) * 3),
-    Scenario("instructions around it", (Say(INJECTION + GOOD + INJECTION),), True, 1),
+    Scenario("3 MB of text", (Say("x" * 3_000_000),), False, 3, (TOO_MUCH,) * 3, 10, timeout=TIMEOUT),
     Scenario("refusal", (Refuse(),), False, 3, ("refused|content filter",) * 3),
     Scenario("refusal, then well", (Refuse(), Say(GOOD)), True, 2, ("refused|content filter",)),
     Scenario("cut at the token limit", (CutAtLimit(),), False, 3, ("was cut after 80 tokens",) * 3),
@@ -393,6 +396,18 @@ def play(
 
 
 # --- tests --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", WIRES[:1], indirect=True, ids=lambda wire: wire.name)
+@pytest.mark.parametrize("scenario", TEXTS, ids=str)
+def test_text(
+    wire: Wire,
+    scenario: Scenario,
+    play: Callable[..., Outcome],
+    config: BaseModel,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    test_scenario(wire, scenario, play, config, caplog)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

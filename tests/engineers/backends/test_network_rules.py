@@ -404,9 +404,9 @@ def test_what_follows_the_end_of_a_packed_body_is_not_read() -> None:
 
 
 def test_a_body_packed_otherwise_than_it_says_is_not_read() -> None:
-    with pytest.raises(WireBroken, match=r"^the reply is packed as 'br': gzip, deflate or nothing are read$"):
+    with pytest.raises(WireBroken, match="'br'"):
         read(b"anything", 100, "br")
-    with pytest.raises(WireBroken, match=r"^the reply is not packed as it says "):
+    with pytest.raises(WireBroken, match="compression"):
         read(b"anything", 100, "gzip")
 
 
