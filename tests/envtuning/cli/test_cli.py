@@ -352,7 +352,7 @@ def test_watching_keeps_the_table_until_nobody_works_on_the_run_any_more(file, t
     code, output = envtuning("show", run.path, "--watch")
     worker.join()
     assert code == 0
-    assert "3 rules" in output
+    assert "3 reader" in output
     assert "stopped" not in output
 
 

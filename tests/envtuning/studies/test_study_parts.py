@@ -47,8 +47,8 @@ def stage(answer="none", lines=(), spent=None):
     said = proposal.get(answer, SimpleNamespace(proposal=answer))
     if said is not None:
         said.incidents = [] if answer == "good" else [answer]
-    done = None if spent is None else SimpleNamespace(spent={"env_steps": spent, "episodes": 1})
-    return SimpleNamespace(answer=said, metrics=lambda: lines, done=done)
+    spent_by = {} if spent is None else {"env_steps": spent, "episodes": 1}
+    return SimpleNamespace(answer=said, metrics=lambda: lines, spent=lambda unit: spent_by.get(unit, 0))
 
 
 def test_answers_of_no_use_are_those_that_failed_or_fell_back_or_were_refused():
