@@ -158,3 +158,22 @@ def test_the_claim_about_the_family_where_reading_can_pay_is_the_stored_gate():
         pairs = zip(fresh["arms"][arm]["per_root"], fresh["arms"][best]["per_root"], strict=True)
         found = t_mean([ours - theirs for ours, theirs in pairs])
         assert f"{100 * found.mean:+.1f} ({100 * found.low:+.1f}, {100 * found.high:+.1f})" in text, arm
+
+
+def test_the_page_on_the_gym_says_how_learnt_ends_on_lakes():
+    success = reading.success_of("study_small-corridors-readers")
+    text = " ".join((README.parent / "docs" / "engineering_gym.md").read_text(encoding="utf-8").split())
+    ends = {arm: reading.percent(values) for arm, values in success.items()}
+    said = (
+        f"`learnt` ends at {ends['learnt']} %, its blind twin at {ends['blind']} %, its memoryless twin at {ends['memoryless']} %, "
+        f"`failure-share` at {ends['failure-share']} %, `give-up` at {ends['give-up']} % and even draws at {ends['uniform']} %"
+    )
+    assert said in text
+    assert f"turn difficulties, too, and end at {ends['reader']} %" in text
+
+
+@pytest.mark.parametrize("target", ["small-corridors", "corridors", "three-agents"])
+def test_on_lakes_every_run_of_reader_ends_where_that_of_rules_does(target):
+    success = reading.success_of(f"study_{target}-readers")
+    assert len(success["reader"]) == (6 if target == "three-agents" else 10)
+    assert success["reader"] == success["rules"]

@@ -80,3 +80,17 @@ def percent(row):
 def over(row):
     mean, low, high = (100 * row["over_best_open_loop"][part] for part in ("mean", "low", "high"))
     return f"{mean:+.1f} ({low:+.1f}, {high:+.1f})"
+
+
+def test_the_search_made_again_finds_the_stored_rival():
+    stored = json.loads((RESULTS / "gate_search.json").read_text(encoding="utf-8"))
+    settings = stored["figures"]["settings"]
+    first, second, third, *_ = settings
+    assert (first["arm"], *first["config"]) == ("blocks", *gate.SEARCHED["searched"][1][0])
+    [even] = [row for row in settings if row["arm"] == "even"]
+    ends = [f"{100 * row['success']:.1f} %" for row in (first, second, third, even)]
+    text = " ".join(PAGE.split())
+    assert f"{len(settings)} open loops on four other roots" in text
+    assert f"in {stored['cpu_minutes']} minutes of CPU" in text
+    assert f"ends highest, at {ends[0]}" in text
+    assert f"({ends[1]}) and half of the tasks in four of six stages ({ends[2]}); even draws end at {ends[3]}" in text
