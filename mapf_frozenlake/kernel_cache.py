@@ -1,7 +1,7 @@
 """Recompiles a cached kernel after a change in any file from which it was compiled.
 
-Numba checks only the file that defines a kernel. Our kernels have parts in several files: without this, numba would miss a
-changed part and use the old rules. Importing this module changes the check, for this package alone.
+Numba checks only the file that defines a kernel. Our kernels call subkernels in several files: without this, numba would miss a
+changed subkernel and use the old rules. Importing this module changes the check, for this package alone.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numba.core.caching import CompileResultCacheImpl
 
 PACKAGE = Path(__file__).parent
 SOURCES = {  # folder -> the sources of its kernels; enums of types are constants in them
-    "world": ("parts.py", "types.py", "world/*.py"),
-    "solvers": ("parts.py", "types.py", "solvers/*.py"),
-    "generator": ("parts.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
+    "world": ("subkernels.py", "types.py", "world/*.py"),
+    "solvers": ("subkernels.py", "types.py", "solvers/*.py"),
+    "generator": ("subkernels.py", "types.py", "world/jit.py", "world/rng.py", "solvers/*.py", "generator/*.py"),
 }
 
 

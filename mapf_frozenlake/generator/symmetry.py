@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mapf_frozenlake.parts import PART
+from mapf_frozenlake.subkernels import SUBKERNEL
 from mapf_frozenlake.world.rng import mix
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HOLE, _AGENT, _SHAPE = np.uint64(1), np.uint64(2), np.uint64(3)  # keys that separate the kinds of facts
 
 
-@njit(**PART)
+@njit(**SUBKERNEL)
 def _seen(symmetry, row, col, height, width):
     """The cell's place after one of the 8 symmetries: bit 0 flips rows, bit 1 flips columns, bit 2 transposes."""
     if symmetry & 1:
@@ -28,7 +28,7 @@ def _seen(symmetry, row, col, height, width):
     return (col, row) if symmetry & 4 else (row, col)
 
 
-@njit(**PART)
+@njit(**SUBKERNEL)
 def key_of(holes, height, width, starts, goals, agents):
     """The least hash over the symmetries; the hash ignores the agents' order.
 

@@ -1,4 +1,4 @@
-"""``LakeBatch``: many lakes stepped by one kernel call. Every other form of the environment is a thin adapter over it."""
+"""``LakeBatch``: many lakes stepped by one kernel call. Every other interface of the environment is a thin adapter over it."""
 
 from __future__ import annotations
 

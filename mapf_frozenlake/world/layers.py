@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world import observe
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import subkernel
 
 ObservationName = Literal["grid", "ego", "compact"]
 WINDOW, BOARD, NUMBER = (
@@ -98,7 +98,7 @@ LAYERS: dict[ObservationName, tuple[Layer, ...]] = {
 OBSERVATIONS: tuple[ObservationName, ...] = tuple(LAYERS)
 
 
-@part
+@subkernel
 def _see_no_more(state, e, i, sight, out, at):
     pass
 
@@ -107,7 +107,7 @@ def _see_and_then(layer: Layer, others: Any) -> Any:
     """One kernel for a layer and all after it, because numba cannot call functions from an array."""
     see, names, extent, is_hint = layer.see, len(layer.names), layer.extent, layer.is_hint
 
-    @part
+    @subkernel
     def see_all(state, e, i, sight, out, at):
         if sight.hints or not is_hint:
             see(state, e, i, sight, out, at)
@@ -129,7 +129,7 @@ def _kernel_of(name: ObservationName, empty: int) -> Any:
     for layer in reversed(planes_first):
         see_layers = _see_and_then(layer, see_layers)
 
-    @part
+    @subkernel
     def see(state, e, sight, out):
         count = state.episode[e].num_agents
         for i in range(out.shape[1]):

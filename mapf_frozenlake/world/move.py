@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mapf_frozenlake.errors import LakeError
 from mapf_frozenlake.types import DELTAS, Action, Event
-from mapf_frozenlake.world.jit import allocating, part
+from mapf_frozenlake.world.jit import allocating, subkernel
 from mapf_frozenlake.world.rng import slip_uniform
 
 ICE, HOLE, OFF = 0, 1, 2  # values of the padded terrain grid
@@ -23,7 +23,7 @@ _D_ROW = tuple(int(d) for d in DELTAS[:, 0])
 _D_COL = tuple(int(d) for d in DELTAS[:, 1])
 
 
-@part
+@subkernel
 def slipped(action, draw, ahead):
     """FrozenLake's ice: ahead with chance ``ahead``, and to each side with half of the remaining chance."""
     if draw < ahead:
@@ -49,7 +49,7 @@ def after_slip(actions, cells, keys, steps, ahead):
     return sent
 
 
-@part
+@subkernel
 def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahead, targets, events, occupant, claims):
     """Move the first ``num_agents`` agents at once; returns (whether a conflict happened, whether an agent fell).
 
@@ -94,7 +94,7 @@ def move_agents(terrain, stride, pad, cells, actions, num_agents, key, step, ahe
     return conflict, fell
 
 
-@part
+@subkernel
 def _resolve_conflicts(cells, targets, events, num_agents, occupant, claims):
     """Send agents whose targets clash back to their own cells until no two clash; True if any did."""
     for i in range(num_agents):
@@ -131,7 +131,7 @@ def _resolve_conflicts(cells, targets, events, num_agents, occupant, claims):
     return conflict
 
 
-@part
+@subkernel
 def _send_back(i, cells, targets, claims):
     claims[targets[i]] -= 1
     targets[i] = cells[i]

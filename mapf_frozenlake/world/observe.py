@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapf_frozenlake.world.jit import inlined, part
+from mapf_frozenlake.world.jit import inlined, subkernel
 from mapf_frozenlake.world.lanes import expect_writes, ground8, mark1, mark4, mark8
 from mapf_frozenlake.world.move import HOLE, ICE, OFF
 from mapf_frozenlake.world.state import FAR
@@ -34,14 +34,14 @@ def open_sight(sight, out):
     return Sight(sight[0], sight[1] != 0, sight[2], kind(sight[3]), kind(sight[3] / 2))
 
 
-@part
+@subkernel
 def see_cells(state, e, i, sight, out, at):
     here, goal = state.cells[e, i], state.goals[e, i]
     out[at], out[at + 1] = state.place[here, 0], state.place[here, 1]
     out[at + 2], out[at + 3] = state.place[goal, 0], state.place[goal, 1]
 
 
-@part
+@subkernel
 def see_board(state, e, i, sight, out, at):
     place = state.place
     side, one = sight.max_size, sight.one
@@ -60,7 +60,7 @@ def see_board(state, e, i, sight, out, at):
         out[at + (3 if j == i else 5) * area + place[goal, 0] * side + place[goal, 1]] = one
 
 
-@part
+@subkernel
 def see_surroundings(state, e, i, sight, out, at):
     """Terrain, agents and goals: the four planes at once, and at the front of the vector (``at`` is 0)."""
     expect_writes(out, len(out), 2 * len(out))  # prefetched for the next agent
@@ -71,7 +71,7 @@ def see_surroundings(state, e, i, sight, out, at):
         _see_window(state, e, i, sight.window, sight.one, sight.half, out)
 
 
-@part
+@subkernel
 def _see_few(state, e, i, count, window, one, half, out):
     """The four planes of few agents: the terrain a row at a time, zeros, and a mark for each agent and goal in sight."""
     area, radius = window * window, window // 2
@@ -92,7 +92,7 @@ def _see_few(state, e, i, count, window, one, half, out):
             out[_spot(state, state.cells[e, j], top, left, window, area)] = one if j < i else half
 
 
-@part
+@subkernel
 def _spot(state, cell, top, left, window, plane):
     """Index of ``cell`` in the window's ``plane``; outside the window, the index of the first feature, which is written later."""
     row, col = np.int64(state.place[cell, 0]) - top, np.int64(state.place[cell, 1]) - left
@@ -100,7 +100,7 @@ def _spot(state, cell, top, left, window, plane):
     return plane + row * window + col if in_sight else _NUM_PLANES * window * window
 
 
-@part
+@subkernel
 def _see_window(state, e, i, window, one, half, out):
     """The four planes, a row at a time; the last lanes of a row overlap the ones before."""
     terrain, occupant, owner = state.terrain[e], state.occupant[e], state.owner[e]
@@ -125,7 +125,7 @@ def _see_window(state, e, i, window, one, half, out):
         to += window
 
 
-@part
+@subkernel
 def see_way(state, e, i, sight, out, at):
     window, radius = sight.window, sight.window // 2
     strength = np.float32(state.episode[e].hint * sight.one / np.float32(radius))
@@ -139,7 +139,7 @@ def see_way(state, e, i, sight, out, at):
             out[at + r * window + c] = strength * np.float32(nearer if own != FAR else -radius)
 
 
-@part
+@subkernel
 def see_facts(state, e, i, sight, out, at):
     place, episode = state.place, state.episode[e]
     one = np.float32(sight.one)
@@ -154,27 +154,27 @@ def see_facts(state, e, i, sight, out, at):
     out[at + 5] = one * np.float32(episode.step) / np.float32(episode.horizon)
 
 
-@part
+@subkernel
 def see_mask(state, e, i, sight, out, at):
     for action, there in enumerate(_reached(state, e, i)):
         out[at + action] = sight.one if state.terrain[e, there] != OFF else 0
 
 
-@part
+@subkernel
 def see_legal(state, e, i, sight, out, at):
     hint = np.float32(sight.one) * state.episode[e].hint
     for action, there in enumerate(_reached(state, e, i)):
         out[at + action] = hint if state.terrain[e, there] == ICE else np.float32(0)
 
 
-@part
+@subkernel
 def _reached(state, e, i):
     """The cells to which the five actions lead."""
     here = np.int64(state.cells[e, i])
     return here - 1, here + state.stride, here + 1, here - state.stride, here
 
 
-@part
+@subkernel
 def see_masks(state, e, out):
     """Whether each action of each agent stays on the board: out bool[n, A, 5]. An empty slot can only wait."""
     stride = state.stride

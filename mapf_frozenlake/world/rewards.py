@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapf_frozenlake.types import Event
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import subkernel
 
 _NONE, _BLOCKED, _FELL = int(Event.NONE), int(Event.BLOCKED), int(Event.HOLE)
 
@@ -52,19 +52,19 @@ class Reward(NamedTuple):
     needs_distance: bool = False  # the kernel reads state.distance
 
 
-@part
+@subkernel
 def _pay_all(state, e, amount):
     for i in range(state.episode[e].num_agents):
         state.rewards[e, i] = amount
     return amount
 
 
-@part
+@subkernel
 def _pay_success(state, e, success):
     return _pay_all(state, e, 1.0 if success else 0.0)
 
 
-@part
+@subkernel
 def _pay_progress(state, e, success):
     """The share of agents on their goals or nearer than before, times the share without a violation."""
     count = state.episode[e].num_agents
@@ -76,12 +76,12 @@ def _pay_progress(state, e, success):
     return _pay_all(state, e, _over_the_horizon(state, e, _share_lawful(state, e) * (closer / count), success))
 
 
-@part
+@subkernel
 def _pay_legal(state, e, success):
     return _pay_all(state, e, _over_the_horizon(state, e, _share_lawful(state, e), success))
 
 
-@part
+@subkernel
 def _share_lawful(state, e):
     """Share of agents without a violation."""
     count = state.episode[e].num_agents
@@ -93,7 +93,7 @@ def _share_lawful(state, e):
     return lawful / count
 
 
-@part
+@subkernel
 def _over_the_horizon(state, e, share, success):
     """A step's part of 1; on success, the remaining steps are paid at once."""
     episode = state.episode[e]
@@ -104,7 +104,7 @@ def _over_the_horizon(state, e, share, success):
     return amount
 
 
-@part
+@subkernel
 def _pay_way_gained(state, e, success):
     """Potential −distance / (height + width): an episode's sum is its sparse reward plus the gained share of the distance."""
     episode = state.episode[e]
@@ -140,7 +140,7 @@ REWARDS: dict[str, Reward] = {
 }
 
 
-@part
+@subkernel
 def _pay_nothing(state, e, success):
     return _pay_all(state, e, 0.0)
 
@@ -148,7 +148,7 @@ def _pay_nothing(state, e, success):
 def _if_named(code: int, named: Any, others: Any) -> Any:
     """One kernel for a reward and all after it, because numba cannot call functions from an array."""
 
-    @part
+    @subkernel
     def pay(state, e, success):
         if state.episode[e].reward == code:
             return named(state, e, success)
@@ -162,7 +162,7 @@ for _code, _reward in reversed(list(enumerate(REWARDS.values()))):
     _pay_named = _if_named(_code, _reward.pay, _pay_named)
 
 
-@part
+@subkernel
 def pay(state, e, success):
     """Write the named reward of env ``e``'s last step and the team's mean."""
     episode = state.episode[e]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mapf_frozenlake.types import MAX_SIZE
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import subkernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MUL_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -18,7 +18,7 @@ _POOL_SALT = np.uint64(0x706F6F6C)
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2**-53
 
 
-@part
+@subkernel
 def mix(key, counter):
     """64 well-mixed bits of (key, counter): SplitMix64's finaliser, twice."""
     z = key + _GOLDEN * (counter + np.uint64(1))
@@ -29,20 +29,20 @@ def mix(key, counter):
     return z
 
 
-@part
+@subkernel
 def slip_uniform(key, step, row, col):
     """The slip draw in [0, 1) of the agent on (row, col) at this step. It does not depend on the agent's number."""
     counter = np.uint64(step) * np.uint64(MAX_SIZE * MAX_SIZE) + np.uint64(row * MAX_SIZE + col)
     return np.float64(mix(key, counter) >> np.uint64(11)) * _TO_UNIT
 
 
-@part
+@subkernel
 def episode_key(seed, episode):
     """The key of an env's episode, from the env's seed and the episode's number alone."""
     return mix(mix(np.uint64(seed), _EPISODE_SALT), np.uint64(episode))
 
 
-@part
+@subkernel
 def pool_row(seed, episode, pool_size):
     """The row of an env's episode in a pool of ``pool_size``."""
     draw = mix(mix(np.uint64(seed), _POOL_SALT), np.uint64(episode))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.move import OFF
 
 # One env's scalars. `status` decides what the next call does.
@@ -90,7 +90,7 @@ def make_state(num_envs: int, max_agents: int, max_size: int, pad: int, *, with_
     )
 
 
-@part
+@subkernel
 def place(state, e, row, boards):
     """Put instance ``row`` of the boards into env ``e``."""
     heights, widths, num_agents = boards.heights, boards.widths, boards.num_agents
@@ -123,7 +123,7 @@ def place(state, e, row, boards):
             _spread(terrain, stride, state.goals[e, i], state.distance[e, i], state.queue[e])
 
 
-@part
+@subkernel
 def _spread(terrain, stride, goal, distance, queue):
     """Breadth-first steps to ``goal`` over ice; FAR without a path."""
     distance[:] = FAR

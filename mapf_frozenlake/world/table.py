@@ -16,7 +16,7 @@ from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 
 from mapf_frozenlake.world.boards import Boards
-from mapf_frozenlake.world.jit import part
+from mapf_frozenlake.world.jit import subkernel
 from mapf_frozenlake.world.state import EPISODE, State
 
 _SCALARS = 5  # at the front of a table
@@ -56,7 +56,7 @@ def table_of_state(state: State) -> NDArray[np.int64]:
     return _table(scalars, state[:-2])
 
 
-@part
+@subkernel
 def open_state(table):
     n, agents, deep, stride, pad = table[0], table[1], table[2], table[3], table[4]
     area = stride * stride
@@ -86,7 +86,7 @@ def table_of_boards(boards: Boards) -> NDArray[np.int64]:
     return _table((*boards.holes.shape, boards.starts.shape[1]), boards)
 
 
-@part
+@subkernel
 def open_boards(table):
     m, height, width, agents = table[0], table[1], table[2], table[3]
     return Boards(

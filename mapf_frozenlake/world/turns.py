@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from mapf_frozenlake.threads import in_turns
-from mapf_frozenlake.world.jit import kernel, part
+from mapf_frozenlake.world.jit import kernel, subkernel
 
 ALONE = 0  # instead of an address: one thread takes all envs in one turn
 # The threads' counters, as bytes from the address of the first cache line. Each thread has its own line behind it, whose
@@ -63,7 +63,7 @@ def _look(typing_context, address):
     return types.int64(types.int64), generate
 
 
-@part
+@subkernel
 def next_turn(turns, low, high, ended, count):
     """The next range [low, high) of ``count`` to work on; low = high when all are taken.
 

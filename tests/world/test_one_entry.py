@@ -12,7 +12,7 @@ from pathlib import Path
 from mapf_frozenlake.kernel_cache import PACKAGE
 
 REWARD = """
-@part
+@subkernel
 def _pay_goals(state, e, success):
     on_goals = 0
     for i in range(state.episode[e].num_agents):
@@ -26,7 +26,7 @@ REWARD_ENTRY = """
 """
 LAYER = """
 
-@part
+@subkernel
 def see_anybody(state, e, i, sight, out, at):
     corner = state.cells[e, i] - (sight.window // 2) * (state.stride + 1)
     for k in range(sight.window * sight.window):

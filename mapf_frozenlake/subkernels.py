@@ -1,8 +1,8 @@
-"""Compiles parts, the functions that only compiled code calls, together with their callers.
+"""Compiles subkernels, the functions that only compiled code calls, together with their callers.
 
-Numba optimises every function together with all functions that it calls. So it would optimise a part once for itself and
-again on every level of calls above it, and make machine code that is never run. Here, callers get a part before
-optimisation, which takes about half of the time. Their caches hold it; a part has no cache of its own.
+Numba optimises every function together with all functions that it calls. So it would optimise a subkernel once for itself and
+again on every level of calls above it, and make machine code that is never run. Here, callers get a subkernel before
+optimisation, which takes about half of the time. Their caches hold it; a subkernel has no cache of its own.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 
-class PartCompiler(CompilerBase):
+class SubkernelCompiler(CompilerBase):
     """Numba's own translation from Python to LLVM's language; the library below does the rest."""
 
     def define_pipelines(self) -> list[Any]:
-        self.state["library"] = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state["library"] = _SubkernelLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
 
-class _PartLibrary(JITCodeLibrary):
-    """A part and the functions that it calls, for its callers: not optimised, and never run from here."""
+class _SubkernelLibrary(JITCodeLibrary):
+    """A subkernel and the functions that it calls, for its callers: not optimised, and never run from here."""
 
     @property
     def codegen(self) -> Any:
@@ -61,4 +61,4 @@ class _NoEnvironment:
         pass
 
 
-PART = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+SUBKERNEL = {"pipeline_class": SubkernelCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
