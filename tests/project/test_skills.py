@@ -94,3 +94,29 @@ def test_the_search_made_again_finds_the_stored_rival():
     assert f"in {stored['cpu_minutes']} minutes of CPU" in text
     assert f"ends highest, at {ends[0]}" in text
     assert f"({ends[1]}) and half of the tasks in four of six stages ({ends[2]}); even draws end at {ends[3]}" in text
+
+
+def points(pair: str) -> str:
+    found = PLAYED["differences"][pair]
+    return f"{100 * found['mean']:+.1f} ({100 * found['low']:+.1f}, {100 * found['high']:+.1f})"
+
+
+def test_a_checkpoints_own_entropy_is_told_as_it_was_measured():
+    text = " ".join(PAGE.split())
+    for other in ("base", "even", "failure-share", "checkpoint-permuted"):
+        assert points(f"checkpoint - {other}") in text
+    assert PLAYED["differences"]["checkpoint - base"]["high"] < 0
+    papers = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert f"it ends {points('checkpoint - base')} points from the same by the base's" in papers
+    reader = ENGINEERS["reader-checkpoint"]["over_best_open_loop"]
+    assert f"it ends {100 * reader['mean']:+.1f} points from the best open loop" in text
+    assert reader["low"] < 0 < reader["high"]
+    assert f"it ends {-100 * PLAYED['differences']['reader-checkpoint - reader']['mean']:.1f} points higher" in text
+
+
+def test_the_simple_rules_have_the_floors_that_the_page_says():
+    floors = PLAYED["floors"]
+    assert {name: floors[name] for name in ("failure-share", "give-up", "learning-progress", "learnability")} == {
+        "failure-share": 0.8, "give-up": 0.8, "learning-progress": 0.6, "learnability": 0.8,
+    }  # fmt: skip
+    assert floors["checkpoint-permuted"] == 0
