@@ -90,8 +90,7 @@ class RulesEngineer(Walker):
             fraction = (
                 min(fraction_with(limits.frontier, p, v), max(p - v, 0.0)) / 2
             )  # how far the target is, nobody knows
-        rounds = report.rounds_left
-        left = "" if rounds is None else f", {rounds} round{'' if rounds == 1 else 's'} left"
+        left = "" if report.rounds_left is None else f", {report.rounds_left} rounds left"
         return fraction, f"success {p:.2f} in training, {v:.2f} on the target{left}: {fraction:.0%} of the way to it"
 
     def _wanted_shares(self, way: Way, slices: Sequence[SliceKnobs], seen: Signals) -> dict[str, float]:
