@@ -15,7 +15,6 @@ import pytest
 from benchmarks import _record, readme
 from benchmarks.__main__ import commands
 
-RENAMED = {"benchmarks.atlas": "benchmarks.atlas_tables"}  # of stored results that take long to make again
 TELLS = "from benchmarks._record import _started\nprint(*_started()[1:])\n"
 
 
@@ -26,7 +25,7 @@ def test_a_stored_command_names_a_program_that_there_is(stored):
         assert f"\n{second}:" in (_record.RESULTS.parents[1] / "Makefile").read_text(encoding="utf-8")
     else:
         assert (first, second) == ("python", "-m")
-        program = RENAMED.get(rest[0], rest[0])
+        program = rest[0]
         assert importlib.util.find_spec(program) is not None
         if program.startswith("benchmarks."):
             assert program.removeprefix("benchmarks.") in commands()

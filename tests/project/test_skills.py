@@ -120,3 +120,15 @@ def test_the_simple_rules_have_the_floors_that_the_page_says():
         "failure-share": 0.8, "give-up": 0.8, "learning-progress": 0.6, "learnability": 0.8,
     }  # fmt: skip
     assert floors["checkpoint-permuted"] == 0
+
+
+def test_how_much_budget_reader_saves():
+    def best_open_loop(variant):
+        arms = gate_engineers.stored(gate.VARIANTS[variant], gate.DEVELOP)
+        return max(arms[name]["success"] for name in gate.OPEN)
+
+    assert gate.VARIANTS["codes-long"].root == gate.VARIANTS["codes-slow"].root
+    assert gate.VARIANTS["codes-long"].updates == 2 * gate.VARIANTS["codes-slow"].updates
+    once, twice = best_open_loop("codes-slow"), best_open_loop("codes-long")
+    needed = 1 + (PLAYED["everywhere"]["codes-slow"]["reader"]["success"] - once) / (twice - once)
+    assert f"the best open loop needs {needed:.1f} times the budget" in " ".join(PAGE.split())
