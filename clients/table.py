@@ -26,7 +26,7 @@ What to know before using one of them:
 - Gymnasium 1.1 to 1.4 are supported. Ray needs 1.2.2, so an environment with the extra `rllib` has that version, and most
   tests run on it. `make newest` runs the tests of the world and of the texts on 1.4.
 - A library that takes arrays, not dicts, needs `action_mask=None`, or `action_mask="info"` if it looks for masks in the infos.
-- Use `horizon` instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's forms and similar arguments: the
+- Use `horizon` instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's interfaces and similar arguments: the
   environment itself counts the steps.
 - Minari's `record_infos=True` needs the same keys in every info, from reset on. No environment with events has that. Leave it out,
   or pass a `StepDataCallback` that fills in the missing keys.

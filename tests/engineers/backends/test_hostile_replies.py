@@ -106,7 +106,7 @@ def test_a_packed_reply_of_a_decent_size_is_read(server):
         assert chats(one.url)[0].complete(ASK, None, max_tokens=10).text == "packed"
     for encoding in ("br", "zstd", "gzip"):
         one = server(lambda handler, encoding=encoding: send(handler, b"not packed", Content_Encoding=encoding))
-        with pytest.raises(WireBroken, match=encoding):
+        with pytest.raises(WireBroken, match="compress"):
             chats(one.url)[0].complete(ASK, None, max_tokens=10)
 
 
