@@ -72,3 +72,14 @@ def test_the_published_rates_are_those_that_the_suite_has():
     assert f"V6 {pooled(engineered):.1f} %" in PAGE
     for row in (fixed, engineered):
         assert " / ".join(f"{row[agents][0]:.2f}" for agents in (3, 4, 5)) + " %" in PAGE
+
+
+def test_one_stage_and_four_end_as_it_is_stored():
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / "bfcl_stages_v4.json"
+    figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    four, one = (f"{100 * figures['arms'][arm]['success']['mean'][0]:.1f}" for arm in ("four stages", "single stage"))
+    mean, low, high = (100 * x for x in figures["four stages minus"]["single stage"]["success"]["mean"])
+    page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert f"four stages end at {four} %, one at {one} %" in page
+    assert f"The difference is {mean:+.1f} ({low:+.1f}, {high:+.1f}) points" in page
+    assert low < 0 < high
