@@ -97,7 +97,9 @@ def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
     return found
 
 
-def _maker(kind: type[ShareEngineer]) -> Any:
+def maker(kind: type[ShareEngineer]) -> Any:
+    """What the registry calls for an engineer of this class."""
+
     @reads({"floor": PLAIN})
     def make(
         _model: str = "", *, floor: float = 0.2, space: Space | None = None, guard: Guard = NO_GUARD
@@ -108,5 +110,5 @@ def _maker(kind: type[ShareEngineer]) -> Any:
 
 
 make_give_up, make_learning_progress, make_learnability = map(
-    _maker, (GiveUpEngineer, LearningProgressEngineer, LearnabilityEngineer)
+    maker, (GiveUpEngineer, LearningProgressEngineer, LearnabilityEngineer)
 )
