@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch", reason="needs PyTorch: pip install 'mapf-frozenlake[rllib]'")
+
+import torch
 
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 
@@ -37,7 +39,7 @@ def test_a_tensor_is_not_broadcast_into_a_parameter():
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_numbers_that_are_not_finite_are_refused_with_their_place(tmp_path, number):
     torch.save({"net": [torch.zeros(1), torch.tensor([number])]}, tmp_path / "state.pt")
-    with pytest.raises(ValueError, match="net.1"):
+    with pytest.raises(ValueError, match=r"net\.1"):
         load_tensors(tmp_path / "state.pt")
 
 
