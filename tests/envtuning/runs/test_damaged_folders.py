@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from envtuning.cli import app
 from envtuning.loop import run as loop
 from envtuning.runs import checked
 from envtuning.runs.checked import Files
@@ -24,6 +22,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
+from tests.envtuning.commands import called
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
 Damage = Callable[[Path, random.Random], None]
@@ -138,10 +137,8 @@ def outcome(run: Path) -> dict[str, object]:
 
 def told(command: list[str]) -> tuple[int, str]:
     """The command's exit code and output. A traceback or a pipe that hangs fails the test."""
-    result = CliRunner().invoke(app, command)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, " ".join(result.output.split())
+    code, output = called(*command)
+    return code, " ".join(output.split())
 
 
 def sealed(run: Path, victim: Path) -> None:
