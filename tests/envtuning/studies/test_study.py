@@ -354,15 +354,6 @@ def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
         load_study(tmp_path / "none.yaml")
 
 
-def test_a_study_is_read_from_its_file(tmp_path):
-    (tmp_path / "two.yaml").write_text(STUDY)
-    study = load_study(tmp_path / "two.yaml")
-    assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules", "written"])
-    (tmp_path / "two.yaml").write_text(STUDY.replace("trivial: [uniform]", "trivial: [target]"))
-    with pytest.raises(SpecError, match="'target' is not an arm: the arms are uniform, rules, written"):
-        load_study(tmp_path / "two.yaml")
-
-
 @pytest.mark.parametrize("name", ["corridors", "small-corridors", "small-corridors-levels"])
 def test_what_is_preregistered_can_be_run(name):
     from benchmarks.study import HERE
