@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.rules import Thresholds, eased
@@ -18,7 +17,6 @@ from engineers.plain.signals import Rates, learnability, signals
 from engineers.plain.way import Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 UNIFORM_PART = 0.2  # part of the data for all slices of the target equally, so that every slice is seen again
@@ -69,12 +67,3 @@ def mixed_with_uniform(scores: dict[str, float], uniform_fraction: float) -> dic
     return {
         name: uniform_fraction / len(scores) + (1 - uniform_fraction) * score / total for name, score in scores.items()
     }
-
-
-def make(
-    _model: str = "",
-    *,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> HalfSuccessEngineer:
-    return HalfSuccessEngineer(space=space, guard=guard)

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.reader import evidence_of, stages_left
 from engineers.plain.way import Way
 from engineers.report import StageReport
 from engineers.roles import find_slices
-from engineers.space import Space
 from engineers.tiers import Tier
 
 Array = NDArray[np.floating[Any]]
@@ -75,6 +73,7 @@ def stored(twin: str) -> Weights:
         return {name: file[f"{twin}.{name}"] for name in SHAPES}
 
 
+@reads({"twin": PLAIN})
 class LearntEngineer(PlainEngineer):
     """``twin``: ``learnt``, or one with the same training and fewer inputs: ``blind`` has no outcomes, ``memoryless`` no earlier stages."""
 
@@ -126,10 +125,3 @@ class LearntEngineer(PlainEngineer):
 def outcomes(rate: Any, cases: Any, twin: str) -> tuple[Any, Any]:
     """A twin's inputs: for the blind one, each slice succeeded in half of four cases."""
     return (0 * rate + 0.5, 0 * cases + 4.0) if twin == "blind" else (rate, cases + 1.0)
-
-
-@reads({"twin": PLAIN})
-def make(
-    _model: str = "", *, twin: str = "learnt", space: Space | None = None, guard: Guard = NO_GUARD
-) -> LearntEngineer:
-    return LearntEngineer(twin=twin, space=space, guard=guard)

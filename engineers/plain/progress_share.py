@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from pydantic import BaseModel
 
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.half_success import mixed_with_uniform
@@ -19,7 +18,6 @@ from engineers.plain.signals import signals
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 UNIFORM_PART = 0.3  # exploration
@@ -74,12 +72,3 @@ def _variance(rate: float, n: int) -> float:
     """The standard error of a rate over n episodes, with one success and one failure added, so that it is never 0."""
     smoothed = (rate * n + 1) / (n + 2)
     return smoothed * (1 - smoothed) / n
-
-
-def make(
-    _model: str = "",
-    *,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> ProgressShareEngineer:
-    return ProgressShareEngineer(space=space, guard=guard)

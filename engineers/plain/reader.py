@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
+from engineers.from_file import DATA, PLAIN, reads
 from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
 from engineers.plain.causes import Remedy, remedies
@@ -32,7 +31,6 @@ from engineers.plain.signals import signals
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
@@ -40,6 +38,7 @@ LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is le
 DIGITS = 9  # precision of comparisons between gains, so that the order of additions does not matter
 
 
+@reads({"floor": PLAIN, "thresholds": DATA})
 class ReaderEngineer(RulesEngineer):
     """``floor`` is the part of the data that all slices of the target get alike."""
 
@@ -221,14 +220,3 @@ def _remedies(
 
 def _holds(piece: SliceKnobs, knob: Knob) -> bool:
     return piece.share is not None and knob.path[: len(piece.share.group)] == piece.share.group
-
-
-@reads({"floor": PLAIN})
-def make(
-    _model: str = "",
-    *,
-    floor: float = 0.0,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> ReaderEngineer:
-    return ReaderEngineer(floor=floor, space=space, guard=guard)

@@ -13,7 +13,6 @@ import numpy as np
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.half_success import mixed_with_uniform
@@ -21,7 +20,6 @@ from engineers.plain.share_rules import RULES, Array, Rates
 from engineers.plain.way import Way
 from engineers.report import StageReport
 from engineers.roles import find_slices
-from engineers.space import Space
 from engineers.tiers import Tier
 
 
@@ -32,6 +30,7 @@ def checked_floor(floor: float) -> float:
     return floor
 
 
+@reads({"floor": PLAIN})
 class ShareEngineer(PlainEngineer):
     """``floor`` is the part of the data that all slices of the target get alike. Difficulties stay."""
 
@@ -95,18 +94,3 @@ def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
             unknown = found[-1] if found else np.full(len(names), float(np.mean(here)))
             found.append(np.array([known.get(name, last) for name, last in zip(names, unknown.tolist(), strict=True)]))
     return found
-
-
-def _maker(kind: type[ShareEngineer]) -> Any:
-    @reads({"floor": PLAIN})
-    def make(
-        _model: str = "", *, floor: float = 0.2, space: Space | None = None, guard: Guard = NO_GUARD
-    ) -> ShareEngineer:
-        return kind(floor=floor, space=space, guard=guard)
-
-    return make
-
-
-make_give_up, make_learning_progress, make_learnability = map(
-    _maker, (GiveUpEngineer, LearningProgressEngineer, LearnabilityEngineer)
-)
