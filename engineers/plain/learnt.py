@@ -96,10 +96,9 @@ class LearntEngineer(PlainEngineer):
         if len(slices) < 2:
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
-        wanted = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
-        aims = [piece for piece in slices if wanted[piece.name] > 0]
+        aims = [piece for piece in slices if piece.name in way.aims]
         told = evidence_of(report, current, aims, knobs)
-        weight = np.array([[wanted[piece.name] for piece in aims]])
+        weight = np.array([[way.weights[piece.name] for piece in aims]])
         shares = self.shares(weight / weight.sum(), told.doses, told.succeeded, told.played, stages_left(report))
         parts = {piece.name: part for piece, part in zip(aims, shares.tolist(), strict=True)}
         design.share_out(slices, parts, {name: f"{part * len(aims):.2g} even shares" for name, part in parts.items()})

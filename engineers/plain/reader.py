@@ -26,7 +26,7 @@ from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
 from engineers.plain.lacking import lack_of, option_against
 from engineers.plain.rules import RulesEngineer
-from engineers.plain.share_engineers import checked_floor
+from engineers.plain.shares import checked_floor
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport
@@ -60,7 +60,7 @@ class ReaderEngineer(RulesEngineer):
         if len(slices) < 2 or are_ordered(slices):
             design = super().design(report, current, knobs)
         else:
-            design = self._planned(report, current, knobs, slices)
+            design = self._design_without_order(report, current, knobs, slices)
         for remedy, failures in _remedies(knobs, slices, report):
             option, strength = remedy.choice(failures)
             if option is not None:
@@ -73,18 +73,17 @@ class ReaderEngineer(RulesEngineer):
                     design.turn(knob, option, lack.reason)
         return design
 
-    def _planned(
+    def _design_without_order(
         self, report: StageReport, current: BaseModel, knobs: Sequence[Knob], slices: Sequence[SliceKnobs]
     ) -> Design:
         design, seen = Design(), signals(report, report.objective, slices)
         if seen.here is None:
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
-        weights = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
-        aims = [piece for piece in slices if weights[piece.name] > 0]
+        names = way.aims
+        aims = [piece for piece in slices if piece.name in names]
         belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
-        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
-        names = [piece.name for piece in aims]
+        plan = planned(belief, np.array([way.weights[name] for name in names]), stages_left(report), self.floor)
         parts, reasons = dict(zip(names, plan.parts.tolist(), strict=True)), plan.reasons()
         design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
         if way.is_known:

@@ -15,19 +15,12 @@ from pydantic import BaseModel
 from engineers.from_file import PLAIN, reads
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.half_success import mixed_with_uniform
-from engineers.plain.share_rules import RULES, Array, Rates
+from engineers.plain.share_rules import RULES, Array, RatesByStage
+from engineers.plain.shares import checked_floor, mixed_with_uniform
 from engineers.plain.way import Way
 from engineers.report import StageReport
 from engineers.roles import find_slices
 from engineers.tiers import Tier
-
-
-def checked_floor(floor: float) -> float:
-    """Raises ``ValueError`` for a number outside 0 to 1."""
-    if not 0 <= floor <= 1:
-        raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
-    return floor
 
 
 @reads({"floor": PLAIN})
@@ -45,13 +38,13 @@ class ShareEngineer(PlainEngineer):
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         return len(find_slices(knobs)) > 1
 
-    def rates(self, report: StageReport, names: Sequence[str]) -> Rates:
+    def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
         """Success of these slices after every stage in which any of them was measured."""
         return rates_by_stage(report, names)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()
-        names = Way(slices, dump(current), report.target, self.range_of).aims([slice_.name for slice_ in slices])
+        names = Way(slices, dump(current), report.target, self.range_of).aims
         rates = self.rates(report, names)
         if not rates:
             return design
