@@ -19,7 +19,6 @@ nobody chose the variant for it? Every variant is reported.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +31,8 @@ from pydantic import BaseModel, Field
 
 import engineers
 from benchmarks import gate
-from benchmarks._record import RESULTS, raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks._record import RESULTS
 from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen, Variant
 from engineers.controls import average, permuted
 from engineers.proposal import Engineer
@@ -256,15 +256,12 @@ def line_of_variant(name: str, found: Rows) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_engineers", description=__doc__.split("\n\n")[0])
+    parser = command(__doc__)
     parser.add_argument(
         "--everywhere", action="store_true", help="`reader` on the development roots of all variants, too"
     )
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(parser)
     torch.set_num_threads(1)
-    if arguments.record:
-        raise_unless_committed()
     fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
     figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, ASKED)}
     figures["floors"] = {name: best_floor(name) for name, asked in ASKED.items() if asked.tuned}
@@ -276,8 +273,7 @@ def main() -> None:
         if arguments.everywhere
         else json.loads(STORED.read_text(encoding="utf-8"))["figures"]["everywhere"]
     )
-    if arguments.record:
-        print(f"written to {record('gate_engineers', figures)}")
+    record_if_asked(arguments, "gate_engineers", figures)
 
 
 if __name__ == "__main__":
