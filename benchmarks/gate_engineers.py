@@ -201,27 +201,38 @@ def stored(variant: Variant, roots: tuple[int, ...]) -> dict[str, Any]:
     return found["arms"]
 
 
-def study(variant: Variant, roots: tuple[int, ...], trainings: int, asked: Iterable[str]) -> Rows:
-    """How each engineer ends on these roots, over the stored open-loop arms."""
+def measured(
+    variant: Variant, roots: tuple[int, ...], trainings: int, run: Callable[[int, int], Run]
+) -> dict[str, Any]:
+    """How an arm ends on these roots, over the stored open-loop arms."""
     arms = stored(variant, roots)
     success = {arm: arms[arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED if arm in arms}
-    opened, found = list(success), {}
+    played = gate.rows(variant, [run(root, seed) for root in roots for seed in range(trainings)])
+    ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
+    over = gain(success | {"it": ends}, "it", list(success), oracle=False)
+    between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
+    kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
+    return {
+        "success": float(np.mean(ends)),
+        "per_root": ends,
+        "by_kind": {
+            kind: None if np.isnan(x) else round(float(x), 4) for kind, x in zip(gate.KINDS, kinds, strict=True)
+        },
+        "over_best_open_loop": asdict(between),
+        "above": over.above,
+        "bound": over.low,
+    }
+
+
+def stored_engineers() -> Rows:
+    return json.loads(STORED.read_text(encoding="utf-8"))["figures"]["arms"]
+
+
+def study(variant: Variant, roots: tuple[int, ...], trainings: int, asked: Iterable[str]) -> Rows:
+    """Each engineer in turn."""
+    found = {}
     for name in asked:
-        run = enter(name, best_floor(name))
-        played = gate.rows(variant, [run(root, seed) for root in roots for seed in range(trainings)])
-        ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
-        success[name] = ends
-        over = gain(success, name, opened, oracle=False)
-        between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
-        kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
-        found[name] = {
-            "success": float(np.mean(ends)),
-            "per_root": ends,
-            "by_kind": {kind: None if np.isnan(x) else round(x, 4) for kind, x in zip(gate.KINDS, kinds, strict=True)},
-            "over_best_open_loop": asdict(between),
-            "above": over.above,
-            "bound": over.low,
-        }
+        found[name] = measured(variant, roots, trainings, enter(name, best_floor(name)))
         print(line(name, found[name]), flush=True)
     return found
 
