@@ -81,7 +81,7 @@ def lacks_of(report: StageReport) -> Iterator[Lack]:
     above_chance = [lack for lack, least in zip(told, _in_parts(splits, _chance), strict=True) if least.size > 0]
     yield from _largest(above_chance)
     if kind:
-        yield from _largest([lack for lack in told if lack.words & kind.words], 0.0)
+        yield from _largest([lack for lack in told if lack.size > 0 and lack.words & kind.words], 0.0)
     yield from _largest(above_chance, 0.0)
 
 

@@ -83,6 +83,7 @@ OF_FARMS = {"A": "pepper ratio 0.4, min distance 1", "B": "pepper ratio 0.1, min
         (by_behaviour({"pepper_is_needed": 0.3, "no_pepper_is_needed": 0.7} | FARMS, farm_missed=75), "A"),  # a clear difference
         (by_behaviour(PEPPER | FARMS, distance=75), "B"),  # an option mentions this kind
         (by_behaviour(FARMS, burnt=40, farm_missed=35), None),  # within chance
+        (by_behaviour({"farms_are_near": 0.4, "farms_are_far": 0.4}, farm_missed=75), None),  # no difference
     ],
 )  # fmt: skip
 def test_weaker_evidence_counts_where_no_stronger_one_has_an_option(told, option):
