@@ -1,7 +1,7 @@
-"""The atlas's tables, pictures and stored walks, made again: ``python -m benchmarks.atlas_tables``.
+"""Make the atlas's tables, pictures and stored walks again: ``python -m benchmarks.atlas_tables``.
 
-Every engineer without a model walks through every published tree; ``--evidence`` asks them whether they read; ``--real small-corridors`` makes
-the same choices' real runs, for how far the atlas orders engineers as those do. ``--publish`` writes the index of the package's trees anew.
+Every engineer without a model walks through every published tree; ``--evidence`` tests whether they read; ``--real small-corridors``
+trains real runs, to compare the atlas's order of engineers with theirs. ``--publish`` writes the index of the package's trees anew.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python -m benchmarks.readability [PAGE …]                     # prints the table of these pages, or of all
     python -m benchmarks.readability --before COMMIT --record     # stores it beside the same of an older commit
 
-Prose is what is left of a page without code blocks, tables, headings, pictures and the addresses of links. A code quote counts as one
+Prose is a page without its code blocks, tables, headings, pictures and the addresses of links. A code quote counts as one
 word of one syllable. A sentence ends at a full stop, a question mark, an exclamation mark, or with its paragraph or list item.
 """
 
