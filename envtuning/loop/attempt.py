@@ -54,7 +54,7 @@ class Attempt:
                     break
                 if self._left() > 0 and self.trainee.checkpoints_inside:
                     with as_trainee_failed("save"):
-                        inside.keep(runner.log.files, runner.stage.path, self.so_far, runner.lines, self.trainee.save)
+                        inside.keep(runner.log.files, runner.stage.path, self.so_far, self.trainee.save)
         if not self.so_far.stretch:
             self._say_once("not_trained", self._why_not_trained())
         if not self.episodes or unvalidated:

@@ -6,8 +6,6 @@ what it would have ended with: it holds the trainee and ``StageSoFar``, and the 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ from engineers.report import Incident
 from envtuning.errors import RunError
 from envtuning.runs import atomic
 from envtuning.runs.checked import Files
-from envtuning.runs.state import Measured, Said
 
 PREFIX = "inside-"
 
@@ -41,8 +38,7 @@ class StageSoFar(BaseModel):
     iterations: list[dict[str, float]] = []
     validations: list[dict[str, float]] = []
     said: list[str] = []  # warnings that are recorded once
-    lines: int = 0  # of metrics.jsonl, when this was written
-    metrics_digest: str = ""  # of these lines
+    lines: list[dict[str, Any]] = []  # of metrics.jsonl
 
     def again(self, config: dict[str, Any], *, charged: bool) -> StageSoFar:
         """What the next attempt begins with, on this config; where this attempt is not charged, as if it had not been."""
@@ -57,14 +53,13 @@ def folders(stage: Path) -> list[Path]:
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
 
 
-def keep(files: Files, stage: Path, so_far: StageSoFar, lines: list[Any], save: Callable[[Path], None]) -> None:
-    """Write a checkpoint, then remove those before it; ``lines`` are those of metrics.jsonl."""
+def keep(files: Files, stage: Path, so_far: StageSoFar, save: Callable[[Path], None]) -> None:
+    """Write a checkpoint, then remove those before it."""
     before = folders(stage)
-    state = so_far.model_copy(update={"lines": len(lines), "metrics_digest": digest_of(lines)})
-    with files.new_folder(stage / f"{PREFIX}{state.stretch}") as draft:
+    with files.new_folder(stage / f"{PREFIX}{so_far.stretch}") as draft:
         (draft / "trainee").mkdir()
         save(draft / "trainee")
-        (draft / "state.json").write_text(state.model_dump_json(), encoding="utf-8")
+        (draft / "state.json").write_text(so_far.model_dump_json(), encoding="utf-8")
     remove(before)
 
 
@@ -74,11 +69,10 @@ class Interrupted:
 
     so_far: StageSoFar
     trainee: Path  # the folder to load it from
-    lines: list[Any]  # of metrics.jsonl
 
 
 def latest(files: Files, stage: Path) -> Interrupted | None:
-    """The last checkpoint, the metrics cut back to it; None where there is none."""
+    """The last checkpoint, metrics.jsonl written again as it was then; None where there is none."""
     found = folders(stage)
     if not found:
         return None
@@ -86,24 +80,12 @@ def latest(files: Files, stage: Path) -> Interrupted | None:
     try:
         so_far = StageSoFar.model_validate_json((found[-1] / "state.json").read_bytes())
     except (OSError, ValidationError) as error:
-        raise _damaged(found[-1]) from error
-    metrics = stage / "metrics.jsonl"
-    kept = files.lines(metrics, Measured | Said, whole=False)[: so_far.lines]
-    if len(kept) < so_far.lines or so_far.metrics_digest != digest_of(kept):
-        raise _damaged(metrics)
-    atomic.write_lines(metrics, kept)
-    return Interrupted(so_far, found[-1] / "trainee", kept)
-
-
-def _damaged(path: Path) -> RunError:
-    return RunError(
-        f"{path} is not what was written there: restore it from a copy, or remove the folders {PREFIX}* beside it, and the "
-        "stage starts again"
-    )
-
-
-def digest_of(lines: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(lines).encode()).hexdigest()
+        raise RunError(
+            f"{found[-1]} is not what was written there: restore it from a copy, or remove the folders {PREFIX}* beside it, "
+            "and the stage starts again"
+        ) from error
+    atomic.write_lines(stage / "metrics.jsonl", so_far.lines)
+    return Interrupted(so_far, found[-1] / "trainee")
 
 
 def remove(these: list[Path]) -> None:

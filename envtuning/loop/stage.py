@@ -41,7 +41,6 @@ class StageRunner:
     load_trainee: Callable[[bool], Trainee]  # as it was before this stage; True: in new processes
     observer: Observer
     so_far: inside.StageSoFar = field(init=False)
-    lines: list[dict[str, Any]] = field(default_factory=list)  # of metrics.jsonl
 
     @property
     def stage(self) -> StageState:
@@ -58,11 +57,9 @@ class StageRunner:
         retries = self.log.plan.spec.retries
         left = inside.latest(self.log.files, self.stage.path)  # by a process that was killed
         self.so_far = left.so_far if left else inside.StageSoFar(config=dump(self.stage.chosen.config))
-        self.lines = left.lines if left else []
         while self.so_far.attempt <= retries:
             if left is None:
                 atomic.clear(self.stage.path, keep=("config.json",))
-                self.lines = []
                 for incident in self.so_far.incidents:
                     self.note("incident", message=incident.message)
             self.observer.stage_began(self.stage, self.allowance)
@@ -108,8 +105,9 @@ class StageRunner:
         self.observer.went_wrong(incident)
 
     def note(self, kind: str, **values: object) -> None:
-        self.lines.append({"kind": kind, **values})
-        atomic.append_line(self.stage.path / "metrics.jsonl", self.lines[-1])
+        line = {"kind": kind, **values}
+        self.so_far.lines.append(line)
+        atomic.append_line(self.stage.path / "metrics.jsonl", line)
 
     def _finish(self, trainee: Trainee, outcome: StageOutcome, seconds: float) -> None:
         inside.remove(inside.folders(self.stage.path))

@@ -11,15 +11,15 @@ import sys
 import time
 from dataclasses import asdict, replace
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
-from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog
@@ -30,9 +30,10 @@ from envtuning.runs.tasks import next_task
 from envtuning.studies import beyond, closed_loop
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.outcomes import Outcome, finished, played_on
-from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
+from envtuning.studies.preregistered import ArmSpec, arm_of, load_study, part_of
 from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
 from envtuning.studies.summary import markdown, notes, summarise, summary_of
+from tests.envtuning.commands import called
 from tests.envtuning.counting_runs import spec_of
 
 
@@ -213,14 +214,12 @@ def test_nobody_starts_before_the_stage_that_it_begins_with_and_nobody_waits_for
     assert [(job.arm, job.spec.seed) for job in _ready(jobs, [], 2)] == [("fixed", 0), ("uniform", 0)]
 
 
-def test_an_arm_gets_the_options_that_concern_everybody(arms):
+def test_an_arm_gets_the_options_that_concern_everybody():
     base = load_spec("corridors")
     assert "space" in COMMON_OPTIONS
     for name in ("uniform", "half-success"):
         arm = arm_of(base, ArmSpec(engineer=EngineerSpec(name=name)))
         assert arm.engineer.options["space"] == base.engineer.options["space"]
-    assert arms["target"].stages[0].config == arms["target"].target
-    assert arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), start="random")).stages[0].redraw
 
 
 def test_a_random_first_config_keeps_to_the_space(tmp_path):
@@ -308,6 +307,39 @@ def test_commits_are_kept_by_run_and_those_of_before_by_sitting(tmp_path):
     assert commits_of_runs(out) == {"rules/seed3": "bbb+", "uniform/seed3": "aaa"}
 
 
+def test_stored_outcomes_stay_when_an_arm_is_added_elsewhere(tmp_path, monkeypatch):
+    from benchmarks import study as benchmark
+
+    (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]"))
+    study = load_study(tmp_path / "two.yaml")
+    first, later = (part_of(study, arms) for arms in ("uniform,rules", "written"))
+    execute(first, study.seeds, tmp_path / "here")
+    execute(later, study.seeds, tmp_path / "there")
+    benchmark.remember_commit(tmp_path / "here", "aaa", "rules/seed3")
+    benchmark.remember_commit(tmp_path / "there", "bbb", "written/seed3")
+    monkeypatch.setattr(benchmark, "stored_at", lambda study: tmp_path / f"study_{study.name}.json")
+    monkeypatch.setattr(benchmark, "record", _written_to(tmp_path))
+    benchmark.store(study, tmp_path / "here")
+    picture = (tmp_path / "study_two.png").read_bytes()
+    alone = benchmark.from_stored(study)
+    assert alone.missing == {"written": [3]}
+    benchmark.store(study, tmp_path / "there")
+    both = benchmark.from_stored(study)
+    assert not both.missing
+    assert [run for run in both.runs if run.arm != "written"] == list(alone.runs)
+    assert benchmark.figures_of(study)["commits_of_runs"] == {"rules/seed3": "aaa", "written/seed3": "bbb"}
+    assert (tmp_path / "study_two.png").read_bytes() == picture  # it needs every run's folder
+
+
+def _written_to(folder: Path):
+    def record(name: str, figures: dict[str, Any]) -> Path:
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps({"figures": figures}))
+        return path
+
+    return record
+
+
 def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):
     more = (
         "beyond_per_slice: 12\nbeyond: {one more agent: {num_agents: 3}, one more size: {slices: {6: {share: 1.0}}}}\n"
@@ -357,15 +389,6 @@ def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
         load_study(tmp_path / "none.yaml")
 
 
-def test_a_study_is_read_from_its_file(tmp_path):
-    (tmp_path / "two.yaml").write_text(STUDY)
-    study = load_study(tmp_path / "two.yaml")
-    assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules", "written"])
-    (tmp_path / "two.yaml").write_text(STUDY.replace("trivial: [uniform]", "trivial: [target]"))
-    with pytest.raises(SpecError, match="'target' is not an arm: the arms are uniform, rules, written"):
-        load_study(tmp_path / "two.yaml")
-
-
 @pytest.mark.parametrize("name", ["corridors", "small-corridors", "small-corridors-levels"])
 def test_what_is_preregistered_can_be_run(name):
     from benchmarks.study import HERE
@@ -382,18 +405,13 @@ def test_what_is_preregistered_can_be_run(name):
 
 def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY)
-    words = ["study", str(tmp_path / "two.yaml"), "--out", str(tmp_path), "--seeds", "3,"]
-
-    def called(*more):
-        done = CliRunner().invoke(app, [*words, *more])
-        return done.exit_code, done.output
-
-    code, output = called("--arms", "luck")
+    words = ["study", tmp_path / "two.yaml", "--out", tmp_path, "--seeds", "3,"]
+    code, output = called(*words, "--arms", "luck")
     assert (code, output) == (1, "error: 'luck' is not an arm of two: the arms are uniform, rules, written\n")
     assert not (tmp_path / "two").exists()
-    code, output = called("--arms", "uniform, rules", "--set", "x=1")
+    code, output = called(*words, "--arms", "uniform, rules", "--set", "x=1")
     assert code == 2  # what was written down is not changed
-    code, output = called("--arms", "uniform, rules", "--jobs", "1")
+    code, output = called(*words, "--arms", "uniform, rules", "--jobs", "1")
     assert code == 0, output
     assert "| `rules` | 5 | 1 |" in output.replace("  ", " ")
     assert "`written`" not in output.split("not finished")[0]
@@ -401,7 +419,7 @@ def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_
     assert stored["missing"] == {"uniform": [4], "rules": [4], "written": [3, 4]}
     table = (tmp_path / "two" / "study_two.md").read_text()
     (tmp_path / "two" / "study_two.md").unlink()
-    assert called("--table")[0] == 0  # runs nothing
+    assert called(*words, "--table")[0] == 0  # runs nothing
     assert (tmp_path / "two" / "study_two.md").read_text() == table
 
 
