@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engineers.plain.share_engineers import ShareEngineer, maker
-from engineers.plain.share_rules import Rates
+from engineers.plain.share_engineers import ShareEngineer
+from engineers.plain.share_rules import RatesByStage
 from engineers.plain.signals import rates
 from engineers.report import StageReport
 
@@ -22,9 +22,6 @@ class FailureShareEngineer(ShareEngineer):
     name = "failure-share"
     rule = "failure"
 
-    def rates(self, report: StageReport, names: Sequence[str]) -> Rates:
+    def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
         seen = rates(report.results, report.objective) or rates(report.training_results, report.objective)
         return [] if seen is None else [np.array([seen[name] for name in names])]
-
-
-make = maker(FailureShareEngineer)

@@ -150,9 +150,8 @@ def test_what_is_counted(learner):
 def test_replies_cut_at_the_limit_fail_as_truncated(tiny):
     from tests.language.conftest import QUICK
 
-    short = learning.Learner(
-        LanguageOptions(model=str(tiny), grpo=QUICK | {"max_completion_length": 2}, torch_threads=1), seed=0
-    )
+    never_ended = {"max_completion_length": 2, "generation_kwargs": {"min_new_tokens": 2}}
+    short = learning.Learner(LanguageOptions(model=str(tiny), grpo=QUICK | never_ended, torch_threads=1), seed=0)
     kinds = []
     take = short.outcomes.take
     short.outcomes.take = lambda: kinds.append(taken := take()) or taken

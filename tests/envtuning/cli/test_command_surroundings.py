@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from envtuning.cli import app
+from tests.envtuning.commands import called
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="limits and devices as POSIX has them")
 
@@ -32,11 +31,9 @@ def ended(at: Path, command: list[str], before: str = "", after: str = "", **env
 
 def told(arguments: list[str]) -> str:
     """What is said of a command that fails. Anything but a sentence fails the test."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1, result.output
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert result.output.count("error: ") == 1
-    return result.output
+    code, output = called(*arguments)
+    assert (code, output.count("error: ")) == (1, 1), output
+    return output
 
 
 @pytest.mark.slow

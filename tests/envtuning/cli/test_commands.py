@@ -7,12 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import envtuning.cli.runs
 import envtuning.cli.studies
 from engineers import own
-from envtuning.cli import app, views
+from envtuning.cli import views
 from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
 from envtuning.cli.base import trusting
 from envtuning.errors import RunError
@@ -21,15 +20,9 @@ from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import SpecError, load_spec, preset_text
 from envtuning.worlds.world import Film
+from tests.envtuning.commands import called
 from tests.envtuning.counting_runs import spec_of
 from tests.envtuning.counting_world import CountConfig, CountWorld
-
-
-def called(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 @pytest.mark.parametrize(

@@ -349,13 +349,6 @@ def test_parallel_form_keeps_pettingzoos_rules():
     parallel_api_test(CurriculumParallelEnv(mfl.parallel_env(config=HARD, **ROOM)), num_cycles=50)
 
 
-def test_config_goes_through_any_wrappers():
-    env = gym.wrappers.TimeLimit(CurriculumEnv(gym.make("MAPFFrozenLake-v0", config=EASY, **ROOM)), 100)
-    apply_config(env, HARD)
-    env.reset(seed=0)
-    assert env.unwrapped.get_config() == HARD
-
-
 def test_a_config_is_applied_at_the_next_reset_and_once():
     applied = []
     env = CurriculumEnv(Counter(), apply=lambda env, config: applied.append(config))

@@ -88,6 +88,9 @@ def test_a_rule_that_ends_the_stage_at_a_validation_ends_it_without_another(tmp_
 def test_a_total_repeats_the_last_stage_until_less_than_its_closing_is_left(tmp_path):
     run = loop.start(spec_of({}, {}, total=3050), tmp_path / "run")
     assert sums(run) == [(1000, 91, 1091), (818, 91, 909), (909, 91, 1000)]  # 50 are left, and 91 would be needed
+    assert [(stage.report.rounds_left, stage.report.budget_left) for stage in run.state.done] == [
+        (None, 1959), (None, 1050), (None, 50)
+    ]  # fmt: skip
     more = loop.start(spec_of({}, {}, total=3092), tmp_path / "more")
     assert sums(more)[3:] == [(1, 91, 92)]
     assert more.state.spent["env_steps"] == 3092

@@ -140,13 +140,13 @@ KEPT = [{"kind": "iteration", "spent": 1}, {"kind": "validation", "spent": 2}]
 
 
 def kept(tmp_path: Path, *stretches: int) -> Path:
-    """A stage's folder with these checkpoints inside and two lines of metrics."""
+    """A stage's folder with these checkpoints inside, and a line of metrics that was written after them."""
     stage = tmp_path / "stages" / "00"
     stage.mkdir(parents=True)
     atomic.write_lines(stage / "metrics.jsonl", [*KEPT, {"kind": "end"}])
     files = Files.begin(tmp_path)
     for stretch in stretches:
-        state = inside.StageSoFar(config={}, stretch=stretch, lines=2, metrics_digest=inside.digest_of(KEPT))
+        state = inside.StageSoFar(config={}, stretch=stretch, lines=KEPT)
         with files.new_folder(stage / f"inside-{stretch}") as draft:
             (draft / "trainee").mkdir()
             (draft / "trainee" / "steps.json").write_text("1")
@@ -159,35 +159,29 @@ def test_a_checkpoint_inside_takes_the_place_of_those_before_it(tmp_path):
     assert [folder.name for folder in inside.folders(stage)] == ["inside-9", "inside-10"]  # by number
     found = inside.latest(Files(tmp_path), stage)
     assert (found.so_far.stretch, found.trainee) == (10, stage / "inside-10" / "trainee")
-    assert [line["kind"] for line in Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False)] == [
-        "iteration",
-        "validation",
-    ]
+    assert Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False) == KEPT
     later = found.so_far.model_copy(update={"stretch": 11})
-    inside.keep(Files(tmp_path), stage, later, KEPT, lambda folder: (folder / "x").write_text("y"))
+    inside.keep(Files(tmp_path), stage, later, lambda folder: (folder / "x").write_text("y"))
     assert [folder.name for folder in inside.folders(stage)] == ["inside-11"]
     assert (stage / "inside-11" / "trainee" / "x").read_text() == "y"
     assert (stage / "metrics.jsonl").exists()
     assert inside.latest(Files(tmp_path), tmp_path) is None
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "says"),
-    [
-        ("inside-10/trainee/steps.json", "2", "inside-10 is not what was written there"),
-        ("metrics.jsonl", '{"kind": "iteration", "spent": 1}\n', "metrics.jsonl is not what was written there"),
-        (
-            "metrics.jsonl",
-            '{"kind": "iteration", "spent": 1}\n{"kind": "end"}\n',
-            "metrics.jsonl is not what was written there",
-        ),
-    ],
-)
-def test_a_damaged_checkpoint_inside_is_told(tmp_path, file, text, says):
+@pytest.mark.parametrize("file", ["trainee/steps.json", "state.json"])
+def test_a_damaged_checkpoint_inside_is_told(tmp_path, file):
     stage = kept(tmp_path, 9, 10)
-    (stage / file).write_text(text)
-    with pytest.raises(RunError, match=says):
+    (stage / "inside-10" / file).write_text("2")
+    with pytest.raises(RunError, match="inside-10 "):
         inside.latest(Files(tmp_path), stage)
+
+
+@pytest.mark.parametrize("text", ["", '{"kind": "iteration", "spent": 1}\n{"kind": "end"}\n', "no line of JSON"])
+def test_damaged_metrics_of_an_interrupted_stage_are_written_again(tmp_path, text):
+    stage = kept(tmp_path, 9)
+    (stage / "metrics.jsonl").write_text(text)
+    assert inside.latest(Files(tmp_path), stage).so_far.lines == KEPT
+    assert Files(tmp_path).lines(stage / "metrics.jsonl", dict, whole=False) == KEPT
 
 
 def test_one_with_keys_that_this_version_does_not_know_is_told_with_the_remedy(tmp_path):

@@ -20,7 +20,7 @@ from envtuning.runs.seeds import derive
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
-from envtuning.runs.transitions import Reached, Spent
+from envtuning.runs.transitions import Reached
 from envtuning.show.console import HTML_WIDTH, summary
 from envtuning.trainees import TraineeKind, make_trainee
 from envtuning.trainees.base import Trainee
@@ -73,12 +73,6 @@ def test_every_stage_begins_from_the_checkpoint_on_the_disk_interrupted_or_not(r
     assert recorder.calls[-1] == ("close",)
 
 
-def test_without_a_rule_a_stage_is_trained_in_one_stretch_of_its_whole_budget(recorder, tmp_path):
-    run = loop.start(spec_of({"budget": 3000}), tmp_path / "run")
-    assert [call[2] for call in trained(recorder)] == [3000]
-    assert "the budget of 3,000 env steps is spent" in run.state.stages[0].done.reason
-
-
 def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
     run = loop.start(spec_of({"budget": 3000}), tmp_path / "<run>")
     page = ET.fromstring(run._repr_html_())
@@ -90,19 +84,6 @@ def test_a_notebook_shows_what_the_command_line_prints(recorder, tmp_path):
     alone = "import sys; from envtuning.runs.log import RunLog; print(RunLog.open(sys.argv[1])._repr_html_())"
     shown = subprocess.run([sys.executable, "-c", alone, run.path], capture_output=True, encoding="utf-8", check=True)
     assert shown.stdout.strip() == run._repr_html_().strip()  # with nothing imported but the folder, as in a notebook
-
-
-def test_a_rule_is_asked_at_every_validation_and_ends_the_stage(recorder, tmp_path):
-    suites = SMALL.model_copy(update={"validate_every": 500})
-    spec = spec_of({"budget": 9000, "advance_when": Spent(amount=1400)}, suites=suites)
-    run = loop.start(spec, tmp_path / "run")
-    kinds = [line["kind"] for line in run.state.stages[0].metrics()]
-    assert kinds[-1] == "end"
-    assert kinds[:-1] == ["iteration", "validation"] * (len(kinds) // 2)
-    spent = [line["spent"] for line in run.state.stages[0].metrics() if line["kind"] == "validation"]
-    assert spent[-2] < 1400 <= spent[-1]  # not a validation earlier, not one later
-    assert "of 1,400 env steps spent" in run.state.stages[0].done.reason
-    assert run.state.stages[0].done.spent["env_steps"] < 2500
 
 
 def test_a_rule_that_never_holds_ends_with_the_budget_and_says_what_was_missing(recorder, tmp_path):

@@ -23,7 +23,7 @@ from envtuning.runs.tasks import next_task
 from envtuning.studies.compare import arms_of
 from envtuning.studies.study import raise_unless_comparable
 from envtuning.trainees import TraineeKind
-from envtuning.trainees.base import TrainingDiverged, WorkerLost
+from envtuning.trainees.base import TrainingDiverged
 from envtuning.trainees.scripted import ScriptedTrainee
 from envtuning.worlds.world import InfeasibleConfig
 from mapf_frozenlake import LakeConfig
@@ -126,29 +126,10 @@ def test_a_stage_that_keeps_diverging_stops_the_run_with_what_to_do_and_resumes_
     assert next_task(run.plan, run.state) is None
 
 
-def test_a_lost_worker_gives_a_new_trainee_and_the_same_results_as_if_none_was_lost(trainee, tmp_path):
-    lossy = faulty(s1=[WorkerLost("worker 3 died")])
-    run = loop.start(trainee(lossy), tmp_path / "lossy" / "run")
-    assert lossy.made == 2
-    assert incidents(run) == [(1, "worker_lost")]
-    whole = loop.start(trainee(faulty()), tmp_path / "whole" / "run")
-    assert run.state.stages[1].chosen == whole.state.stages[1].chosen
-    for stage in (1, 2):
-        assert run.state.stages[stage].done.spent["env_steps"] == whole.state.stages[stage].done.spent["env_steps"]
-        assert run.state.stages[stage].report.results == whole.state.stages[stage].report.results
-        assert run.state.stages[stage].episodes() == whole.state.stages[stage].episodes()
-
-
 def test_a_worker_that_was_replaced_is_recorded_and_training_goes_on(trainee, tmp_path):
     run = loop.start(trainee(faulty(s0=[{"workers_lost": 1.0, "grad_norm": 1.0}])), tmp_path / "run")
     assert incidents(run) == [(0, "worker_lost")]
     assert run.state.stages[0].done.attempts == 1
-
-
-def test_a_config_that_cannot_be_drawn_falls_back_to_the_last_good_one(trainee, tmp_path):
-    run = loop.start(trainee(faulty(s2=[InfeasibleConfig("0 of 1000 boards")])), tmp_path / "run")
-    assert incidents(run) == [(2, "generation_failed")]
-    assert configs(run)[2] == configs(run)[1]
 
 
 def test_a_first_config_that_cannot_be_drawn_stops_the_run_and_says_why(trainee, tmp_path):

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import mapf_frozenlake as mfl
-from envtuning.cli import app
 from envtuning.loop import run as loop
 from envtuning.runs.checked import Files
 from envtuning.runs.spec import SuiteSpec, load_spec
 from envtuning.trainees import make_trainee
+from tests.envtuning.commands import called
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'mapf-frozenlake[rllib]'")
 
@@ -93,10 +92,9 @@ def test_a_run_names_the_checkpoint(tmp_path, whole, written):
     (checkpoint / "skill.json").write_text(written)
     Files(run).note(checkpoint)  # as somebody can who hands a folder on
     (run / "test.json").unlink()
-    result = CliRunner().invoke(app, ["resume", str(run)])
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit)
-    assert str(checkpoint) in result.output.partition("error: ")[2]
+    code, output = called("resume", run)
+    assert code == 1
+    assert str(checkpoint) in output.partition("error: ")[2]
 
 
 @pytest.fixture(scope="module")

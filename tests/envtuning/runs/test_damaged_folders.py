@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from envtuning.cli import app
 from envtuning.loop import run as loop
 from envtuning.runs import checked
 from envtuning.runs.checked import Files
@@ -24,6 +22,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
+from tests.envtuning.commands import called
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=1)
 Damage = Callable[[Path, random.Random], None]
@@ -138,10 +137,8 @@ def outcome(run: Path) -> dict[str, object]:
 
 def told(command: list[str]) -> tuple[int, str]:
     """The command's exit code and output. A traceback or a pipe that hangs fails the test."""
-    result = CliRunner().invoke(app, command)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, " ".join(result.output.split())
+    code, output = called(*command)
+    return code, " ".join(output.split())
 
 
 def sealed(run: Path, victim: Path) -> None:
@@ -290,37 +287,3 @@ def test_every_file_that_is_read_again_has_a_checksum(whole):
         file for file in map(str, files(whole)) if file in listed or any(file.startswith(f"{name}/") for name in listed)
     }
     assert set(map(str, files(whole))) - covered <= {checked.NAME, "report.html"}
-
-
-def test_a_checkpoint_is_hashed_once_as_long_as_nobody_touches_it(tmp_path, monkeypatch):
-    files = Files.begin(tmp_path)
-    with files.new_folder(tmp_path / "checkpoint") as draft:
-        (draft / "weights").write_bytes(b"0" * 100)
-    hashed = []
-    real = checked._digest_of_folder
-    monkeypatch.setattr(checked, "_digest_of_folder", lambda folder: hashed.append(folder) or real(folder))
-    files.raise_unless_as_written(tmp_path / "checkpoint")
-    files.raise_unless_as_written(tmp_path / "checkpoint")
-    assert hashed == []
-    (tmp_path / "checkpoint" / "weights").write_bytes(b"1" * 100)
-    with pytest.raises(checked.RunError, match="checkpoint is not what was written"):
-        files.raise_unless_as_written(tmp_path / "checkpoint")
-    assert len(hashed) == 1
-
-
-def test_a_line_that_was_being_added_may_be_there_or_not(tmp_path):
-    files = Files.begin(tmp_path)
-    path = tmp_path / "incidents.jsonl"
-    files.append_line(path, {"a": 1})
-    files.append_line(path, {"a": 2})
-    whole = path.read_bytes()
-    first = whole[: whole.index(b"\n") + 1]
-    for state in (whole, first, whole[:-3]):
-        path.write_bytes(state)
-        assert files.lines(path, dict)[0] == {"a": 1}
-    path.write_bytes(first.replace(b"1", b"3"))
-    with pytest.raises(checked.RunError, match="not what was written"):
-        files.lines(path, dict)
-    path.write_bytes(whole[:-3])  # killed in mid-line; the next line continues from what is whole
-    files.append_line(path, {"a": 3})
-    assert files.lines(path, dict) == [{"a": 1}, {"a": 3}]

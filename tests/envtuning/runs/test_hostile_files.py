@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from typer.testing import CliRunner
 
 from engineers import registry
 from engineers.extras import _is_installed
@@ -21,7 +20,6 @@ from engineers.proposal import Engineer
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from engineers.untrusted import NotReadable
-from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.runs import atomic
 from envtuning.runs.log import RunLog
@@ -33,23 +31,17 @@ from envtuning.studies.study import folder_name
 from envtuning.trainees import LIVE, TraineeKind, make_trainee
 from envtuning.worlds.registry import UnknownWorld, make_world
 from envtuning.worlds.world import World
+from tests.envtuning.commands import called
 from tests.lazily import needed
 
 BASE = "extends: scripted\n"
-
-
-def envtuning(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def refused(tmp_path: Path, text: str, *more: object) -> str:
     """What is said of a run's file with this text. It is one line, nothing is trained, and the exit code is 1."""
     file = tmp_path / "it.yaml"
     file.write_text(text, encoding="utf-8")
-    code, output = envtuning("run", file, *more, "--out", tmp_path / "run")
+    code, output = called("run", file, *more, "--out", tmp_path / "run")
     assert code == 1
     assert output.startswith("error: ")
     assert output.count("\n") == 1 or "YAML" in output, output  # YAML's own words have line breaks
@@ -97,7 +89,7 @@ def test_a_trick_in_a_runs_file_is_told_in_a_sentence(tmp_path, text, says):
 
 def test_too_many_seeds_or_stages_on_the_command_line_are_told_at_once():
     for words in (["--seeds", "1" + "0" * 12], ["--seeds", "7" * 5000], ["--stages", "1" + "0" * 12]):
-        code, output = envtuning("run", "scripted", *words)
+        code, output = called("run", "scripted", *words)
         assert code == 1
         assert "error: " in output
         assert len(output) < 300
@@ -163,7 +155,7 @@ def test_an_installed_backend_is_not_imported_on_a_files_word_either(tmp_path, m
     for word in (("--trust", "planted_backend"), ("--engineer", "acme")):
         sys.modules.pop("planted_backend", None)
         (tmp_path / "it_ran").unlink(missing_ok=True)
-        code, output = envtuning("run", tmp_path / "it.yaml", *word, "--stages", 2, "--out", f"by{word[0]}")
+        code, output = called("run", tmp_path / "it.yaml", *word, "--stages", 2, "--out", f"by{word[0]}")
         assert code == 0, output
         assert (tmp_path / "it_ran").exists()
 
@@ -189,7 +181,7 @@ def test_an_option_called_like_an_argument_of_the_runs_own_is_told_in_a_sentence
     record["spec"] |= section
     (run.path / "run.json").write_text(json.dumps(record))
     run.files.note(run.path / "run.json")
-    code, output = envtuning("resume", run.path)
+    code, output = called("resume", run.path)
     assert (code, "error: " in output) == (1, True)
 
 
@@ -215,7 +207,7 @@ def test_neither_resume_nor_show_nor_report_imports_on_a_folders_word(tmp_path, 
     (tmp_path / "planted_code.py").write_text(PROOF)
     sys.modules.pop("planted_code", None)
     for command in ("resume", "show", "report", "replay", "tensorboard"):
-        code, output = envtuning(command, run.path)
+        code, output = called(command, run.path)
         assert code == 1
         assert "--trust planted_code" in output
     assert not (tmp_path / "it_ran").exists()
@@ -512,14 +504,12 @@ def test_what_the_command_line_sets_is_taken_and_so_is_what_it_trusts(tmp_path):
     (tmp_path / "it.yaml").write_text(
         BASE + "engineer: {name: fixed}\nstages:\n  - {budget: 4000, config: {slices: {3: {}}}}\n"
     )
-    code, output = envtuning(
-        "run", tmp_path / "it.yaml", "--set", "trainee.options.nothing=1", "--out", tmp_path / "run"
-    )
+    code, output = called("run", tmp_path / "it.yaml", "--set", "trainee.options.nothing=1", "--out", tmp_path / "run")
     assert code == 1
     assert "--trust" not in output  # only that there is no such option
     (tmp_path / "it.yaml").write_text(BASE + "world: {name: tools, options: {path: ./wheel}}")
-    assert "--trust option:world.options.path" in envtuning("run", tmp_path / "it.yaml")[1]
-    assert "--trust" not in envtuning("run", tmp_path / "it.yaml", "--trust", "option:world")[1]
+    assert "--trust option:world.options.path" in called("run", tmp_path / "it.yaml")[1]
+    assert "--trust" not in called("run", tmp_path / "it.yaml", "--trust", "option:world")[1]
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -572,7 +562,7 @@ def test_nothing_is_opened_through_a_link_that_leads_out_of_the_run(tmp_path, mo
         return
     before = sorted(run.path.rglob("*"))
     for command in ("resume", "show", "report", "replay", "tensorboard"):
-        code, output = envtuning(command, run.path)
+        code, output = called(command, run.path)
         assert code == 1
         assert f"{link} is a link to {victim}, outside of the run" in output
     assert victim.read_text() == "mine\n"
@@ -584,7 +574,7 @@ def test_a_folder_of_links_is_no_place_for_a_new_run(tmp_path, monkeypatch):
     (tmp_path / "bashrc").write_text("mine\n")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "..owner.draft").symlink_to("../bashrc")
-    code, output = envtuning("run", "scripted", "--out", tmp_path / "run")
+    code, output = called("run", "scripted", "--out", tmp_path / "run")
     assert (code, "outside of the run" in output) == (1, True)
     assert (tmp_path / "bashrc").read_text() == "mine\n"
 
@@ -611,7 +601,7 @@ def test_no_arm_is_entered_through_a_link_that_leads_out_of_the_comparison(tmp_p
     (home / "bashrc").write_text("mine\n")
     words = ("scripted", "--engineers", "rules", "--seeds", 1, "--stages", 2)
     for command in (("compare", *words, "--out", "runs"), ("show", "runs"), ("report", "runs")):
-        code, output = envtuning(*command)
+        code, output = called(*command)
         assert code == 1
         assert f"runs/{place} is a link to" in output
     assert [path.name for path in home.iterdir()] == ["bashrc"]
@@ -624,7 +614,7 @@ def test_a_further_test_set_is_stored_in_the_studys_folder(tmp_path, monkeypatch
     arms = {"beyond-": {"engineer": {"name": "fixed"}}}
     study = {"name": "s", "question": "", "preset": "scripted", "seeds": [0], "arms": arms}
     (tmp_path / "s.yaml").write_text(json.dumps(study | {"beyond": {"/../../../outside": {"num_agents": 3}}}))
-    code, output = envtuning("study", "s.yaml", "--out", "runs")
+    code, output = called("study", "s.yaml", "--out", "runs")
     assert (code, "beyond./../../../outside" in output) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 

@@ -9,9 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
 from envtuning.runs import sections
@@ -20,6 +18,7 @@ from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SuiteSpec, load_spec
 from envtuning.runs.tasks import next_task
+from tests.envtuning.commands import called
 
 SMALL = SuiteSpec(validation_per_slice=4, test_per_slice=4, probe_per_slice=2, failure_cases=2, validate_every=100_000)
 
@@ -53,10 +52,9 @@ def test_a_full_disk_loses_nothing_and_the_run_goes_on_when_there_is_room(spec, 
     kept = results(run)
     ballast = small_disk / "ballast"
     fill(ballast)
-    ended = CliRunner().invoke(app, ["resume", str(run.path)])
-    assert ended.exit_code == 1
-    assert "the disk is full: free some space" in ended.output
-    assert "Traceback" not in ended.output
+    code, output = called("resume", run.path)
+    assert code == 1
+    assert "the disk is full: free some space" in output
     assert results(RunLog.open(run.path)) == kept
     ballast.unlink()
     run = loop.resume(run.path)
@@ -76,12 +74,12 @@ def test_a_read_only_disk_is_told_and_what_is_there_can_still_be_read(spec, smal
     run = RunLog.create(small_disk / "run", Plan.of(spec))
     loop.continue_run(run, stages=1)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    ended = CliRunner().invoke(app, ["resume", str(run.path)])
-    assert ended.exit_code == 1
-    assert "read-only: mount it writable" in ended.output
-    shown = CliRunner().invoke(app, ["show", str(run.path)])
-    assert shown.exit_code == 0
-    assert "0 default" in shown.output
+    code, output = called("resume", run.path)
+    assert code == 1
+    assert "read-only: mount it writable" in output
+    code, output = called("show", run.path)
+    assert code == 0
+    assert "0 default" in output
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])

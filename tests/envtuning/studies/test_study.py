@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import mapf_frozenlake as mfl
 from engineers.own import trust_only
 from engineers.registry import COMMON_OPTIONS
-from envtuning.cli import app
 from envtuning.errors import RunError
 from envtuning.loop.validation import draw_test, draw_validation
 from envtuning.runs.log import RunLog
@@ -35,6 +33,7 @@ from envtuning.studies.outcomes import Outcome, finished, played_on
 from envtuning.studies.preregistered import ArmSpec, arm_of, load_study, part_of
 from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
 from envtuning.studies.summary import markdown, notes, summarise, summary_of
+from tests.envtuning.commands import called
 from tests.envtuning.counting_runs import spec_of
 
 
@@ -215,14 +214,12 @@ def test_nobody_starts_before_the_stage_that_it_begins_with_and_nobody_waits_for
     assert [(job.arm, job.spec.seed) for job in _ready(jobs, [], 2)] == [("fixed", 0), ("uniform", 0)]
 
 
-def test_an_arm_gets_the_options_that_concern_everybody(arms):
+def test_an_arm_gets_the_options_that_concern_everybody():
     base = load_spec("corridors")
     assert "space" in COMMON_OPTIONS
     for name in ("uniform", "half-success"):
         arm = arm_of(base, ArmSpec(engineer=EngineerSpec(name=name)))
         assert arm.engineer.options["space"] == base.engineer.options["space"]
-    assert arms["target"].stages[0].config == arms["target"].target
-    assert arm_of(base, ArmSpec(engineer=EngineerSpec(name="fixed"), start="random")).stages[0].redraw
 
 
 def test_a_random_first_config_keeps_to_the_space(tmp_path):
@@ -392,15 +389,6 @@ def test_a_study_s_file_is_read_as_a_run_s(tmp_path):
         load_study(tmp_path / "none.yaml")
 
 
-def test_a_study_is_read_from_its_file(tmp_path):
-    (tmp_path / "two.yaml").write_text(STUDY)
-    study = load_study(tmp_path / "two.yaml")
-    assert (study.seeds, list(study.specs())) == ((3, 4), ["uniform", "rules", "written"])
-    (tmp_path / "two.yaml").write_text(STUDY.replace("trivial: [uniform]", "trivial: [target]"))
-    with pytest.raises(SpecError, match="'target' is not an arm: the arms are uniform, rules, written"):
-        load_study(tmp_path / "two.yaml")
-
-
 @pytest.mark.parametrize("name", ["corridors", "small-corridors", "small-corridors-levels"])
 def test_what_is_preregistered_can_be_run(name):
     from benchmarks.study import HERE
@@ -417,18 +405,13 @@ def test_what_is_preregistered_can_be_run(name):
 
 def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_path):
     (tmp_path / "two.yaml").write_text(STUDY)
-    words = ["study", str(tmp_path / "two.yaml"), "--out", str(tmp_path), "--seeds", "3,"]
-
-    def called(*more):
-        done = CliRunner().invoke(app, [*words, *more])
-        return done.exit_code, done.output
-
-    code, output = called("--arms", "luck")
+    words = ["study", tmp_path / "two.yaml", "--out", tmp_path, "--seeds", "3,"]
+    code, output = called(*words, "--arms", "luck")
     assert (code, output) == (1, "error: 'luck' is not an arm of two: the arms are uniform, rules, written\n")
     assert not (tmp_path / "two").exists()
-    code, output = called("--arms", "uniform, rules", "--set", "x=1")
+    code, output = called(*words, "--arms", "uniform, rules", "--set", "x=1")
     assert code == 2  # what was written down is not changed
-    code, output = called("--arms", "uniform, rules", "--jobs", "1")
+    code, output = called(*words, "--arms", "uniform, rules", "--jobs", "1")
     assert code == 0, output
     assert "| `rules` | 5 | 1 |" in output.replace("  ", " ")
     assert "`written`" not in output.split("not finished")[0]
@@ -436,7 +419,7 @@ def test_the_command_does_what_is_left_and_writes_the_table_beside_the_runs(tmp_
     assert stored["missing"] == {"uniform": [4], "rules": [4], "written": [3, 4]}
     table = (tmp_path / "two" / "study_two.md").read_text()
     (tmp_path / "two" / "study_two.md").unlink()
-    assert called("--table")[0] == 0  # runs nothing
+    assert called(*words, "--table")[0] == 0  # runs nothing
     assert (tmp_path / "two" / "study_two.md").read_text() == table
 
 

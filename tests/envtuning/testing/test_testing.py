@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -42,16 +41,6 @@ def test_worlds_that_keep_their_promises_pass(world, config):
     check_world(world, config)
 
 
-class EveryFallIsASuccess(PoleWorld):
-    def success(self, reward, terminated, info):
-        return terminated
-
-
-def test_a_world_in_which_random_actions_always_succeed_is_doubted():
-    with pytest.warns(UserWarning, match="random actions succeed in all 4 cases: is that a success"):
-        check_world(EveryFallIsASuccess(), FlatConfig())
-
-
 class Undrawn(CorridorWorld):
     """Its environments cannot be drawn, which nobody promised."""
 
@@ -80,10 +69,6 @@ class Played(CorridorWorld):
 
 class OtherObjective(CorridorWorld):
     about = About(name="x", environment="x", objective="joy")
-
-
-class OddForms(CorridorWorld):
-    forms = frozenset({"sings"})
 
 
 class Refuses(CorridorWorld):
@@ -124,11 +109,6 @@ class ProbesHeldOut(CorridorWorld):
         )
 
 
-class LoadsOthers(CorridorWorld):
-    def load(self, path):
-        return GymCases.load(path).__class__({}, GymCases.load(path).cases[:2])
-
-
 class Elsewhere(GymCases):
     def save(self, path: Path) -> Path:
         return super().save(path.with_suffix(".json"))
@@ -153,39 +133,14 @@ class PlaysByChance(CorridorWorld):
         return [changed(one, metrics={**one.metrics, "reward": float(self.rng.random())}) for one in episodes]
 
 
-class SwallowsErrors(Played):
-    def change(self, episode):
-        return changed(episode, failure="failed") if episode.failure == "policy_error" else episode
-
-
 class NoUnit(Played):
     def change(self, episode):
         return changed(episode, cost={"episodes": 1})
 
 
-class OddSlice(Played):
-    def change(self, episode):
-        return changed(episode, slice="77")
-
-
 class NoObjective(Played):
     def change(self, episode):
         return changed(episode, metrics={"reward": 1.0})
-
-
-class NotFinite(Played):
-    def change(self, episode):
-        return changed(episode, metrics={**episode.metrics, "reward": math.inf})
-
-
-class AboveOne(Played):
-    def change(self, episode):
-        return changed(episode, metrics={"success_rate": 100.0})
-
-
-class FreeEpisode(Played):
-    def change(self, episode):
-        return changed(episode, cost={"env_steps": 0})
 
 
 class UnknownFailure(Played):
@@ -233,18 +188,6 @@ class Leaky(CorridorWorld):
         return LeakyCorridor(int(slice), 10)
 
 
-class SeedlessCorridor(Corridor):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=1, options=options)
-
-
-class Seedless(CorridorWorld):
-    fingerprint = PoleWorld.fingerprint
-
-    def make(self, config, slice):
-        return SeedlessCorridor(int(slice), 10)
-
-
 class OutsideItsSpace(CorridorWorld):
     def make(self, config, slice):
         env = Corridor(int(slice), 10)
@@ -254,31 +197,23 @@ class OutsideItsSpace(CorridorWorld):
 
 BROKEN_WORLDS = {
     OtherObjective: "about.objective is 'joy', which is not in about.rates",
-    OddForms: "forms is .*sings",
     Refuses: "check refuses this config.*too cold",
     TooFew: "draw gave 11 cases where 12 were asked for",
     DrawsAnew: "other cases for the same arguments",
     OneDraw: "same cases for two seeds",
     IgnoresExclude: "test cases are validation cases too",
     ProbesHeldOut: "12 probed cases are held out",
-    LoadsOthers: "load gave other cases",
     SavesElsewhere: "did not write to the very path",
     OutOfOrder: "in order",
     PlaysByChance: "other episodes for the same policy, cases and seed",
-    SwallowsErrors: "a policy that raised did not fail its cases",
     NoUnit: "without 'env_steps', the unit of budgets",
-    OddSlice: "is of slice '77'",
     NoObjective: "has no 'success_rate', the objective",
-    NotFinite: "has reward=inf",
-    AboveOne: "success_rate=100.0, and rates are from 0 to 1",
-    FreeEpisode: "env_steps=0: give whole numbers",
     UnknownFailure: "'melted' has no meaning in about.failures",
     NoJson: "case 0 is not JSON",
     TuplesInTrace: "case 0 does not come back from its JSON",
     HidesNotes: "explain leaves out an episode's note",
     SpeaksOfOthers: "behaviour speaks of slice '77'",
     Leaky: "used before deals another episode",
-    Seedless: "are one and the same episode",
     OutsideItsSpace: "make returns an invalid Gymnasium environment",
 }
 
@@ -312,10 +247,6 @@ class OddForm(WalkerTrainee):
     form = "sings"
 
 
-class Planner(WalkerTrainee):
-    form = "plans"
-
-
 class SavesNothing(WalkerTrainee):
     def save(self, folder):
         pass
@@ -334,12 +265,6 @@ class SpeaksInTexts(WalkerTrainee):
 class GivesNothing(WalkerTrainee):
     def train(self, *arguments, **how):
         super().train(*arguments, **how)
-
-
-class TellsMore(WalkerTrainee):
-    def train(self, *arguments, **how):
-        found = super().train(*arguments, **how)
-        return found | {"env_steps": found["env_steps"] / 2}
 
 
 class ReportsTooMuch(WalkerTrainee):
@@ -399,12 +324,10 @@ class RaisesOnClose(WalkerTrainee):
 
 BROKEN_TRAINEES = {
     OddForm: "form is 'sings'",
-    Planner: "of form 'plans', and the world plays acts",
     SavesNothing: "save wrote nothing",
     SpendsNothing: "reported 1,000 episodes|reported .* spent",
     SpeaksInTexts: "loss='low', which is not a number",
     GivesNothing: "NoneType as metrics",
-    TellsMore: "return all that it spent",
     ReportsTooMuch: "`reports` names grad_norm",
     ByChance: "it is not where it was",
     LoadsByHalves: "it is not where it was",
