@@ -47,6 +47,15 @@ def test_the_page_of_the_reader_has_the_stored_rows():
         assert f"{over} points above" in readme
 
 
+def test_what_reader_gains_by_shares_alone():
+    studies = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]["studies"]
+    gains = [
+        study["rows"]["shares alone"]["over_best_open_loop"]["mean"] for study in studies if study["family"] != "null"
+    ]
+    said = (README.parent / "docs" / "reader.md").read_text(encoding="utf-8")
+    assert f"With shares alone `reader` gains {100 * fmean(gains):+.1f} points" in said
+
+
 LAKES = ("small-corridors", "corridors", "three-agents")
 
 
