@@ -1,8 +1,9 @@
 """How long a machine that has compiled nothing waits, in CPU seconds: to the first step, and to the first boards and plan.
 
-    python -m benchmarks.cold_start [--old COMMIT] [--turns 1]
+    python -m benchmarks.cold_start [--atlas] [--old COMMIT] [--turns 1]
 
-Each is a process of its own with an empty cache. With ``--old``, that commit's code is measured beside this one's, at the same
+With ``--atlas``, to an engineer's score on every stored tree. Each is a process of its own with an empty cache, and then another one that
+finds what the first has compiled. With ``--old``, that commit's code is measured beside this one's, at the same
 time, so that what else the machine does slows both.
 """
 
@@ -14,7 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks._record import record
@@ -33,6 +34,21 @@ config = mfl.LakeConfig.single(5, 3, hole_ratio=0.2, wait_ratio=0.5)
 mfl.solve(mfl.generate(config, n=100, seed=0)[0])
 """,
 }
+ATLAS = {
+    "an engineer that chooses from menus": """
+from engineers import Proposal
+from envtuning import atlas
+class First:
+    name = "first"
+    def propose(self, report, current, editable=None):
+        return Proposal(config=type(current)(choice="A"), engineer=self.name)
+atlas.score(First())
+""",
+    "an engineer that writes configs": """
+from envtuning import atlas
+atlas.score("rules")
+""",
+}
 SAY = "\nimport time\nprint(time.process_time())\n"
 
 
@@ -42,16 +58,24 @@ def started(code: str, checkout: Path, cache: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def measured(checkouts: dict[str, Path]) -> dict[str, dict[str, float]]:
-    """By what is waited for and by checkout, one turn."""
-    table: dict[str, dict[str, float]] = {}
-    for what, code in CODE.items():
+Table = dict[str, dict[str, float]]  # by what is waited for and by checkout
+
+
+def measured(codes: dict[str, str], checkouts: dict[str, Path]) -> tuple[Table, Table]:
+    """One turn: with an empty cache, and with what that has compiled."""
+    cold, compiled = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
+    for what, code in codes.items():
         with contextlib.ExitStack() as stack:
             caches = {name: stack.enter_context(tempfile.TemporaryDirectory()) for name in checkouts}
-            running = {name: started(code, path, caches[name]) for name, path in checkouts.items()}
-            table[what] = {name: round(float(one.communicate()[0].split()[-1]), 2) for name, one in running.items()}
-        print(f"{what}: {table[what]}", flush=True)
-    return table
+            for table in (cold, compiled):
+                running = {name: started(code, path, caches[name]) for name, path in checkouts.items()}
+                table[what] = {name: round(float(one.communicate()[0].split()[-1]), 2) for name, one in running.items()}
+        print(f"{what}: {cold[what]}, compiled: {compiled[what]}", flush=True)
+    return cold, compiled
+
+
+def least(tables: Sequence[Table]) -> Table:
+    return {what: {name: min(table[what][name] for table in tables) for name in row} for what, row in tables[0].items()}
 
 
 @contextlib.contextmanager
@@ -68,15 +92,17 @@ def checkout_of(commit: str) -> Iterator[Path]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--old", metavar="COMMIT", help="measure this commit beside")
+    parser.add_argument("--atlas", action="store_true", help="an engineer's score on every stored tree instead")
     parser.add_argument("--turns", type=int, default=1, help="the least of so many counts (default 1)")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         checkouts = {"now": ROOT}
         if options.old:
             checkouts["before"] = stack.enter_context(checkout_of(options.old))
-        turns = [measured(checkouts) for _ in range(options.turns)]
-    figures = {what: {name: min(turn[what][name] for turn in turns) for name in checkouts} for what in CODE}
-    print(record("cold_start", {"cpu_seconds": figures, "load_average": os.getloadavg()[0]}))
+        turns = [measured(ATLAS if options.atlas else CODE, checkouts) for _ in range(options.turns)]
+    cold, compiled = (least(tables) for tables in zip(*turns, strict=True))
+    figures = {"cpu_seconds": cold, "cpu_seconds_compiled": compiled, "load_average": os.getloadavg()[0]}
+    print(record("cold_start_atlas" if options.atlas else "cold_start", figures))
 
 
 if __name__ == "__main__":

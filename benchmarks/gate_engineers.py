@@ -19,7 +19,6 @@ nobody chose the variant for it? Every variant is reported.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +31,8 @@ from pydantic import BaseModel, Field
 
 import engineers
 from benchmarks import gate
-from benchmarks._record import RESULTS, raise_unless_committed, record
+from benchmarks._command import arguments_of, command, record_if_asked
+from benchmarks._record import RESULTS
 from benchmarks.gate import DEVELOP, FRESH, SLOW, TUNE, Run, Seen, Variant
 from engineers.controls import average, permuted
 from engineers.proposal import Engineer
@@ -201,27 +201,38 @@ def stored(variant: Variant, roots: tuple[int, ...]) -> dict[str, Any]:
     return found["arms"]
 
 
-def study(variant: Variant, roots: tuple[int, ...], trainings: int, asked: Iterable[str]) -> Rows:
-    """How each engineer ends on these roots, over the stored open-loop arms."""
+def measured(
+    variant: Variant, roots: tuple[int, ...], trainings: int, run: Callable[[int, int], Run]
+) -> dict[str, Any]:
+    """How an arm ends on these roots, over the stored open-loop arms."""
     arms = stored(variant, roots)
     success = {arm: arms[arm]["per_root"] for arm in gate.OPEN | gate.SEARCHED if arm in arms}
-    opened, found = list(success), {}
+    played = gate.rows(variant, [run(root, seed) for root in roots for seed in range(trainings)])
+    ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
+    over = gain(success | {"it": ends}, "it", list(success), oracle=False)
+    between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
+    kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
+    return {
+        "success": float(np.mean(ends)),
+        "per_root": ends,
+        "by_kind": {
+            kind: None if np.isnan(x) else round(float(x), 4) for kind, x in zip(gate.KINDS, kinds, strict=True)
+        },
+        "over_best_open_loop": asdict(between),
+        "above": over.above,
+        "bound": over.low,
+    }
+
+
+def stored_engineers() -> Rows:
+    return json.loads(STORED.read_text(encoding="utf-8"))["figures"]["arms"]
+
+
+def study(variant: Variant, roots: tuple[int, ...], trainings: int, asked: Iterable[str]) -> Rows:
+    """Each engineer in turn."""
+    found = {}
     for name in asked:
-        run = enter(name, best_floor(name))
-        played = gate.rows(variant, [run(root, seed) for root in roots for seed in range(trainings)])
-        ends = np.array([row["end"] for row in played]).reshape(len(roots), trainings).mean(1).round(4).tolist()
-        success[name] = ends
-        over = gain(success, name, opened, oracle=False)
-        between = t_mean([ours - theirs for ours, theirs in zip(ends, success[over.above], strict=True)])
-        kinds = np.array([row["by_kind"][-1] for row in played], float).mean(0)
-        found[name] = {
-            "success": float(np.mean(ends)),
-            "per_root": ends,
-            "by_kind": {kind: None if np.isnan(x) else round(x, 4) for kind, x in zip(gate.KINDS, kinds, strict=True)},
-            "over_best_open_loop": asdict(between),
-            "above": over.above,
-            "bound": over.low,
-        }
+        found[name] = measured(variant, roots, trainings, enter(name, best_floor(name)))
         print(line(name, found[name]), flush=True)
     return found
 
@@ -256,15 +267,12 @@ def line_of_variant(name: str, found: Rows) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_engineers", description=__doc__.split("\n\n")[0])
+    parser = command(__doc__)
     parser.add_argument(
         "--everywhere", action="store_true", help="`reader` on the development roots of all variants, too"
     )
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
+    arguments = arguments_of(parser)
     torch.set_num_threads(1)
-    if arguments.record:
-        raise_unless_committed()
     fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
     figures: dict[str, Any] = fresh | {"arms": study(SLOW, FRESH, TRAININGS, ASKED)}
     figures["floors"] = {name: best_floor(name) for name, asked in ASKED.items() if asked.tuned}
@@ -276,8 +284,7 @@ def main() -> None:
         if arguments.everywhere
         else json.loads(STORED.read_text(encoding="utf-8"))["figures"]["everywhere"]
     )
-    if arguments.record:
-        print(f"written to {record('gate_engineers', figures)}")
+    record_if_asked(arguments, "gate_engineers", figures)
 
 
 if __name__ == "__main__":

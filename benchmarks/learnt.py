@@ -98,12 +98,12 @@ class Batch:
         return found
 
 
-def trained(twin: str, steps: int, log: Any = print) -> dict[str, Array]:
+def trained(twin: str, steps: int, log: Any = print, *, seed: int = SEED) -> dict[str, Array]:
     """Weights by gradient ascent on success at the end; every batch is of new learners."""
     import torch
 
     torch.set_num_threads(1)
-    generator = torch.Generator().manual_seed(SEED)
+    generator = torch.Generator().manual_seed(seed)
     weights = {
         name: (torch.randn(shape, generator=generator) * (0 if "bias" in name else shape[0] ** -0.5)).requires_grad_()
         for name, shape in SHAPES.items()
@@ -112,7 +112,7 @@ def trained(twin: str, steps: int, log: Any = print) -> dict[str, Array]:
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps, RATE / 20)
     began, recent = time.process_time(), list[float]()
     for number in range(steps):
-        batch = Batch([draw(family, RUNS, [SEED, number, place]) for place, family in enumerate(DEVELOPMENT)])
+        batch = Batch([draw(family, RUNS, [seed, number, place]) for place, family in enumerate(DEVELOPMENT)])
         mean = batch.ends(weights, twin, generator).mean()
         optimiser.zero_grad()
         (-mean).backward()

@@ -2,8 +2,8 @@
 
 The files are in ``benchmarks/preregistered``. ``--arms`` and ``--seeds`` do a part of it, ``--table`` runs nothing. The table holds
 whatever is finished and says what is not; it goes to ``benchmarks/results`` as JSON, with the commits that the runs were made
-by, and as Markdown. ``--redraw`` makes the table of the stored outcomes again, without the runs. A study of your own is
-``envtuning study FILE``.
+by, and as Markdown. Stored outcomes of runs whose folders are not here stay in it, so that an arm can be added later. ``--redraw``
+makes the table of the stored outcomes again, without the runs. A study of your own is ``envtuning study FILE``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks import readme
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
@@ -68,20 +69,51 @@ def main() -> None:
 
 def store(study: StudySpec, out: Path) -> Path:
     """The table of what is finished and its picture, among the results that pages may claim; returns the JSON's path."""
-    summary = summarise(study, out)
-    path = RESULTS / f"study_{study.name}.md"
-    draw(summary, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
-    path.write_text(markdown(summary), encoding="utf-8")
+    summary, path = summarise(study, out), stored_at(study)
     made_by = dict(zip(MADE_BY, (commits(out), commits_of_runs(out)), strict=True))
+    if path.exists() and made_elsewhere(figures_of(study), summary):
+        figures = figures_of(study)
+        summary, made_by = with_stored(study, figures, summary), with_stored_commits(figures, made_by)
+    else:  # the picture's curves are in the runs' folders alone
+        draw(summary, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
+    path.with_suffix(".md").write_text(markdown(summary), encoding="utf-8")
     return record(path.stem, asdict(summary) | made_by)
+
+
+def made_elsewhere(figures: dict[str, Any], here: Summary) -> list[Outcome]:
+    """The stored outcomes of runs whose folders are not here."""
+    known = {(run.arm, run.seed) for run in here.runs}
+    return [run for run in outcomes_of(figures) if (run.arm, run.seed) not in known]
+
+
+def with_stored(study: StudySpec, figures: dict[str, Any], here: Summary) -> Summary:
+    return summary_of(study, [*made_elsewhere(figures, here), *here.runs], beyond_of(figures) | dict(here.beyond))
+
+
+def with_stored_commits(figures: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
+    sittings, by_run = MADE_BY
+    return {
+        sittings: list(dict.fromkeys([*figures[sittings], *here[sittings]])),
+        by_run: figures[by_run] | here[by_run],
+    }
+
+
+def figures_of(study: StudySpec) -> dict[str, Any]:
+    return dict(json.loads(stored_at(study).read_text(encoding="utf-8"))["figures"])
+
+
+def outcomes_of(figures: dict[str, Any]) -> list[Outcome]:
+    return [Outcome(**one) for one in figures["runs"]]
+
+
+def beyond_of(figures: dict[str, Any]) -> dict[str, dict[str, Interval]]:
+    return {arm: {name: Interval(**one) for name, one in row.items()} for arm, row in figures["beyond"].items()}
 
 
 def from_stored(study: StudySpec) -> Summary:
     """The summary of the outcomes that are stored, by today's code."""
-    figures = json.loads(stored_at(study).read_text(encoding="utf-8"))["figures"]
-    outcomes = [Outcome(**one) for one in figures["runs"]]
-    further = {arm: {name: Interval(**one) for name, one in row.items()} for arm, row in figures["beyond"].items()}
-    return summary_of(study, outcomes, further)
+    figures = figures_of(study)
+    return summary_of(study, outcomes_of(figures), beyond_of(figures))
 
 
 def redraw(study: StudySpec) -> None:

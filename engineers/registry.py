@@ -6,7 +6,7 @@ An engineer of your own needs no name: ``package.module:factory`` or ``package.m
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -20,21 +20,25 @@ from engineers.tiers import Tier
 
 ENTRY_POINT_GROUP = "engineers.backends"
 
-# backend -> module:factory, imported at first use. A factory takes the text after the slash and keyword options.
-BACKENDS: dict[str, str] = {
-    "fixed": "engineers.plain.fixed:make",
-    "random": "engineers.plain.random_search:make",
-    "uniform": "engineers.plain.uniform:make",
-    "rules": "engineers.plain.rules:make",
-    "half-success": "engineers.plain.half_success:make",
-    "progress-share": "engineers.plain.progress_share:make",
-    "failure-share": "engineers.plain.failure_share:make",
-    "give-up": "engineers.plain.share_engineers:make_give_up",
-    "learning-progress": "engineers.plain.share_engineers:make_learning_progress",
-    "learnability": "engineers.plain.share_engineers:make_learnability",
-    "reader": "engineers.plain.reader:make",
-    "learnt": "engineers.plain.learnt:make",
-    "schedule": "engineers.plain.schedule:make",
+# Engineers without a model: name -> module:class, imported at first use. They take keyword options and nothing after the slash.
+PLAIN_ENGINEERS: dict[str, str] = {
+    "fixed": "engineers.plain.fixed:FixedEngineer",
+    "random": "engineers.plain.random_search:RandomEngineer",
+    "uniform": "engineers.plain.uniform:UniformEngineer",
+    "rules": "engineers.plain.rules:RulesEngineer",
+    "half-success": "engineers.plain.half_success:HalfSuccessEngineer",
+    "progress-share": "engineers.plain.progress_share:ProgressShareEngineer",
+    "failure-share": "engineers.plain.failure_share:FailureShareEngineer",
+    "give-up": "engineers.plain.share_engineers:GiveUpEngineer",
+    "learning-progress": "engineers.plain.share_engineers:LearningProgressEngineer",
+    "learnability": "engineers.plain.share_engineers:LearnabilityEngineer",
+    "reader": "engineers.plain.reader:ReaderEngineer",
+    "learnt": "engineers.plain.learnt:LearntEngineer",
+    "schedule": "engineers.plain.schedule:ScheduleEngineer",
+}
+
+# Every backend of this package. A factory takes the text after the slash and keyword options.
+BACKENDS: dict[str, str] = PLAIN_ENGINEERS | {
     "average": "engineers.controls:make_average",
     "permuted": "engineers.controls:make_permuted",
     "human": "engineers.human:make",
@@ -58,22 +62,6 @@ NEEDS_MODEL = {
     "average": "average/rules",
     "permuted": "permuted/rules",
 }
-
-TAKES_NOTHING = (
-    "fixed",
-    "random",
-    "uniform",
-    "rules",
-    "half-success",
-    "progress-share",
-    "failure-share",
-    "give-up",
-    "learning-progress",
-    "learnability",
-    "reader",
-    "learnt",
-    "schedule",
-)
 
 CONTEXT_UNLESS_GIVEN = {"human": "full"}
 
@@ -129,14 +117,14 @@ def make(name: str, **options: Any) -> Engineer:
     if backend in NEEDS_MODEL and not model:
         raise UnknownEngineer(f"{name!r} needs more after {backend}: write it as {NEEDS_MODEL[backend]!r}")
     is_class = isinstance(factory, type)
-    if model and (is_class or backend in TAKES_NOTHING):
+    if model and is_class:
         raise UnknownEngineer(f"{name!r}: {backend} takes nothing after the slash, only keyword options")
     parameters = list(inspect.signature(factory).parameters.values())
     if not is_class and not (parameters and parameters[0].kind in POSITIONAL):
         raise TypeError(
             f"{name!r}: {backend} does not take the text after the slash as its first argument: write make(rest, …)"
         )
-    taken = _taken(parameters if is_class else parameters[1:])
+    taken = _taken(factory)
     if taken is not None:
         options = {key: value for key, value in options.items() if key in taken or key not in COMMON_OPTIONS}
         strangers = sorted(options.keys() - taken)
@@ -163,10 +151,10 @@ def raise_unless_from_file(name: str, options: Mapping[str, Any]) -> None:
     allowed = allowed_in(factory, backend if ":" in backend else available()[backend])
     if allowed is None:
         return
-    free = getattr(factory, "rest_from_file", False) or backend in TAKES_NOTHING or not rest
+    free = getattr(factory, "rest_from_file", False) or isinstance(factory, type) or not rest
     if not free and not is_trusted_option("engineer.name"):
         raise not_allowed("engineer.name", name)
-    taken = _taken(list(inspect.signature(factory).parameters.values()))
+    taken = _taken(factory)
     known = {
         name: value for name, value in options.items() if taken is None or name in taken
     }  # ``make`` refuses the others
@@ -180,7 +168,7 @@ def tier_named(name: str, **options: Any) -> Tier:
         return Tier.FAMILY
     if backend == "permuted":
         return tier_named(rest, **{name: value for name, value in options.items() if name != "permutation"})
-    if backend in TAKES_NOTHING or backend == "replay" or ":" in backend:
+    if backend in PLAIN_ENGINEERS or backend == "replay" or ":" in backend:
         return make(name, **options).tier
     context = options.get("context", CONTEXT_UNLESS_GIVEN.get(backend, "informed"))
     return (Context(**context) if isinstance(context, Mapping) else context_named(context)).tier
@@ -233,8 +221,11 @@ def _third_parties() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _taken(parameters: Sequence[inspect.Parameter]) -> set[str] | None:
+def _taken(factory: Callable[..., Engineer]) -> set[str] | None:
     """The options that a factory names; None if it takes any."""
+    if hasattr(factory, "named_options"):
+        return factory.named_options()
+    parameters = list(inspect.signature(factory).parameters.values())
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
-    return {parameter.name for parameter in parameters}
+    return {parameter.name for parameter in parameters[0 if isinstance(factory, type) else 1 :]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,6 +66,19 @@ class PlainEngineer(Engineer):
     ) -> None:
         require_common(type(self).__name__, unused)
         self.seed, self.space, self.guard = seed, checked_space(space), guard
+
+    @classmethod
+    def named_options(cls) -> set[str]:
+        """The options that it uses: its own, and those of the classes to which it passes further ones."""
+        found = set[str]()
+        for kind in cls.__mro__[:-1]:
+            if "__init__" in vars(kind):
+                _, *parameters = inspect.signature(vars(kind)["__init__"]).parameters.values()
+                named = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+                found |= named
+                if len(named) == len(parameters):
+                    break
+        return found
 
     @abstractmethod
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:

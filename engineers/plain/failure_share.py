@@ -10,13 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.plain.share_engineers import ShareEngineer
-from engineers.plain.share_rules import Rates
+from engineers.plain.share_rules import RatesByStage
 from engineers.plain.signals import rates
 from engineers.report import StageReport
-from engineers.space import Space
 
 
 class FailureShareEngineer(ShareEngineer):
@@ -25,17 +22,6 @@ class FailureShareEngineer(ShareEngineer):
     name = "failure-share"
     rule = "failure"
 
-    def rates(self, report: StageReport, names: Sequence[str]) -> Rates:
+    def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
         seen = rates(report.results, report.objective) or rates(report.training_results, report.objective)
         return [] if seen is None else [np.array([seen[name] for name in names])]
-
-
-@reads({"floor": PLAIN})
-def make(
-    _model: str = "",
-    *,
-    floor: float = 0.2,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> FailureShareEngineer:
-    return FailureShareEngineer(floor=floor, space=space, guard=guard)

@@ -18,9 +18,8 @@ class FixedEngineer(PlainEngineer):
     name = "fixed"
     tier = Tier.NOTHING
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         return Design()
-
-
-def make(_model: str = "") -> FixedEngineer:
-    return FixedEngineer()

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.rules import Thresholds, eased
+from engineers.plain.shares import mixed_with_uniform
 from engineers.plain.signals import Rates, learnability, signals
 from engineers.plain.way import Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 UNIFORM_PART = 0.2  # part of the data for all slices of the target equally, so that every slice is seen again
@@ -38,7 +37,7 @@ class HalfSuccessEngineer(Walker):
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
         rates = (seen.validated if way.is_known else seen.here) or seen.here
-        aims = way.aims([slice_.name for slice_ in slices])
+        aims = way.aims
         shares = mixed_with_uniform({name: learnability(rates[name]) for name in aims}, UNIFORM_PART)
         if not way.is_known:
             way.turn_shares(design, shares, 1.0, "in proportion to p(1 − p)")
@@ -59,22 +58,3 @@ def step(here: Rates, trained: float, on_target: float) -> tuple[float, str]:
         fraction,
         f"success {trained:.2f} in training, {on_target:.2f} on the target: {fraction:.0%} of the way to it",
     )
-
-
-def mixed_with_uniform(scores: dict[str, float], uniform_fraction: float) -> dict[str, float]:
-    """Shares that sum to 1: in proportion to the scores, mixed with equal ones; all equal where no score is above 0."""
-    total = sum(scores.values())
-    if total <= 0:
-        return dict.fromkeys(scores, 1.0 / max(len(scores), 1))
-    return {
-        name: uniform_fraction / len(scores) + (1 - uniform_fraction) * score / total for name, score in scores.items()
-    }
-
-
-def make(
-    _model: str = "",
-    *,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> HalfSuccessEngineer:
-    return HalfSuccessEngineer(space=space, guard=guard)

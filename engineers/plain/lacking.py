@@ -151,12 +151,16 @@ def _interval(splits: Iterable[Split]) -> tuple[float, float]:
 
 def _kind(name: str) -> frozenset[str]:
     """The common name of parts that exclude each other: 2_agents and 3_agents, a wait is needed and no wait is needed."""
-    return frozenset(re.sub(r"e?s?$", "", word) for word in re.findall(r"[a-z]+", name.lower())) - _OPPOSITES
+    return words(_without_numbers(name)) - _OPPOSITES
 
 
 def _words_of(name: str) -> frozenset[str]:
     """Its significant words; empty for a part that only lacks what its opposite has, because no knob gives more of it."""
-    return frozenset() if "no" in name.lower().split("_") else words(re.sub(r"\d+", "", name)) - SAYS_NOTHING
+    return frozenset() if "no" in name.lower().split("_") else words(_without_numbers(name)) - SAYS_NOTHING
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", " ", name)
 
 
 _OPPOSITES = words("a no near far")

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
 from engineers.plain.reader import evidence_of, stages_left
 from engineers.plain.way import Way
 from engineers.report import StageReport
 from engineers.roles import find_slices
-from engineers.space import Space
 from engineers.tiers import Tier
 
 Array = NDArray[np.floating[Any]]
@@ -75,6 +73,7 @@ def stored(twin: str) -> Weights:
         return {name: file[f"{twin}.{name}"] for name in SHAPES}
 
 
+@reads({"twin": PLAIN})
 class LearntEngineer(PlainEngineer):
     """``twin``: ``learnt``, or one with the same training and fewer inputs: ``blind`` has no outcomes, ``memoryless`` no earlier stages."""
 
@@ -97,10 +96,9 @@ class LearntEngineer(PlainEngineer):
         if len(slices) < 2:
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
-        wanted = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
-        aims = [piece for piece in slices if wanted[piece.name] > 0]
+        aims = [piece for piece in slices if piece.name in way.aims]
         told = evidence_of(report, current, aims, knobs)
-        weight = np.array([[wanted[piece.name] for piece in aims]])
+        weight = np.array([[way.weights[piece.name] for piece in aims]])
         shares = self.shares(weight / weight.sum(), told.doses, told.succeeded, told.played, stages_left(report))
         parts = {piece.name: part for piece, part in zip(aims, shares.tolist(), strict=True)}
         design.share_out(slices, parts, {name: f"{part * len(aims):.2g} even shares" for name, part in parts.items()})
@@ -126,10 +124,3 @@ class LearntEngineer(PlainEngineer):
 def outcomes(rate: Any, cases: Any, twin: str) -> tuple[Any, Any]:
     """A twin's inputs: for the blind one, each slice succeeded in half of four cases."""
     return (0 * rate + 0.5, 0 * cases + 4.0) if twin == "blind" else (rate, cases + 1.0)
-
-
-@reads({"twin": PLAIN})
-def make(
-    _model: str = "", *, twin: str = "learnt", space: Space | None = None, guard: Guard = NO_GUARD
-) -> LearntEngineer:
-    return LearntEngineer(twin=twin, space=space, guard=guard)

@@ -10,16 +10,14 @@ from itertools import pairwise
 
 from pydantic import BaseModel
 
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
-from engineers.plain.half_success import mixed_with_uniform
 from engineers.plain.rules import even_pace
+from engineers.plain.shares import mixed_with_uniform
 from engineers.plain.signals import signals
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 UNIFORM_PART = 0.3  # exploration
@@ -39,8 +37,7 @@ class ProgressShareEngineer(Walker):
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, records, design = find_slices(knobs), report.records(), Design()
         way = Way(slices, dump(current), report.target, self.range_of)
-        names = way.aims([slice_.name for slice_ in slices])
-        progress = {name: learning_progress(records, name, report.objective) for name in names}
+        progress = {name: learning_progress(records, name, report.objective) for name in way.aims}
         shares = mixed_with_uniform(progress, UNIFORM_PART)
         part = even_pace(report, SETTLED) if way.is_known else 1.0
         seen = signals(report, report.objective, slices)
@@ -74,12 +71,3 @@ def _variance(rate: float, n: int) -> float:
     """The standard error of a rate over n episodes, with one success and one failure added, so that it is never 0."""
     smoothed = (rate * n + 1) / (n + 2)
     return smoothed * (1 - smoothed) / n
-
-
-def make(
-    _model: str = "",
-    *,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> ProgressShareEngineer:
-    return ProgressShareEngineer(space=space, guard=guard)

@@ -8,12 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
 from engineers.roles import split_by_role
-from engineers.space import Space
 from engineers.tiers import Tier
 
 DRAWS = 20  # draws of one slice until the generator accepts one; after them the slice stays as it is
@@ -65,13 +63,3 @@ class RandomEngineer(PlainEngineer):
         whole = "number" not in knob.types
         drawn = rng.randint(int(bounds[0]), int(bounds[1])) if whole else rng.uniform(*bounds)
         return knob.fit(drawn, bounds)
-
-
-def make(
-    _model: str = "",
-    *,
-    seed: int = 0,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> RandomEngineer:
-    return RandomEngineer(seed=seed, space=space, guard=guard)

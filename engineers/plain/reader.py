@@ -19,20 +19,18 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
+from engineers.from_file import DATA, PLAIN, reads
 from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
 from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
 from engineers.plain.lacking import lack_of, option_against
 from engineers.plain.rules import RulesEngineer
-from engineers.plain.share_engineers import checked_floor
+from engineers.plain.shares import checked_floor
 from engineers.plain.signals import signals
 from engineers.plain.way import Way
 from engineers.report import SliceResult, StageRecord, StageReport
 from engineers.roles import SliceKnobs, are_ordered, find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 DOSES = (0, 0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 11, 16, 24, 32)  # in even shares
@@ -40,6 +38,7 @@ LEAST_GAIN = 1e-5  # success on the target for an even share of data: less is le
 DIGITS = 9  # precision of comparisons between gains, so that the order of additions does not matter
 
 
+@reads({"floor": PLAIN, "thresholds": DATA})
 class ReaderEngineer(RulesEngineer):
     """``floor`` is the part of the data that all slices of the target get alike."""
 
@@ -61,7 +60,7 @@ class ReaderEngineer(RulesEngineer):
         if len(slices) < 2 or are_ordered(slices):
             design = super().design(report, current, knobs)
         else:
-            design = self._planned(report, current, knobs, slices)
+            design = self._design_without_order(report, current, knobs, slices)
         for remedy, failures in _remedies(knobs, slices, report):
             option, strength = remedy.choice(failures)
             if option is not None:
@@ -74,18 +73,17 @@ class ReaderEngineer(RulesEngineer):
                     design.turn(knob, option, lack.reason)
         return design
 
-    def _planned(
+    def _design_without_order(
         self, report: StageReport, current: BaseModel, knobs: Sequence[Knob], slices: Sequence[SliceKnobs]
     ) -> Design:
         design, seen = Design(), signals(report, report.objective, slices)
         if seen.here is None:
             return design
         way = Way(slices, dump(current), report.target, self.range_of)
-        weights = way.wanted or {piece.name: 1 / len(slices) for piece in slices}
-        aims = [piece for piece in slices if weights[piece.name] > 0]
+        names = way.aims
+        aims = [piece for piece in slices if piece.name in names]
         belief = believed(evidence_of(report, current, aims, knobs), len(report.records()) + stages_left(report))
-        plan = planned(belief, np.array([weights[piece.name] for piece in aims]), stages_left(report), self.floor)
-        names = [piece.name for piece in aims]
+        plan = planned(belief, np.array([way.weights[name] for name in names]), stages_left(report), self.floor)
         parts, reasons = dict(zip(names, plan.parts.tolist(), strict=True)), plan.reasons()
         design.share_out(slices, parts, dict(zip(names, reasons, strict=True)))
         if way.is_known:
@@ -221,14 +219,3 @@ def _remedies(
 
 def _holds(piece: SliceKnobs, knob: Knob) -> bool:
     return piece.share is not None and knob.path[: len(piece.share.group)] == piece.share.group
-
-
-@reads({"floor": PLAIN})
-def make(
-    _model: str = "",
-    *,
-    floor: float = 0.0,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> ReaderEngineer:
-    return ReaderEngineer(floor=floor, space=space, guard=guard)

@@ -19,14 +19,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from engineers.from_file import DATA, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.signals import Rates, Signals, learnability, signals
 from engineers.plain.way import ALIVE, Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 
@@ -46,16 +44,18 @@ class Thresholds:
         return max(self.dead, here.nothing)
 
 
+@reads({"thresholds": DATA})
 class RulesEngineer(Walker):
     """Generic over configs with slices and without (see ``engineers.roles``). Without a target, it moves towards the hard
-    end of every difficulty's range, by half of the difference between success in training and in validation."""
+    end of every difficulty's range, by half of the difference between success in training and in validation. ``thresholds`` may be
+    those that differ from the defaults, as a run's file has them."""
 
     name = "rules"
     tier = Tier.SLICE_SUCCESS
 
-    def __init__(self, *, thresholds: Thresholds | None = None, **options: Any) -> None:
+    def __init__(self, *, thresholds: Thresholds | Mapping[str, float] | None = None, **options: Any) -> None:
         super().__init__(**options)
-        self.thresholds = thresholds or Thresholds()
+        self.thresholds = thresholds if isinstance(thresholds, Thresholds) else Thresholds(**thresholds or {})
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()
@@ -163,17 +163,3 @@ def _clearly_below(now: Rates | None, before: Rates | None) -> bool:
     if now is None or before is None:
         return False
     return wilson(now.pooled, now.episodes)[1] < wilson(before.pooled, before.episodes)[0]
-
-
-@reads({"thresholds": DATA})
-def make(
-    _model: str = "",
-    *,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-    thresholds: Thresholds | Mapping[str, float] | None = None,
-) -> RulesEngineer:
-    """``thresholds`` may be those that differ from the defaults, as a run's file has them."""
-    if isinstance(thresholds, Mapping):
-        thresholds = Thresholds(**thresholds)
-    return RulesEngineer(space=space, guard=guard, thresholds=thresholds)

@@ -8,16 +8,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump, find_knobs, validated
 from engineers.plain.base import Design
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageReport
 from engineers.roles import find_slices, with_beside
-from engineers.space import Space
 from engineers.tiers import Tier
 
 
+@reads({"parts": PLAIN})
 class ScheduleEngineer(Walker):
     """After stage i it has moved ``parts[i]`` of the way from the first stage's config to the target; after the last, all.
 
@@ -47,14 +46,3 @@ class ScheduleEngineer(Walker):
         for slice_ in with_beside(slices, of_first):
             way.turn_dials(design, slice_, fraction, why)
         return design
-
-
-@reads({"parts": PLAIN})
-def make(
-    _model: str = "",
-    *,
-    parts: Sequence[float] = (),
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> ScheduleEngineer:
-    return ScheduleEngineer(parts=parts, space=space, guard=guard)

@@ -13,25 +13,17 @@ import numpy as np
 from pydantic import BaseModel
 
 from engineers.from_file import PLAIN, reads
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob, dump
 from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.half_success import mixed_with_uniform
-from engineers.plain.share_rules import RULES, Array, Rates
+from engineers.plain.share_rules import RULES, Array, RatesByStage
+from engineers.plain.shares import checked_floor, mixed_with_uniform
 from engineers.plain.way import Way
 from engineers.report import StageReport
 from engineers.roles import find_slices
-from engineers.space import Space
 from engineers.tiers import Tier
 
 
-def checked_floor(floor: float) -> float:
-    """Raises ``ValueError`` for a number outside 0 to 1."""
-    if not 0 <= floor <= 1:
-        raise ValueError(f"floor={floor}: give the part of the data that is shared out evenly, from 0 to 1")
-    return floor
-
-
+@reads({"floor": PLAIN})
 class ShareEngineer(PlainEngineer):
     """``floor`` is the part of the data that all slices of the target get alike. Difficulties stay."""
 
@@ -46,13 +38,13 @@ class ShareEngineer(PlainEngineer):
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         return len(find_slices(knobs)) > 1
 
-    def rates(self, report: StageReport, names: Sequence[str]) -> Rates:
+    def rates(self, report: StageReport, names: Sequence[str]) -> RatesByStage:
         """Success of these slices after every stage in which any of them was measured."""
         return rates_by_stage(report, names)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()
-        names = Way(slices, dump(current), report.target, self.range_of).aims([slice_.name for slice_ in slices])
+        names = Way(slices, dump(current), report.target, self.range_of).aims
         rates = self.rates(report, names)
         if not rates:
             return design
@@ -95,18 +87,3 @@ def rates_by_stage(report: StageReport, names: Sequence[str]) -> list[Array]:
             unknown = found[-1] if found else np.full(len(names), float(np.mean(here)))
             found.append(np.array([known.get(name, last) for name, last in zip(names, unknown.tolist(), strict=True)]))
     return found
-
-
-def _maker(kind: type[ShareEngineer]) -> Any:
-    @reads({"floor": PLAIN})
-    def make(
-        _model: str = "", *, floor: float = 0.2, space: Space | None = None, guard: Guard = NO_GUARD
-    ) -> ShareEngineer:
-        return kind(floor=floor, space=space, guard=guard)
-
-    return make
-
-
-make_give_up, make_learning_progress, make_learnability = map(
-    _maker, (GiveUpEngineer, LearningProgressEngineer, LearnabilityEngineer)
-)

@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Rates = Sequence[Array]  # success of each slice after every stage so far
-Rule = Callable[[Rates], Array]
+RatesByStage = Sequence[Array]  # success of each slice after every stage so far
+Rule = Callable[[RatesByStage], Array]
 
 
-def failure(rates: Rates) -> Array:
+def failure(rates: RatesByStage) -> Array:
     """The thermometer."""
     return 1 - rates[-1]
 
 
-def give_up(rates: Rates) -> Array:
+def give_up(rates: RatesByStage) -> Array:
     """The same, but without data for slices that never succeed and have not moved for two stages."""
     stuck = (rates[-1] < 0.05) & (len(rates) > 2) & (np.abs(rates[-1] - rates[max(len(rates) - 3, 0)]) < 0.05)
     return np.where(stuck, 0.0, 1 - rates[-1])
 
 
-def progress(rates: Rates) -> Array:
+def progress(rates: RatesByStage) -> Array:
     """Teacher-student curriculum: by the size of the last changes, older ones fading."""
     found = np.zeros_like(rates[0])
     for before, after in pairwise(rates):
@@ -35,7 +35,7 @@ def progress(rates: Rates) -> Array:
     return found
 
 
-def learnable(rates: Rates) -> Array:
+def learnable(rates: RatesByStage) -> Array:
     """Sampling for learnability."""
     return rates[-1] * (1 - rates[-1])
 

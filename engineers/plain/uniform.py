@@ -11,12 +11,10 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from engineers.guard import NO_GUARD, Guard
 from engineers.knobs import Knob
 from engineers.plain.base import Design, PlainEngineer
 from engineers.report import StageReport
 from engineers.roles import role_of, share_of, split_by_role
-from engineers.space import Space
 from engineers.tiers import Tier
 
 
@@ -47,13 +45,3 @@ class UniformEngineer(PlainEngineer):
                     value = knob.fit(low + (part + 0.5) / len(alike) * (high - low), bounds)
                     design.turn(knob, value, f"spread evenly over {low:g} to {high:g}")
         return design
-
-
-def make(
-    _model: str = "",
-    *,
-    seed: int = 0,
-    space: Space | None = None,
-    guard: Guard = NO_GUARD,
-) -> UniformEngineer:
-    return UniformEngineer(seed=seed, space=space, guard=guard)

@@ -36,11 +36,15 @@ class Way:
         """Whether the report names the target, in terms of this config."""
         return self.wanted is not None
 
-    def aims(self, default: Sequence[str]) -> list[str]:
-        """The target's slices; without a target, the default."""
-        if self.wanted is None:
-            return list(default)
-        return [name for name, share in self.wanted.items() if share > 0]
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of all slices in the target, which sum to 1; without a target, even ones."""
+        return self.wanted or {slice_.name: 1 / len(self.slices) for slice_ in self.slices}
+
+    @property
+    def aims(self) -> list[str]:
+        """The slices that the target has; without a target, all."""
+        return [name for name, weight in self.weights.items() if weight > 0]
 
     def turn_shares(self, design: Design, wanted: Mapping[str, float], fraction: float, why: str) -> None:
         """Move the data that fraction of the way to the wanted shares (weights by slice name); a negative fraction, to the first slice."""

@@ -24,6 +24,7 @@ class Distances:
     def __init__(self, world: World[Any]) -> None:
         self.world = world
         self._known: dict[str, Histogram] = {}
+        self._spreads: dict[str, float] = {}
 
     def histogram(self, config: Any) -> Histogram:
         """Over the world's features of a case, each in 0…1; a function of the config alone."""
@@ -37,9 +38,16 @@ class Distances:
         return self._known[key]
 
     def between(self, one: Any, other: Any) -> float:
-        first, second = self.histogram(one), self.histogram(other)
-        squared = 2 * _mean_gap(first, second) - _mean_gap(first, first) - _mean_gap(second, second)
-        return math.sqrt(max(squared, 0.0))
+        gap = _mean_gap(self.histogram(one), self.histogram(other))
+        return math.sqrt(max(2 * gap - self.spread(one) - self.spread(other), 0.0))
+
+    def spread(self, config: Any) -> float:
+        """The mean gap between two draws of the same config."""
+        key = config.model_dump_json()
+        if key not in self._spreads:
+            drawn = self.histogram(config)
+            self._spreads[key] = _mean_gap(drawn, drawn)
+        return self._spreads[key]
 
     def nearest(self, config: Any, entries: Mapping[str, Any]) -> tuple[str, float]:
         """The entry with the most similar draws, and its distance."""

@@ -23,7 +23,7 @@ from engineers.model.meter import Meter
 from engineers.model.transcript import TranscriptError
 from engineers.plain.base import PlainEngineer
 from engineers.proposal import Engineer, Proposal, Usage
-from engineers.registry import TAKES_NOTHING, UnknownEngineer
+from engineers.registry import PLAIN_ENGINEERS, UnknownEngineer
 from engineers.report import StageReport
 from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import KNOB, as_menu, menu_at
@@ -214,7 +214,7 @@ def player_of(name: str, mode: str, distances: Distances | None, **options: Any)
 
 def reads_menus(name: str) -> bool:
     """Whether it is one of our engineers without a model that reads menus."""
-    return name in TAKES_NOTHING and getattr(engineers.make(name), "reads_menus", False)
+    return name in PLAIN_ENGINEERS and getattr(engineers.make(name), "reads_menus", False)
 
 
 def writes_by_rule(engineer: str | Engineer, **options: Any) -> bool:
@@ -222,7 +222,7 @@ def writes_by_rule(engineer: str | Engineer, **options: Any) -> bool:
     if not isinstance(engineer, str):
         return isinstance(engineer, PlainEngineer)
     if ":" not in engineer.partition("/")[0]:
-        return engineer in TAKES_NOTHING
+        return engineer in PLAIN_ENGINEERS
     own = {key: value for key, value in options.items() if key not in ("transcripts", "meter", "context")}
     try:
         return isinstance(engineers.make(engineer, **own), PlainEngineer)

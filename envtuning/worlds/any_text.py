@@ -20,5 +20,5 @@ class AnyText(spaces.Text):
 
 @create_shared_memory.register
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
-    """``AsyncVectorEnv`` reads its shared memory once before it holds a text; the error names the argument to pass."""
+    """``AsyncVectorEnv`` reads its shared memory once before it holds a text. The error names the argument to pass."""
     raise CustomSpaceError("text cannot go through shared memory: give shared_memory=False")

@@ -12,7 +12,6 @@ from engineers import Engineer, UnknownEngineer, available, registry
 from engineers.extras import require
 from engineers.plain.fixed import FixedEngineer
 from engineers.tiers import Tier
-from tests.engineers.plain_names import PLAIN
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -27,7 +26,7 @@ def test_a_backend_that_needs_a_model_says_how_to_name_one(backend):
         engineers.make(backend)
 
 
-@pytest.mark.parametrize("name", [*PLAIN, "human"])
+@pytest.mark.parametrize("name", [*registry.PLAIN_ENGINEERS, "human"])
 def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     options = {"seed": 1, "context": "V4", "transcript": tmp_path / "t.jsonl", "max_cost": 1.0, "max_attempts": 2}
     more = {"space": {}, "feasible": lambda config: None, "max_drop": 0.5, "max_total_tokens": 10}
@@ -36,14 +35,14 @@ def test_common_options_may_be_given_to_any_engineer(name, tmp_path):
     assert engineer.name == name
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", registry.PLAIN_ENGINEERS)
 def test_nothing_that_is_named_is_silently_ignored(name):
     with pytest.raises(UnknownEngineer, match=f"{name} takes nothing after the slash"):
         engineers.make(f"{name}/gpt-5-mini")
 
 
 def test_a_misspelt_option_is_an_error():
-    with pytest.raises(TypeError, match="'rules' has no option sede; it has guard, space, thresholds"):
+    with pytest.raises(TypeError, match="'rules' has no option sede; it has guard, seed, space, thresholds"):
         engineers.make("rules", sede=1)
 
 
@@ -58,14 +57,18 @@ def test_the_guards_parts_may_be_given_by_themselves():
         engineers.make("rules", guard=engineers.Guard(), max_drop=0.5)
 
 
+def acme(rest: str) -> Engineer:
+    return FixedEngineer()
+
+
 @pytest.fixture
 def third_party(monkeypatch):
-    points = [EntryPoint("acme", "engineers.plain.fixed:make", engineers.registry.ENTRY_POINT_GROUP)]
+    points = [EntryPoint("acme", f"{__name__}:acme", engineers.registry.ENTRY_POINT_GROUP)]
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "engineers.backends" else [])
 
 
 def test_third_parties_join_by_an_entry_point(third_party):
-    assert available()["acme"] == "engineers.plain.fixed:make"
+    assert available()["acme"] == f"{__name__}:acme"
     assert isinstance(engineers.make("acme/anything"), FixedEngineer)
     with pytest.raises(UnknownEngineer, match="acme"):
         engineers.make("nobody")

@@ -11,8 +11,8 @@ import engineers
 from engineers import Guard, SliceResult, StageReport
 from engineers.knobs import Knob, KnobError, dump, find_knobs
 from engineers.plain.base import Design, PlainEngineer, _some_way
-from engineers.plain.half_success import mixed_with_uniform
 from engineers.plain.rules import RulesEngineer, Thresholds, even_pace
+from engineers.plain.shares import mixed_with_uniform
 from engineers.plain.signals import Rates, Signals, rates
 from engineers.plain.way import Way, _step, shares_ahead, transported
 from engineers.roles import WHOLE, find_slices
@@ -168,7 +168,7 @@ def way_of(config, target):
 
 def test_without_a_target_the_way_leads_to_the_far_end_and_the_slices_are_those_that_are_named():
     way, (piece,) = way_of(Hill(), {})
-    assert (way.wanted, way.is_known, way.aims(["a", "b"])) == (None, False, ["a", "b"])
+    assert (way.wanted, way.is_known, way.aims) == (None, False, [WHOLE])
     assert [way.aim_of(piece, knob, knob.bounds) for knob in piece.difficulties] == [0.8, 9.0]
     design = Design()
     way.turn_dials(design, piece, 0.5, "on")
@@ -178,7 +178,7 @@ def test_without_a_target_the_way_leads_to_the_far_end_and_the_slices_are_those_
 
 def test_a_target_beyond_the_bounds_is_aimed_at_but_not_left_for_and_what_it_leaves_open_is_eased_towards_the_small_end():
     way, (piece,) = way_of(Hill(depth=5), {"slope": 7})
-    assert (way.wanted, way.is_known, way.aims(["a"])) == ({WHOLE: 1.0}, True, [WHOLE])
+    assert (way.wanted, way.is_known, way.aims) == ({WHOLE: 1.0}, True, [WHOLE])
     assert [way.aim_of(piece, knob, knob.bounds) for knob in piece.difficulties] == [7.0, None]
     eased, ahead = Design(), Design()
     way.turn_dials(eased, piece, -0.5, "too hard")
@@ -203,7 +203,7 @@ def test_a_slice_that_the_target_lacks_goes_where_the_nearest_one_is_that_it_has
     }
     way, slices = way_of(row, target)
     assert way.wanted == {"1": 0.25, "2": 0.0, "3": 0.0, "4": 0.75, "5": 0.0}
-    assert way.aims([]) == ["1", "4"]
+    assert way.aims == ["1", "4"]
     assert [way.aim_of(piece, piece.difficulties[0], (0, 1)) for piece in slices] == [0.1, 0.1, 0.4, 0.4, 0.4]
 
 
@@ -256,7 +256,7 @@ def test_space_guard_and_seed_reach_who_takes_them(name):
     made = engineers.make(name, space={"menu.*.heat": (50, 60)}, guard=guard, seed=7)
     assert made.space == {"menu.*.heat": (50.0, 60.0)}
     assert made.guard is guard
-    assert made.seed == (7 if name in ("random", "uniform") else 0)
+    assert made.seed == 7
     assert (engineers.make(name).seed, engineers.make(name).space) == (0, {})
 
 

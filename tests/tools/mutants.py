@@ -220,6 +220,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/trainees/test_ppo_parts.py",
         "tests/envtuning/trainees/test_ppo_trainee.py",
     ),
+    "envtuning/trainees/tensors.py": ("tests/envtuning/trainees/test_tensors.py",),
     "envtuning/trainees/sb3": (
         "tests/envtuning/trainees/test_sb3_parts.py",
         "tests/envtuning/trainees/test_sb3_trainee.py",

@@ -20,7 +20,8 @@ from engineers.from_file import PLAIN, Allowed, reads
 from engineers.knobs import Knob, find_knobs, with_values
 from engineers.model.engineer import FROM_FILE as ENGINEER
 from engineers.plain.base import Design, PlainEngineer
-from engineers.plain.half_success import UNIFORM_PART, mixed_with_uniform
+from engineers.plain.half_success import UNIFORM_PART
+from engineers.plain.shares import mixed_with_uniform
 from engineers.plain.signals import learnability
 from engineers.proposal import Engineer, Proposal, Usage
 from engineers.report import StageReport

@@ -16,7 +16,7 @@ ENV_ID = "BFCLMultiTurn-v0"
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: ``python -m envtuning.worlds.bfcl`` passes here before it can answer Ctrl-C."""
+    """Import at first use: ``python -m envtuning.worlds.bfcl`` runs this module before it can handle Ctrl-C."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from envtuning.worlds.bfcl import package
@@ -37,5 +37,5 @@ def register_env() -> None:
         )
 
 
-if sys.orig_argv[1:3] != ["-m", __name__]:  # the command makes no environment, and gymnasium takes long to import
+if sys.orig_argv[1:3] != ["-m", __name__]:  # the command makes no environment, and gymnasium is slow to import
     register_env()

@@ -14,7 +14,7 @@ from envtuning.worlds.bfcl.calls import Call
 MAX_PRECISION = 1_000  # digits, of the maths tool's logarithm and square root
 MAX_PLACES = 1_000  # decimal places to round to, either way
 MAX_BITS = 100_000  # of a power of whole numbers
-MAX_FILES = 5_000  # ways down the file system's tree; copying shares folders, so they can double with every call
+MAX_FILES = 5_000  # paths in the file system's tree; a copy shares folders, so the paths can double with every call
 MAX_FOLDERS_DEEP = 200
 
 
@@ -44,7 +44,7 @@ def _power(_: Any, call: Call) -> str | None:
 def _precision(place: int) -> Callable[[Any, Call], str | None]:
     def bound(_: Any, call: Call) -> str | None:
         try:
-            digits = int(_argument(call, "precision", place))  # as mpmath does, also with a text
+            digits = int(_argument(call, "precision", place))  # as mpmath does, which also takes a text
         except (TypeError, ValueError, OverflowError):
             return None  # mpmath refuses it too
         if abs(digits) <= MAX_PRECISION:

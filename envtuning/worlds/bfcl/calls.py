@@ -1,7 +1,7 @@
 """``read_action``: reads an agent's text as calls or as the answer that ends the turn. Nothing in it is evaluated.
 
-Two ways of writing calls are read: the benchmark's own, ``[cd(folder='docs'), ls()]``, and JSON,
-``[{"name": "cd", "arguments": {"folder": "docs"}}]``; a single call needs no list, and code fences, ``<tool_call>``
+It reads two notations: the benchmark's own, ``[cd(folder='docs'), ls()]``, and JSON,
+``[{"name": "cd", "arguments": {"folder": "docs"}}]``. A single call needs no list. Code fences, ``<tool_call>``
 tags and thoughts in ``<think>`` tags may surround it. Arguments are literals.
 """
 
@@ -21,7 +21,7 @@ from engineers.model.replies import without_thoughts
 
 MAX_CHARACTERS = 20_000  # of an action
 MAX_CALLS = 100  # in an action
-MAX_DEPTH = 60  # of lists and dicts in an argument, or of what JSON puts around it
+MAX_DEPTH = 60  # of lists and dicts in an argument, JSON's own brackets included
 MAX_DIGITS = 4_000  # of a number; Python itself refuses to print more than 4,300
 
 _TOO_DEEP = f"brackets nested too deep: at most {MAX_DEPTH}"
@@ -65,7 +65,7 @@ class EndOfTurn:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """The text is meant as calls but cannot be read; the turn continues, and the agent gets the reason."""
+    """The text is meant as calls but cannot be read. The turn continues, and the agent gets the reason."""
 
     reason: str
 
@@ -83,7 +83,7 @@ _CALL_LIKE = re.compile(r"\A[A-Za-z_][\w.]*\(")
 
 
 def read_action(text: str) -> Action:
-    """The agent's action. Never raises; takes time in proportion to the text's length, which is bounded."""
+    """The agent's action. Never raises. Its time is proportional to the text's length, which is bounded."""
     if (refused := too_long(text)) is not None:
         return refused
     body = without_thoughts(text).strip()
@@ -98,7 +98,7 @@ def read_action(text: str) -> Action:
 
 
 def too_long(text: Any) -> Unreadable | None:
-    """Why this is no text that can be read in bounded time; None where it is."""
+    """Why this text cannot be read in bounded time; None if it can."""
     if not isinstance(text, str):
         return Unreadable(f"an action is a text, not {type(text).__name__}")
     if len(text) > MAX_CHARACTERS:
@@ -107,7 +107,7 @@ def too_long(text: Any) -> Unreadable | None:
 
 
 def read_json_calls(text: str) -> Calls | Unreadable:
-    """Calls that are written as JSON and in no other way."""
+    """Calls that are written as JSON; no other notation is read."""
     try:
         calls = _read_json(text)
     except CallError as error:
@@ -124,7 +124,7 @@ def read_call(text: str) -> Call:
 
 
 def _read(parts: Sequence[str]) -> Action:
-    """The calls of all parts; the first part that holds none counts for all."""
+    """The calls of all parts. If a part holds no calls, the first such part is the action."""
     calls: list[Call] = []
     try:
         for part in parts:
@@ -154,7 +154,7 @@ def _read_json(body: str) -> list[Call]:
 
 
 def _call_of(entry: Any) -> Call:
-    """From the forms that models write: name or function; arguments, parameters or args; OpenAI's nested function."""
+    """From the keys that models write: name or function; arguments, parameters or args; OpenAI's nested function."""
     wanted = 'write {"name": TOOL, "arguments": {…}}'
     if not isinstance(entry, dict):
         raise CallError(f"{entry!r:.60} is no call: {wanted}")
@@ -181,7 +181,7 @@ def _call_of(entry: Any) -> Call:
 
 
 def _is_name(text: Any) -> bool:
-    """Whether a printed call has this as a name and nothing else; letters beyond ASCII are others to Python than to a dict."""
+    """Whether this text is a name in a printed call. Only ASCII: Python normalises other letters, and a dict does not."""
     return isinstance(text, str) and text.isascii() and text.isidentifier() and not iskeyword(text)
 
 
@@ -204,7 +204,7 @@ def _call_of_node(node: ast.expr, body: str) -> Call:
     if isinstance(node.func, ast.Name):
         name = node.func.id
     elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        name = node.func.attr  # TradingBot.place_order(…): the class is no part of a tool's name
+        name = node.func.attr  # TradingBot.place_order(…): the class is not part of the tool's name
     else:
         raise CallError(f"{_source(node.func, body)} is no tool's name: write tool(argument=value)")
     named: dict[str, Any] = {}
@@ -233,7 +233,7 @@ def _source(node: ast.AST, body: str) -> str:
 
 
 def _raise_unless_literal(value: Any, depth: int = MAX_DEPTH) -> None:
-    """Only what JSON can say, and tuples: not too deep, with numbers that are finite and can be printed, in texts that can be sent."""
+    """Accepts what JSON can express, and tuples. Nesting is bounded, numbers are finite and printable, texts can be encoded."""
     if isinstance(value, dict | list | tuple):
         if depth == 0:
             raise CallError(_TOO_DEEP)

@@ -1,4 +1,4 @@
-"""``GroundTruth``: what should have happened, turn by turn, and the official checkers' word on what did."""
+"""``GroundTruth``: plays the right calls beside the agent's, and asks the official checkers about every turn."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from envtuning.worlds.bfcl.package import Package
 from envtuning.worlds.bfcl.tasks import Task
 from envtuning.worlds.bfcl.tools import Toolbox
 
-Trajectory = list[list[list[str]]]  # turn, step, call: what the official checker is given
+Trajectory = list[list[list[str]]]  # turn, step, call: the official checker's input
 
 
 @dataclass(frozen=True)
 class TurnCheck:
     """One turn that has ground truth, as the official checkers see it."""
 
-    called: bool  # at least one call was made; without any the official checker fails the turn
+    called: bool  # at least one call was made; without a call the official checker fails the turn
     state: bool  # the tools' states equal the ground truth's
-    response: bool  # every result of the ground truth was obtained, in this turn or before
+    response: bool  # the agent got every result of the ground truth, in this turn or before
 
     @property
     def right(self) -> bool:
@@ -32,16 +32,16 @@ class TurnCheck:
 
 
 class GroundTruth:
-    """The ground truth's own tools, which go through the turns beside the agent's."""
+    """The ground truth's own tools, which are called turn by turn beside the agent's."""
 
     def __init__(self, package: Package, task: Task) -> None:
         self.package, self.task = package, task
         self.toolbox = Toolbox(package, task)
 
     def check(self, turn: int, agent: Toolbox, results: Sequence[str], called: bool) -> TurnCheck | None:
-        """Judge the turn that just ended; None where it has no ground truth. To be called for every turn, in order.
+        """Judge the turn that just ended; None if it has no ground truth. Call it for every turn, in order.
 
-        ``results`` are the results of all the agent's calls so far: what was fetched in an earlier turn counts.
+        ``results`` are the results of all the agent's calls so far: results of earlier turns count.
         """
         if not self.task.ground_truth[turn]:
             return None
@@ -52,14 +52,14 @@ class GroundTruth:
     def _same_state(self, agent: Toolbox) -> bool:
         files = agent.instances.get("GorillaFileSystem")
         if files is not None and not tree_is_small(files.root):
-            return False  # comparing would not end; no ground truth has such a tree
+            return False  # a comparison would not end; no ground truth has such a tree
         return self.package.checker.state_checker(agent.instances, self.toolbox.instances)["valid"]
 
 
 def official_verdict(package: Package, task: Task, trajectory: Trajectory) -> dict[str, Any]:
-    """What the official pipeline says of a trajectory, run as in a process of its own. It evaluates the calls' text with ``eval``.
+    """The official pipeline's verdict on a trajectory, as in a fresh process. It evaluates the calls' text with ``eval``.
 
-    For tests and tables on trajectories that ``read_action`` has read; an environment never calls it.
+    It is for tests and tables, on trajectories that ``read_action`` has read. An environment never calls it.
     """
     if len(trajectory) != task.turns:
         return {"valid": False, "error_type": "multi_turn:force_terminated"}
@@ -76,7 +76,7 @@ def official_verdict(package: Package, task: Task, trajectory: Trajectory) -> di
 
 @contextlib.contextmanager
 def _fresh_globals(package: Package) -> Iterator[None]:
-    """The package's globals as they were at import, before and after: it keeps instances and changes its own defaults."""
+    """Resets the package's globals to their state at import, before and after: it keeps instances and changes its own defaults."""
     known = set(vars(package.executor))
     twitter = package.tool_class("TwitterAPI").post_tweet
     defaults = twitter.__defaults__

@@ -1,7 +1,7 @@
-"""``python -m envtuning.worlds.bfcl install | verify | templates``: get the benchmark's package, or look whether it is the right one.
+"""``python -m envtuning.worlds.bfcl install | verify | templates``: install the benchmark's package, or check its files.
 
-``templates`` prints what mistakes on the training scenarios bring up most often, as the ``hints:`` of a stage's config: keys that an
-engineer may write hints for.
+``templates`` prints the most frequent error messages on the training scenarios, as the ``hints:`` of a stage's config: an engineer
+may write a hint for each.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def print_templates(loaded: package.Package, most: int) -> None:
-    """YAML, to be put into a stage's config."""
+    """As YAML for a stage's config."""
     from envtuning.worlds.bfcl.hints.check import common_templates
 
     print("hints:")

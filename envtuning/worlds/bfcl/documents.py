@@ -1,4 +1,4 @@
-"""What a tool's document says about its arguments, beyond their names: listed values, ids, and calls that it allows."""
+"""Reads a tool's document: the values that it lists for an argument, which arguments are ids, and calls that it allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def required(document: dict[str, Any]) -> list[str]:
 
 
 def documented_values(schema: dict[str, Any]) -> tuple[str, ...]:
-    """The values that an argument may take, where its description lists them; empty where it does not."""
+    """The values that an argument may take, if its description lists them; else empty."""
     return _documented_values(schema.get("description", ""))
 
 
@@ -37,12 +37,12 @@ ID_WORDS = ("id", "symbol", "stock", "token", "cityA", "cityB", "travel_from", "
 
 
 def is_id(name: str) -> bool:
-    """Whether an argument wants a handle that another tool gives out, rather than words of the user's."""
+    """Whether an argument is an id that another tool returns, rather than something that the user says."""
     return name in ID_WORDS or name.endswith("_id") or name.endswith("_token")
 
 
 def random_call(document: dict[str, Any], generator: random.Random) -> Call:
-    """A call that its document allows, whatever it means."""
+    """A random call that the document allows."""
     parameters = document["parameters"]
     required = parameters.get("required", [])
     wanted = [name for name in parameters["properties"] if name in required or generator.random() < 0.3]

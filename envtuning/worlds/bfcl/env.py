@@ -30,11 +30,12 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
     question. The action is one call, a list of calls, or words that end the turn. With ``reward="progress"`` or
     ``"syntax"`` each turn pays its part as it ends, with ``"binary"`` the last one pays all.
 
-    ``info`` has ``task``, ``slice`` (its split), ``turn``, ``turns``, ``tools`` (the documents of those offered now), ``state_check`` and
-    ``response_check`` (of the turn that ended last; None before the first and where a turn has no ground truth), and when
-    the episode is over ``success`` (the official checker's verdict), ``failure`` (its kind or None), ``progress``, ``syntax``, ``trajectory`` (the
-    official checker's input) and ``departures`` (calls that the official executor would have run in another way; empty
-    unless the agent is hostile). Calls of Python's own functions, which the official executor would run, are not in ``trajectory``.
+    ``info`` has ``task``, ``slice`` (its split), ``turn``, ``turns``, ``tools`` (the documents of those offered now), and ``state_check``
+    and ``response_check`` of the last turn that ended (None before the first, or if the turn has no ground truth). When the
+    episode is over, it also has ``success`` (the official checker's verdict), ``failure`` (its kind or None), ``progress``,
+    ``syntax``, ``trajectory`` (the official checker's input) and ``departures`` (calls that the official executor would have
+    run differently; empty unless the agent is hostile). ``trajectory`` leaves out calls of Python's own functions, which the
+    official executor would run.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
@@ -89,7 +90,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         self._copied: tuple[Conversation, int, list[dict[str, Any]]] | None = None
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Begin a conversation: the one named by ``options={"task": id}``, else one drawn from the tasks."""
+        """Begin the conversation named by ``options={"task": id}``, or else a random one."""
         super().reset(seed=seed)
         options = dict(options or {})
         named = options.pop("task", None)
@@ -103,7 +104,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         return self.conversation.said, self._info(self.conversation)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """The limit of steps truncates; the last answer terminates."""
+        """The limit of steps truncates the episode; the last answer terminates it."""
         talk = self.conversation
         if talk is None or talk.over:
             raise RuntimeError("no conversation is running: call reset first")
@@ -136,7 +137,7 @@ class BFCLMultiTurnEnv(gym.Env[str, str]):
         return info
 
     def _documents(self, talk: Conversation) -> list[dict[str, Any]]:
-        """The conversation's own copy, until it has more tools: whoever rewrites it changes no other conversation's prompt."""
+        """The conversation's own copy, until it has more tools: a caller that changes it changes no other conversation's prompt."""
         if self._copied is None or self._copied[:2] != (talk, len(talk.tools)):
             as_bytes = marshal.dumps(talk.tools)  # they came from JSON; copy.deepcopy would take longer than a turn
             self._copied = (talk, len(talk.tools), marshal.loads(as_bytes))

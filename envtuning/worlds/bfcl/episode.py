@@ -1,4 +1,4 @@
-"""``Conversation``: one task, played. Texts in, texts out; knows nothing of Gymnasium."""
+"""``Conversation``: plays one task. Its input and output are texts; it does not use Gymnasium."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from envtuning.worlds.bfcl.tools import Result, Toolbox
 
 Unlisted = Literal["run", "refuse"]
 HintPlace = Literal["after", "instead"]  # of the tool's message about an error
-MASKED = "Error."  # what is left of a message that a hint replaces
+MASKED = "Error."  # stands for the message that a hint replaces
 
 
 @dataclass
 class _Turn:
-    """The turn that is going on."""
+    """The current turn."""
 
     steps: list[tuple[str, ...]] = field(default_factory=list)
     replies: int = 0
@@ -34,7 +34,7 @@ class _Turn:
 class Conversation:
     """A task from its first question to its last answer.
 
-    ``said`` is what the agent reads next; when the conversation is ``over`` there is nothing left to say.
+    ``said`` is what the agent reads next. It is empty when the conversation is ``over``.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Conversation:
         self.toolbox = Toolbox(package, task)
         self.turn = 0
         self.records: list[TurnRecord] = []
-        self.results: list[str] = []  # of every call so far, as the checkers get them
+        self.results: list[str] = []  # of every call so far, in the checkers' form
         self.earlier: list[tuple[Call, Result]] = []  # this episode's calls
-        self.departures: list[str] = []  # where the official executor would have done something else
-        self.unlisted_calls = 0  # of tools that were held back or are excluded
+        self.departures: list[str] = []  # calls that the official executor would have run differently
+        self.unlisted_calls = 0  # calls of tools that were held back or are excluded
         self.hints = 0
         self.over = False
         self._spoken = 0  # replies of the whole episode
-        self._turn_began = 0  # among the episode's calls
+        self._turn_began = 0  # its first call, counted over the episode
         self._truth = GroundTruth(package, task)
         self._now = _Turn()
         self.tools = task.tools(package, 0)
@@ -71,17 +71,17 @@ class Conversation:
 
     @property
     def said(self) -> str:
-        """What the agent reads next; empty when all is over."""
+        """What the agent reads next; empty after the last turn."""
         if self.tool_style != "menu" or self.over:
             return self._heard
         return f"{self._heard}\n{menu.shown(self.menu())}"
 
     def menu(self) -> list[str]:
-        """What could be said next, the right thing among it."""
+        """Possible next replies; one of them is right."""
         return menu.choices(self.package, self.task, self.turn, self.earlier[self._turn_began :], self._spoken)
 
     def act(self, text: str) -> float:
-        """Take the agent's reply; returns what it is paid. Raises ``RuntimeError`` when the conversation is over."""
+        """Take the agent's reply; returns its reward. Raises ``RuntimeError`` when the conversation is over."""
         if self.over:
             raise RuntimeError("the conversation is over: begin another")
         action = read_reply(text, self.reply_format)
@@ -101,9 +101,9 @@ class Conversation:
 
     @property
     def trajectory(self) -> Trajectory:
-        """What the official checker is to be given; one turn short where the limit of steps cut the episode off.
+        """The official checker's input. It is one turn short if the limit of steps ended the episode.
 
-        Without the calls that are none of a tool: the official executor would run Python's own functions.
+        It leaves out calls that name no tool, because the official executor would run Python's own functions.
         """
         return [
             [[call for call in step if not self._is_pythons_own(call)] for step in record.steps]
@@ -113,7 +113,7 @@ class Conversation:
 
     @property
     def check(self) -> TurnCheck | None:
-        """Of the turn that ended last."""
+        """The check of the last turn that ended."""
         return self.records[-1].check if self.records else None
 
     def scores(self) -> dict[str, float]:
@@ -136,7 +136,7 @@ class Conversation:
         unlisted = document is None and call.name in self.toolbox.names
         self.unlisted_calls += unlisted
         if unlisted and self.unlisted == "refuse":
-            # As for a tool that does not exist: whether it will appear is not the agent's to know.
+            # The same text as for a tool that does not exist: the agent must not learn that it will appear.
             text = f"Error during execution: name '{call.name}' is not defined"
             result = Result(text, True, f"{call.name}: not offered in turn {self.turn}, refused")
         else:
@@ -181,7 +181,7 @@ class Conversation:
         return self._pay(self._record(ended=False))
 
     def _pay(self, record: TurnRecord) -> float:
-        """This turn's part of the episode's reward: the parts add up to it."""
+        """This turn's part of the episode's reward. The parts add up to the whole."""
         if self.reward == "binary":
             return float(rewards.success(self.records, self.task.turns))
         paid = rewards.turn_progress(record) if self.reward == "progress" else rewards.turn_syntax(record)
@@ -196,7 +196,7 @@ class Conversation:
         return next_message(self.task.questions[self.turn], self.tool_style)
 
     def truth_instances(self) -> dict[str, Any]:
-        """The ground truth's tools, as far as the conversation has come. For reports, not for agents."""
+        """The ground truth's tools after the turns so far. For reports; an agent must not see them."""
         return self._truth.toolbox.instances
 
 

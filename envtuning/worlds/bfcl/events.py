@@ -1,4 +1,4 @@
-"""``CallEvent``: an augmenter's input about one call. It holds only what the agent could see, and no ground truth."""
+"""``CallEvent``: one call, as an augmenter gets it. It holds what the agent could see, and no ground truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CallEvent:
     result: str  # the tool's answer
     error: bool  # whether the answer says that it went wrong
     call: Call
-    document: dict[str, Any] | None  # of the tool; None where it is not offered
+    document: dict[str, Any] | None  # of the tool; None if it is not offered
     tools: Sequence[dict[str, Any]]  # the documents of all tools that are offered
     earlier: Sequence[tuple[Call, Result]]  # the episode's calls before this one
 

@@ -1,6 +1,6 @@
 """``teach``: makes a small language model with random weights and teaches it the ground-truth calls of some training tasks.
 
-The model is not meant to be good at the benchmark. GRPO learns only from groups in which some replies are right and some are not, and a
+The model need not be good at the benchmark. GRPO learns only from groups in which some replies are right and others wrong, and a
 model with random weights is never right. Needs the extra grpo.
 """
 
@@ -43,7 +43,7 @@ def stumble(
 ) -> Messages:
     """A conversation in which each reply with calls breaks off and the turn then ends; the broken replies are marked ``untaught``.
 
-    A model that has seen only calls that went well would go on calling for ever after its first mistake.
+    A model that has seen only successful calls would call tools for ever after its first mistake.
     """
     talk = Conversation(package, task, tool_style=tool_style, reply_format=reply_format)
     messages: Messages = []
@@ -58,7 +58,7 @@ def stumble(
 
 
 def encoded(tokenizer: Any, messages: Messages) -> tuple[list[int], list[int]]:
-    """(ids, labels) of a conversation. Taught are the assistant's words and the end of each of its replies."""
+    """(ids, labels) of a conversation. The model is taught the assistant's words and the end of each reply."""
     ids: list[int] = []
     labels: list[int] = []
     for message in messages:
@@ -85,9 +85,9 @@ def teach(
     layers: int = 4,
     progress: Callable[[int, float], None] | None = None,
 ) -> Path:
-    """Make a model and a tokenizer, teach so many passes over the tasks, save both as transformers saves; returns the folder.
+    """Make a model and a tokenizer, train on the tasks, and save both in transformers' format; returns the folder.
 
-    The folder appears only when it is whole. Equal arguments give equal weights. Raises ``ValueError`` where the folder exists.
+    The folder appears only when it is complete. Equal arguments give equal weights. Raises ``ValueError`` if the folder exists.
     """
     import torch
 

@@ -1,7 +1,7 @@
-"""``choices``: what an agent may say next, as a short menu: the right thing among decoys.
+"""``choices``: a short menu of possible next replies: the right one among decoys.
 
-It is for policies that cannot write calls. The menu turns the benchmark into a much easier task, multiple choice with the right call on
-the list. That is enough to show that training, stages and reports work; its figures are not results on the benchmark.
+It is for policies that cannot write calls. The menu turns the benchmark into a much easier task: a multiple choice that includes the
+right call. This suffices to show that training, stages and reports work. Its figures are not results on the benchmark.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ OTHERS = 1  # decoys that are other calls
 def choices(
     package: Package, task: Task, turn: int, made: Sequence[tuple[Call, Result]], spoken: int, seed: int = 0
 ) -> list[str]:
-    """The menu of one moment, in a drawn order: the next call of the turn's ground truth (or the end of the turn, where none is
-    left), the same with faults, other calls, and the end of the turn.
+    """The menu for the next reply, in random order: the next call of the turn's ground truth (if there is one left), the same
+    call with faults, other calls, and the end of the turn.
 
-    ``made`` are the turn's calls so far, ``spoken`` the number of replies in the episode. A function of its arguments alone.
+    ``made`` are the turn's calls so far; ``spoken`` is the number of replies in the episode. A pure function of its arguments.
     """
     generator = random.Random(f"{seed} {task.id} {turn} {spoken}")
     plan = named_plan(package, task)
@@ -54,13 +54,13 @@ def shown(menu: Sequence[str]) -> str:
 
 
 def read_menu(message: str) -> list[str]:
-    """The menu at the end of a message; empty where there is none."""
+    """The menu at the end of a message; empty if there is none."""
     _, heading, lines = message.rpartition(f"\n{HEADING}\n")
     return [line.removeprefix("- ") for line in lines.split("\n")] if heading else []
 
 
 def _next_call(plan: Sequence[Call], made: Sequence[tuple[Call, Result]]) -> Call | None:
-    """The first call of the turn that was not made yet."""
+    """The first call of the turn's plan that has not been made."""
     done = [call for call, _ in made]
     for call in plan:
         if call in done:

@@ -1,8 +1,8 @@
-"""Where ``bfcl-eval`` is, whether it is the right one, and its modules. None of it is copied into this project.
+"""Finds ``bfcl-eval``, verifies its files and loads its modules. No file of it is copied into this project.
 
-Its data, tool classes and checkers are read where they lie: a folder that ``python -m envtuning.worlds.bfcl install`` filled,
-the interpreter's own packages, or the folder of an unpacked wheel. The two versions' modules have the same names, so a process
-can use one of them only.
+Its data, tool classes and checkers are read in place: in the folder that ``python -m envtuning.worlds.bfcl install`` filled, in
+the interpreter's own packages, or in the folder of an unpacked wheel. The modules of the two versions have the same names, so a
+process can use only one of them.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ INSTALL = "python -m envtuning.worlds.bfcl install"
 
 
 class PackageError(Mendable, RuntimeError):
-    """The benchmark's package is absent or is not the one that was asked for, or the process already uses the other version."""
+    """The benchmark's package is absent or not the requested one, or the process already uses the other version."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """One published wheel, and what its files must be."""
+    """One published wheel, with checksums."""
 
     number: str
     prefix: str  # of its data files
@@ -74,9 +74,9 @@ RELEASES: dict[Version, Release] = {
 }
 
 
-@dataclass(frozen=True, eq=False)  # one per process, and itself a key
+@dataclass(frozen=True, eq=False)  # there is one per process, and it is used as a key
 class Package:
-    """A loaded ``bfcl-eval``: its folder and the modules that the environment stands on."""
+    """A loaded ``bfcl-eval``: its folder and the modules that the environment uses."""
 
     version: Version
     root: Path  # the folder that holds bfcl_eval/
@@ -85,11 +85,11 @@ class Package:
     class_modules: dict[str, str]  # tool class -> its module
     stateless: frozenset[str]
     long_context: ModuleType
-    added_tools_sentence: str  # what the user says when tools that were held back appear
-    step_limit: int  # steps with calls in one turn; one more and the episode has failed
+    added_tools_sentence: str  # what the user says when held-back tools appear
+    step_limit: int  # steps with calls in one turn; with one more the episode fails
 
     def executor_finds(self, name: str) -> bool:
-        """Whether the official executor has something to call under this name besides a task's tools: it evaluates calls where it stands."""
+        """Whether the official executor would call something other than a tool under this name: it evaluates calls in its own namespace."""
         itself = self.executor.execute_multi_turn_func_call
         found = vars(self.executor).get(name, getattr(builtins, name, None))
         return callable(found) or name in itself.__code__.co_varnames
@@ -114,8 +114,8 @@ _loaded: Package | None = None
 def load(version: Version = "v4", path: str | Path | None = None) -> Package:
     """The package of this version, imported the first time.
 
-    Raises ``PackageError`` where it is absent (with the command that gets it), where its files are not the published ones,
-    and where this process already uses the other version or another folder.
+    Raises ``PackageError`` if it is absent (with the command that installs it), if its files are not the published ones, or
+    if this process already uses the other version or another folder.
     """
     global _loaded
     if version not in RELEASES:
@@ -138,7 +138,7 @@ def load(version: Version = "v4", path: str | Path | None = None) -> Package:
 
 
 def find(version: Version, path: str | Path | None = None) -> Path:
-    """The folder that holds this version's ``bfcl_eval/``; raises ``PackageError`` where there is none."""
+    """The folder that holds this version's ``bfcl_eval/``; raises ``PackageError`` if there is none."""
     if path is not None:
         if not _holds(Path(path), version):
             raise PackageError(
@@ -156,14 +156,14 @@ def find(version: Version, path: str | Path | None = None) -> Path:
 
 
 def home(version: Version) -> Path:
-    """Where ``install`` puts a version: beside this interpreter's packages, so that both versions can be there."""
+    """Where ``install`` puts a version: beside this interpreter's packages, so that both versions can be installed."""
     return Path(sys.prefix) / "share" / "bfcl-eval" / RELEASES[version].number
 
 
 def with_tools(package: Package, folder: str | Path) -> Package:
     """The package with the tool classes of another folder, such as a fork's ``func_source_code``, to compare their messages.
 
-    Raises ``PackageError`` where a tool class's file is missing. Its code is run as it is.
+    Raises ``PackageError`` if a tool class's file is missing. The code is run unchecked.
     """
     place = Path(folder).resolve()
     files = {name: module.rsplit(".", 1)[-1] for name, module in package.class_modules.items()}
@@ -193,7 +193,7 @@ def _holds(root: Path, version: Version) -> bool:
 
 
 def digest(root: Path, version: Version) -> str:
-    """SHA-256 over the names and bytes of the files that are read or run here."""
+    """SHA-256 of the names and bytes of the files that this project reads or runs."""
     package, prefix = root / "bfcl_eval", RELEASES[version].prefix
     files = [
         *(package / "data").glob(f"{prefix}multi_turn_*.json"),
@@ -210,7 +210,7 @@ def digest(root: Path, version: Version) -> str:
 
 
 def verify(version: Version, root: Path) -> None:
-    """Return when the files that are used are the published wheel's, else raise ``PackageError``."""
+    """Raise ``PackageError`` unless the files in use are those of the published wheel."""
     if digest(root, version) != RELEASES[version].files_sha256:
         raise PackageError(
             f"the files of bfcl-eval in {root} are not those of version {RELEASES[version].number}: "
@@ -219,18 +219,18 @@ def verify(version: Version, root: Path) -> None:
 
 
 def requirement(version: Version) -> str:
-    """The line that pip is given: the version, and the only wheel that is accepted."""
+    """The line for pip: the version, and the hash of the only wheel that is accepted."""
     return f"bfcl-eval=={RELEASES[version].number} --hash=sha256:{RELEASES[version].wheel_sha256}"
 
 
 def install_command(version: Version, requirements: Path) -> list[str]:
-    """What ``install`` runs: pip, without the package's own requirements, which would pin half of the environment."""
+    """The command that ``install`` runs: pip without the package's own requirements, which would pin half of the environment."""
     options = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--upgrade", "--target", str(home(version))]
     return [sys.executable, "-m", "pip", "install", "--quiet", *options, "-r", str(requirements)]
 
 
 def install(version: Version, say: Callable[[str], None] = print) -> Path:
-    """Print and run pip for this version, and verify the files that it brought; returns their folder."""
+    """Print and run pip for this version, and verify the installed files; returns their folder."""
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
         requirements.write_text(requirement(version) + "\n", encoding="utf-8")

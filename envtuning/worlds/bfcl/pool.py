@@ -19,7 +19,7 @@ class EmptyPool(ValueError):
 def fitting(
     package: Package, cut: Cut, subset: Subset, config: BFCLConfig, excluded: Collection[int] = ()
 ) -> list[Task]:
-    """The part's tasks that the config allows, by split and scenario."""
+    """The subset's tasks that the config allows, by split and scenario."""
     splits = [split for split in SPLITS if split in config.slices and config.slices[split].share > 0]
     return [
         task
@@ -36,7 +36,7 @@ def weight_of(task: Task, config: BFCLConfig) -> float:
 
 
 class TaskPool:
-    """An endless sequence of training tasks. Two with the same arguments give the same tasks in the same order."""
+    """An endless sequence of training tasks. Pools with equal arguments give the same tasks in the same order."""
 
     def __init__(
         self, package: Package, cut: Cut, config: BFCLConfig, *, seed: int, excluded: Collection[int] = ()
@@ -52,7 +52,7 @@ class TaskPool:
         by_split: dict[str, float] = {}
         for task in self._tasks:
             by_split[task.split] = by_split.get(task.split, 0.0) + weight_of(task, config)
-        # A split's share is its part of the draws, however many of its tasks fit.
+        # A split's share is its part of the draws; the number of its tasks that fit plays no part.
         self._weights = [
             config.slices[task.split].share * weight_of(task, config) / by_split[task.split] for task in self._tasks
         ]
@@ -71,9 +71,9 @@ class TaskPool:
         return self._queue.pop()
 
     def _draw(self, number: int) -> list[Task]:
-        """So many draws by weight (a task may come twice); without a size, as many as there are tasks.
+        """``size`` draws by weight (a task may be drawn twice); if the size is 0, as many draws as there are tasks.
 
-        A pool of a size is the same for every seed, because a stage has many: one for each stretch of training or row of a batch.
+        A pool with a size is the same for every seed, because a stage has many seeds: one for each stretch of training or row of a batch.
         """
         size = self.config.pool_size
         source = random.Random(f"pool number {number}") if size else self._random

@@ -1,4 +1,4 @@
-"""What the agent reads before it has done anything: the tools and the user's question."""
+"""What the agent reads first: the tools and the user's question."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def added_tools(tools: Sequence[dict[str, Any]], sentence: str, style: ToolStyle
 
 
 def next_message(question: str, style: ToolStyle) -> str:
-    """A later question of the user's. With a menu it is marked, so that a policy can tell it from results."""
+    """A later question of the user. With a menu it is marked, so that a policy can tell it from results."""
     return f"{USER}{question}" if style == "menu" else question
 
 
 def show_tools(tools: Sequence[dict[str, Any]], style: ToolStyle) -> str:
-    """A line per tool: its document as JSON, or its signature."""
+    """A line for each tool: its document as JSON, or its signature."""
     return "\n".join(_shown(json.dumps(tool), style) for tool in tools)
 
 

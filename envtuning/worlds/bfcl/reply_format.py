@@ -1,6 +1,6 @@
-"""``ReplyFormat``: how an agent's replies must be written, and the two functions that write them so.
+"""``ReplyFormat``: how an agent must write its replies, and functions that read and write them.
 
-``readable``: in any way that ``read_action`` reads. ``xml``: in the format of the Environment Tuning paper, and in no other:
+``readable``: any notation that ``read_action`` reads. ``xml``: only the format of the Environment Tuning paper:
 
     <think>…</think> <tool_call>[{"name": "cd", "arguments": {"folder": "docs"}}]</tool_call>
     <think>…</think> <answer>…</answer>
@@ -38,7 +38,7 @@ def read_reply(text: str, reply_format: ReplyFormat) -> Action:
 
 
 def write_calls(calls: Sequence[Call], reply_format: ReplyFormat) -> str:
-    """Calls as an agent writes them; in ``xml`` their arguments must be named."""
+    """Calls as an agent writes them; in ``xml`` all arguments must be named."""
     if reply_format == "readable":
         return as_reply(calls)
     entries = [{"name": call.name, "arguments": call.named} for call in calls]
@@ -68,7 +68,7 @@ def _read_xml(text: str) -> Action:
 
 
 def _inside(text: str, tag: str) -> str | None:
-    """What the tag holds, where the text is this one tag from end to end."""
+    """The content of the tag, if the text consists of this one tag; else None."""
     begin, end = f"<{tag}>", f"</{tag}>"
     if not text.startswith(begin) or not text.endswith(end):
         return None

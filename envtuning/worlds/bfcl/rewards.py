@@ -1,7 +1,7 @@
 """The reward of an episode: ``progress``, ``syntax`` or ``binary``, each from 0 to 1, each 0 for a policy that says nothing.
 
-A turn that has ground truth has the same weight whether it was reached or not, so an episode that stops early is not paid for
-the rest. A turn without ground truth, in which the agent should ask, has weight 0, because nothing is checked in it.
+Every turn with ground truth has the same weight, reached or not, so an episode that stops early gets nothing for the rest. In a
+turn without ground truth the agent should ask; such a turn has weight 0, because nothing is checked in it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ REWARDS: tuple[Reward, ...] = get_args(Reward)
 class TurnRecord:
     """What an agent did in one turn, and how it was judged."""
 
-    steps: tuple[tuple[str, ...], ...]  # the calls of each step that made any
-    replies: int  # all of them, the answer that ended the turn and unreadable ones included
+    steps: tuple[tuple[str, ...], ...]  # the calls of each step that had calls
+    replies: int  # all replies, including unreadable ones and the answer that ended the turn
     unreadable: int
     failed_calls: int
     check: TurnCheck | None  # None: the turn has no ground truth
-    ended: bool = True  # False: the limit of steps cut it off
+    ended: bool = True  # False: the limit of steps ended it
 
     @property
     def calls(self) -> int:
@@ -38,7 +38,7 @@ def progress(turns: Sequence[TurnRecord], checked_turns: int) -> float:
 
 
 def syntax(turns: Sequence[TurnRecord], checked_turns: int) -> float:
-    """The first stage's: per turn, calls made × (replies that can be read + calls that ran without error) / 2."""
+    """The reward of the first stage. Per turn: calls made × (replies that can be read + calls that ran without error) / 2."""
     return sum(turn_syntax(turn) for turn in turns) / checked_turns
 
 
@@ -55,12 +55,12 @@ def turn_syntax(turn: TurnRecord) -> float:
 
 
 def success(turns: Sequence[TurnRecord], all_turns: int) -> bool:
-    """What the official checker says: every turn was ended, and every turn with ground truth is right."""
+    """The official checker's rule: every turn was ended, and every turn with ground truth is right."""
     return len(turns) == all_turns and all(turn.ended and (turn.check is None or turn.check.right) for turn in turns)
 
 
 def generous_progress(turns: Sequence[TurnRecord]) -> float:
-    """The mean over the turns that were reached; those without ground truth count as solved. Only to show what it pays for nothing."""
+    """The mean over the turns that were reached; those without ground truth count as solved. Only to show what it pays for doing nothing."""
     if not turns:
         return 0.0
     return sum(turn.check is None or turn_progress(turn) for turn in turns) / len(turns)

@@ -1,6 +1,6 @@
-"""Policies without learning: the baselines for figures on this world.
+"""Policies that do not learn: the baselines for figures on this world.
 
-A script is an agent's calls, turn by turn; the answer that ends a turn is left out.
+A script lists an agent's calls by turn, without the answers that end the turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DONE = "That is all I can do here."
 
 
 def run_script(conversation: Conversation, script: Script) -> Conversation:
-    """Say what the script says; the turns after its end are ended without a call."""
+    """Reply by the script; turns after its end are ended without a call."""
     done = write_answer(DONE, conversation.reply_format)
     for replies in [*script, *[[]] * (conversation.task.turns - len(script))]:
         for reply in replies:
@@ -46,7 +46,7 @@ def ground_truth(package: Package, task: Task, generator: random.Random) -> Scri
 
 
 def ground_truth_in(package: Package, task: Task, reply_format: ReplyFormat) -> Script:
-    """The same, written in a reply format; in the benchmark's own words where that may be."""
+    """The ground truth written in a reply format; in the benchmark's own notation where the format allows it."""
     if reply_format == "readable":
         return ground_truth(package, task, random.Random(0))
     return [[write_calls(calls, reply_format)] if calls else [] for calls in named_plan(package, task)]
@@ -76,7 +76,7 @@ def first_turn_only(package: Package, task: Task, generator: random.Random) -> S
 
 
 def random_calls(package: Package, task: Task, generator: random.Random) -> Script:
-    """One to three calls a turn, of tools that are offered, with arguments of the documented types."""
+    """One to three calls a turn, of offered tools, with arguments of the documented types."""
     script = []
     for turn in range(task.turns):
         tools = task.tools(package, turn)
@@ -104,7 +104,7 @@ def _any_place(turns: Sequence[Sequence[str]], generator: random.Random) -> tupl
 
 
 def perturbed(package: Package, task: Task, generator: random.Random) -> Script:
-    """The ground truth with any number of mistakes: dropped, doubled, swapped, foreign, malformed calls, steps cut anew."""
+    """The ground truth with random mistakes: dropped, doubled, exchanged, foreign and malformed calls, and other limits of the steps."""
     turns = [list(map(str, calls)) for calls in task.plan]
     for _ in range(generator.choice([0, 1, 1, 1, 2, 3])):
         _mistake(package, task, turns, generator)

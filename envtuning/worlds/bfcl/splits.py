@@ -1,12 +1,13 @@
-"""Which scenarios are trained on, validated on and tested on. The cut runs between scenarios, across all four splits.
+"""Divides the scenarios into training, validation and test. A scenario's variants in all four splits stay together.
 
-The paper does not list its halves of 400 tasks. To cut each split by itself would put variants of the same scenario on
-both sides: in 180 to 195 of 200 the ground truth's calls are equal. So here all variants of a scenario are on one side, and so are
-scenarios with equal ground truths or equal first states.
+The paper does not list its halves of 400 tasks. If each split were divided separately, variants of one scenario would be on both
+sides: for 180 to 195 of the 200, the ground truth's calls are equal. So all variants of a scenario are on the same side, and so
+are scenarios with equal ground truths or equal first states.
 
-Cuts have names, and a cut never changes. ``scenarios-1`` compared the first states of the classes that a task involves: three groups
-with equal first states that involve different classes have scenarios on several sides of it. ``scenarios-2`` compares all first states: it
-is the first cut with 63, 66, 70 and 133 tested on, too, and four scenarios that are related to none trained on in their place.
+Cuts have names, and a cut never changes. ``scenarios-1`` compares the first states of the classes that a task involves. It separates
+scenarios of three groups that have equal first states but involve different classes. ``scenarios-2`` compares all first states. It is
+the first cut with scenarios 63, 66, 70 and 133 moved to the test set; four scenarios without relation to a training scenario take
+their place.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Cut:
 
 @cache
 def by_scenario(name: CutName = LATEST) -> Cut:
-    """A stored cut: the same for both versions, so that figures of one can stand beside those of the other."""
+    """A stored cut. It is the same for both versions, so that their figures can be compared."""
     every = json.loads((resources.files(__package__) / "scenarios.json").read_text(encoding="utf-8"))
     if name not in every:
         raise ValueError(f"cut={name!r}: the cuts are {', '.join(every)}")
@@ -64,7 +65,7 @@ def by_scenario(name: CutName = LATEST) -> Cut:
 def by_tool_class(package: Package, held_out: str, name: CutName = LATEST) -> Cut:
     """Test: all scenarios that use the held-out class. Train and validation: the others, in the stored cut's proportions.
 
-    ``name``: of the cut whose rule says which scenarios are kept together.
+    ``name``: the cut whose rule decides which scenarios stay together.
     """
     if held_out not in TOOL_CLASSES:
         raise ValueError(f"held_out={held_out!r}: the tool classes are {', '.join(TOOL_CLASSES)}")
@@ -77,12 +78,12 @@ def by_tool_class(package: Package, held_out: str, name: CutName = LATEST) -> Cu
 
 
 def _rest(package: Package, test: frozenset[int], subsets: dict[str, frozenset[int]]) -> frozenset[int]:
-    """Scenarios that are related to one of the test's, and so must not be trained on either."""
+    """Scenarios that are related to a test scenario, and so must not be used in training either."""
     return frozenset(range(len(load_tasks(package, "base")))) - subsets["train"] - subsets["validation"] - test
 
 
 def related(*packages: Package, name: CutName = LATEST) -> list[list[int]]:
-    """Scenarios in groups: within a group ground truths or first states are equal in some split, as the cut of this name compares them."""
+    """Groups of scenarios with equal ground truths or equal first states in some split, compared by the rule of this cut."""
     leader = list(range(len(load_tasks(packages[0], "base"))))
 
     def find(number: int) -> int:
@@ -106,12 +107,12 @@ def related(*packages: Package, name: CutName = LATEST) -> list[list[int]]:
 
 
 def draw(groups: list[list[int]], seed: int = SEED) -> Cut:
-    """A cut of the stored sizes that keeps every group together."""
+    """A random cut of the stored sizes that keeps every group together."""
     return Cut(**_deal(groups, SIZES, seed))
 
 
 def _deal(groups: list[list[int]], sizes: Mapping[Any, int], seed: int) -> dict[str, frozenset[int]]:
-    """Groups in a drawn order, the larger ones first, each into the subset with the most room left."""
+    """Groups in random order, larger ones first; each goes into the subset with the most room left."""
     order = list(groups)
     random.Random(seed).shuffle(order)
     order.sort(key=len, reverse=True)

@@ -30,13 +30,13 @@ def scenario_interval(
 def macro_interval(
     values: Sequence[float], groups: Sequence[str], scenarios: Sequence[int], *, draws: int = 2_000, seed: int = 0
 ) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of the mean over the groups' means. A draw without a group is a mean over the others."""
+    """The 95 % percentile bootstrap interval of the mean over the groups' means. If a resample lacks a group, the mean is over the others."""
     group_names, group = np.unique(groups, return_inverse=True)
     scenario_names, scenario = np.unique(scenarios, return_inverse=True)
     sums = np.zeros((len(scenario_names), len(group_names), 2))  # (sum, count)
     np.add.at(sums, (scenario, group), np.stack([np.asarray(values, float), np.ones(len(values))], axis=1))
     picks = np.random.default_rng(seed).integers(len(sums), size=(draws, len(sums)))
-    times = np.stack([np.bincount(row, minlength=len(sums)) for row in picks])  # how often a draw has each scenario
+    times = np.stack([np.bincount(row, minlength=len(sums)) for row in picks])  # how often a resample has each scenario
     drawn = np.tensordot(times, sums, axes=1)
     with np.errstate(invalid="ignore"):
         macros = np.nanmean(drawn[..., 0] / drawn[..., 1], axis=1)

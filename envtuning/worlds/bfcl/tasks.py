@@ -1,7 +1,7 @@
 """``Task``: one multi-turn conversation of the benchmark, as its files describe it.
 
-A scenario is the number in a task's id. The four splits are variants of the same 200 scenarios, so whatever holds tasks apart
-(training from test, one bootstrap sample from the next) holds scenarios apart.
+A scenario is the number in a task's id. The four splits are variants of the same 200 scenarios. So every division of tasks (into
+training and test, into bootstrap samples) is a division of scenarios.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from envtuning.worlds.bfcl.calls import Call, read_call
 from envtuning.worlds.bfcl.package import SPLITS, Package, Split, ToolClass
 
 
-@dataclass(frozen=True, eq=False)  # there is one of each
+@dataclass(frozen=True, eq=False)  # there is one object for each task
 class Task:
     """A conversation: what the user says turn by turn, the tools' first state, and the ground truth's calls."""
 
     id: str  # "multi_turn_miss_func_17"
     split: Split
     scenario: int
-    classes: tuple[ToolClass, ...]  # tool classes, in the order in which the benchmark resolves a tool's name
+    classes: tuple[ToolClass, ...]  # tool classes, in the order in which the benchmark resolves a name
     questions: tuple[str, ...]  # one per turn; "" where held-back tools appear
-    ground_truth: tuple[tuple[str, ...], ...]  # one tuple of calls per turn; empty: nothing can be done in this turn
+    ground_truth: tuple[tuple[str, ...], ...]  # one tuple of calls per turn; empty if nothing can be done in this turn
     state_json: dict[str, str]  # tool class -> its first state
-    whole_state: str  # JSON: all first states that the task's file has, those of classes that it does not involve too
+    whole_state: str  # JSON: all first states in the task's file, including those of classes that it does not involve
     held_back: dict[int, tuple[str, ...]]  # turn -> tools that appear only then
     excluded: frozenset[str]  # tools that this task does not offer
 
@@ -41,16 +41,16 @@ class Task:
 
     @cached_property
     def checked_turns(self) -> int:
-        """Turns that have ground truth: the only ones that can be got right or wrong."""
+        """The number of turns with ground truth: only these are judged."""
         return sum(bool(calls) for calls in self.ground_truth)
 
     @cached_property
     def plan(self) -> tuple[tuple[Call, ...], ...]:
-        """The ground truth, read."""
+        """The ground truth as calls."""
         return tuple(tuple(read_call(text) for text in calls) for calls in self.ground_truth)
 
     def tools(self, package: Package, turn: int) -> list[dict[str, Any]]:
-        """The documents of the tools that are offered in this turn, in the benchmark's order."""
+        """The documents of the tools offered in this turn, in the benchmark's order."""
         return _offered(package, self.classes, self.hidden(turn))
 
     def hidden(self, turn: int) -> frozenset[str]:
@@ -59,7 +59,7 @@ class Task:
         return self.excluded.union(waiting)
 
     def new_tools(self, package: Package, turn: int) -> list[dict[str, Any]]:
-        """The documents of the tools that appear in this turn."""
+        """The documents of the tools that first appear in this turn."""
         names = self.held_back.get(turn, ())
         return [document for document in _documents(package, self.classes) if document["name"] in names]
 

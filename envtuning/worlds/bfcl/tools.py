@@ -1,7 +1,7 @@
-"""``Toolbox``: one episode's tool instances, and the only way to call them: a whitelisted name and literal arguments.
+"""``Toolbox``: one episode's tool instances. They can be called only by a whitelisted name, with literal arguments.
 
-The instances belong to the toolbox and die with it; nothing is shared between two toolboxes. What a call returns is turned into
-text at once, as the official executor does it, so that a later call cannot change an earlier result.
+The instances belong to the toolbox and are freed with it; two toolboxes share nothing. A call's result is turned into text at once,
+as in the official executor, so that a later call cannot change an earlier result.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ class Toolbox:
                     class_name,
                     instance,
                     defaults,
-                )  # where two classes have a tool of this name, the later one counts
+                )  # if two classes have a tool of this name, the later one counts
 
     @property
     def names(self) -> list[str]:
-        """Every tool that can be called."""
+        """The names of all tools that can be called."""
         return list(self._methods)
 
     def run(self, call: Call) -> Result:
-        """Call the tool. Whatever goes wrong inside it becomes the result's text; never raises because of what an agent wrote."""
+        """Call the tool. An error inside it becomes the result's text; nothing that an agent writes makes this raise."""
         if call.name not in self._methods:
             departure = f"{call.name}: Python's own, and no tool" if self.package.executor_finds(call.name) else ""
             return Result(f"Error during execution: name '{call.name}' is not defined", True, departure)
@@ -74,8 +74,8 @@ class Toolbox:
         named = dict(call.named)
         for parameter, (place, default) in defaults.items():
             if parameter not in named and place >= len(call.positional):
-                named[parameter] = default  # the method's own default is one list for all episodes
-        # Copies, because the tools keep what they are given.
+                named[parameter] = default  # the method's own default is one list that all episodes share
+        # Copies, because the tools keep their arguments.
         positional, named = copy.deepcopy(call.positional), copy.deepcopy(named)
         try:
             if class_name == "MathAPI":
@@ -92,7 +92,7 @@ class Toolbox:
 
 @cache
 def _public_methods(tool_class: type) -> dict[str, dict[str, tuple[int, Any]]]:
-    """The whitelist: a class's public methods, each with those of its parameters whose default a call could change."""
+    """The whitelist: a class's public methods, each with the parameters whose default a call could change."""
     methods: dict[str, dict[str, tuple[int, Any]]] = {}
     for name, method in inspect.getmembers(tool_class, predicate=inspect.isfunction):
         if name.startswith("_"):
@@ -108,12 +108,12 @@ def _public_methods(tool_class: type) -> dict[str, dict[str, tuple[int, Any]]]:
 
 @cache
 def parameters_of(tool_class: type, name: str) -> list[str]:
-    """A tool's parameters in order."""
+    """The names of a tool's parameters, in order."""
     return list(inspect.signature(getattr(tool_class, name)).parameters)[1:]
 
 
 def is_error(returned: Any) -> bool:
-    """Whether a tool says that it did not do what it was asked."""
+    """Whether a tool reports that the call failed."""
     if isinstance(returned, dict):
         return "error" in returned
     if isinstance(returned, list) and len(returned) == 1:
@@ -122,13 +122,13 @@ def is_error(returned: Any) -> bool:
 
 
 def _as_text(returned: Any) -> str:
-    """As the official executor prints a result: the response checker compares these texts."""
+    """The text that the official executor prints for a result: the response checker compares these texts."""
     if isinstance(returned, str):
         return returned
     if isinstance(returned, dict):
         try:
             return json.dumps(returned)
-        except (TypeError, ValueError, RecursionError):  # Decimal and mpf are no JSON
+        except (TypeError, ValueError, RecursionError):  # JSON has no Decimal and no mpf
             return str(returned)
     return str(returned)
 
@@ -136,12 +136,12 @@ def _as_text(returned: Any) -> str:
 def _message(error: Exception) -> str:
     try:
         return str(error)
-    except Exception:  # an argument whose text is too long a number
+    except Exception:  # an argument with a number that is too long to print
         return type(error).__name__
 
 
 def _mpmath_context() -> Any:
-    """mpmath's precision as it is, put back afterwards: the maths tool sets it for the whole process."""
+    """Restores mpmath's precision afterwards: the maths tool sets it for the whole process."""
     import mpmath
 
     return mpmath.workdps(mpmath.mp.dps)

@@ -1,4 +1,4 @@
-"""A failed episode in words: the first wrong turn as it was spoken, and what its result should have been."""
+"""A failed episode in words: the conversation of the first wrong turn, and what the result should have been."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_LINE, MOST_LINES = 300, 24
 
 
 def failure_of(talk: Conversation) -> str | None:
-    """The kind of the first thing that went wrong; None for a solved task."""
+    """The kind of the first failure; None for a solved task."""
     for record in talk.records:
         if not record.ended:
             return "too_many_steps"
@@ -33,7 +33,7 @@ def transcript(
     hints: Mapping[str, str] | None,
     rules: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[str, str]:
-    """The first wrong turn's words, and a sentence on what is wrong. Plays the replies again, by the conversation's rules that are given."""
+    """The conversation of the first wrong turn, and a sentence on what is wrong. Plays the replies again, with the given settings."""
     augmenter = None if hints is None else WrittenHints(hints)
     talk = Conversation(package, task, augmenter=augmenter, tool_style="none", **rules)
     lines = [f"User: {talk.said}"]
@@ -62,7 +62,7 @@ def _explanation(task: Task, talk: Conversation) -> str:
     record = talk.records[turn] if talk.records else None
     if record is None or record.check is None or record.check.right:
         return "The episode ended before its last turn."
-    wanted = ", ".join(call.name for call in task.plan[turn])  # no values: whoever reads this may be who is validated
+    wanted = ", ".join(call.name for call in task.plan[turn])  # no values: the model that reads this may be the one under validation
     if not record.check.called:
         what = "no call was made"
     elif not record.check.state:

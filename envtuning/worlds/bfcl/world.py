@@ -69,14 +69,14 @@ class BFCLCases:
         Path(path).write_text(json.dumps({"tasks": list(self.ids)}) + "\n", encoding="utf-8")
 
     def fingerprints(self) -> frozenset[int]:
-        """Scenarios: a scenario's variants in the four splits are the same to a learner."""
+        """The scenarios: to a learner, the variants of a scenario in the four splits are the same case."""
         return frozenset(map(scenario_of, self.ids))
 
 
-@reads(dict.fromkeys(("cut", "held_out", "version"), PLAIN))  # the code in ``path`` is run
+@reads(dict.fromkeys(("cut", "held_out", "version"), PLAIN))  # not ``path``, because the code there is run
 class BFCLWorld(World[BFCLConfig]):
-    """Tasks of one version of the benchmark, divided by the ``cut`` of this name; ``held_out`` names a tool class that is tested on and
-    never trained on."""
+    """Tasks of one version of the benchmark, divided by ``cut``. ``held_out`` names a tool class that is used for the test and never in
+    training."""
 
     config_type = BFCLConfig
     about = ABOUT
@@ -104,7 +104,7 @@ class BFCLWorld(World[BFCLConfig]):
         return by_tool_class(self.package, self.held_out, self.cut_name)
 
     def check(self, config: BFCLConfig) -> None:
-        """Hints must pass what ``refusals`` asks of them; and a task must fit. Takes seconds where hints are written."""
+        """Hints must pass the checks of ``refusals``, and at least one task must fit. Takes seconds if there are hints."""
         if said := refusals(self.package, config.hints):
             raise InfeasibleConfig("; ".join(said[:3]))
         self._pool(config)
@@ -113,7 +113,7 @@ class BFCLWorld(World[BFCLConfig]):
         self, config: BFCLConfig, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Any]
     ) -> BFCLCases:
         excluded = frozenset().union(*(cases.fingerprints() for cases in exclude))
-        if purpose == "probe":  # as the stage's own config deals them
+        if purpose == "probe":  # drawn by the stage's own shares
             pool = self._pool(config, seed, excluded)
             return BFCLCases(tuple(pool.deal().id for _ in range(per_slice * len(self.slices(config)))))
         subset: Subset = "validation" if purpose == "validation" else "test"
@@ -126,7 +126,7 @@ class BFCLWorld(World[BFCLConfig]):
                     f"{per_slice} tasks of {split} to {'validate' if subset == 'validation' else 'test'} on, and the {subset} "
                     f"scenarios have {len(found)}: ask for at most {len(found)}"
                 )
-            # Variants of a scenario are not independent: the scenarios that the set has least often come first.
+            # Variants of a scenario are not independent: take scenarios first that the set has least often.
             drawn = random.Random(f"{purpose} {split} {seed}").sample(found, len(found))
             times = Counter(task.scenario for task in chosen)
             chosen += sorted(drawn, key=lambda task: times[task.scenario])[:per_slice]
@@ -148,7 +148,7 @@ class BFCLWorld(World[BFCLConfig]):
         return {split: share / total for split, share in shares.items() if share > 0}
 
     def play(self, policy: Any, cases: BFCLCases, config: BFCLConfig, *, seed: int) -> list[Episode]:
-        """One official episode per task, by the config's feedback and style; chance plays no part."""
+        """One official episode per task, with the config's feedback and style; nothing in it is random."""
         episodes: list[Episode] = []
         for start in range(0, len(cases), AT_ONCE):
             tasks = [find_task(self.package, task_id) for task_id in cases.ids[start : start + AT_ONCE]]
@@ -160,7 +160,7 @@ class BFCLWorld(World[BFCLConfig]):
         return episodes
 
     def explain(self, cases: BFCLCases, episode: Episode) -> FailureCase:
-        """The first wrong turn as it was spoken, and what its result should have been."""
+        """The conversation of the first wrong turn, and what the result should have been."""
         task = find_task(self.package, cases.ids[episode.case])
         trace = episode.trace
         picture, explanation = transcript(
@@ -183,7 +183,7 @@ class BFCLWorld(World[BFCLConfig]):
         }
 
     def drawn(self, config: BFCLConfig, cases: BFCLCases) -> dict[str, dict[str, float]]:
-        """Per split: its part of the draw, turns and calls of the ground truth, and the tool classes."""
+        """Per split: its part of the cases, the turns and calls of the ground truth, and the tool classes."""
         tasks = [find_task(self.package, task_id) for task_id in cases.ids]
         found: dict[str, dict[str, float]] = {}
         for split in self.slices(config):
@@ -201,7 +201,7 @@ class BFCLWorld(World[BFCLConfig]):
         return found
 
     def validated_as(self, target: BFCLConfig, config: BFCLConfig) -> BFCLConfig:
-        """The target's tasks with the stage's feedback: while there are hints, validation shows them as well."""
+        """The target's tasks with the stage's feedback: if the stage has hints, validation has them too."""
         return target.model_copy(update={"feedback": config.feedback, "hints": config.hints})
 
     def make_env(
@@ -221,7 +221,7 @@ class BFCLWorld(World[BFCLConfig]):
 
 
 class TrainingEnv(BFCLMultiTurnEnv):
-    """An environment with an endless sequence of training tasks; its config may be swapped between two episodes."""
+    """An environment with an endless sequence of training tasks; its config may change between episodes."""
 
     def __init__(self, world: BFCLWorld, config: BFCLConfig, excluded: frozenset[int], seed: int) -> None:
         super().__init__(version=world.version, path=world.path)
@@ -240,11 +240,11 @@ class TrainingEnv(BFCLMultiTurnEnv):
     set_task, get_task = set_config, get_config  # RLlib's names
 
     def next_task(self) -> Task:
-        """What the next reset without a task would begin."""
+        """The task of the next reset that names none."""
         return self._pool.deal()
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """With a seed, the pool starts again from that seed."""
+        """With a seed, the pool is made anew from that seed."""
         if seed is not None:
             self._seed = seed
             self.set_config(self._config)
@@ -255,7 +255,7 @@ class TrainingEnv(BFCLMultiTurnEnv):
 
 
 def settings_of(config: BFCLConfig) -> dict[str, Any]:
-    """What a stage's config says about an environment."""
+    """The environment's arguments from a stage's config."""
     return {
         "reward": config.reward,
         "augmenter": augmenter_of(config),
@@ -266,7 +266,7 @@ def settings_of(config: BFCLConfig) -> dict[str, Any]:
 
 
 def augmenter_of(config: BFCLConfig) -> CallAugmenter | None:
-    """What writes the hints of a stage; None for a stage without hints."""
+    """The writer of a stage's hints; None for a stage without hints."""
     return None if config.feedback == "standard" else WrittenHints(config.hints)
 
 

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -398,19 +399,12 @@ def play(
 # --- tests --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wire", WIRES[:1], indirect=True, ids=lambda wire: wire.name)
-@pytest.mark.parametrize("scenario", TEXTS, ids=str)
-def test_text(
-    wire: Wire,
-    scenario: Scenario,
-    play: Callable[..., Outcome],
-    config: BaseModel,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    test_scenario(wire, scenario, play, config, caplog)
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+@pytest.mark.parametrize(
+    ("wire", "scenario"),
+    [*product(WIRES[:1], TEXTS), *product(WIRES, SCENARIOS)],
+    indirect=["wire"],
+    ids=lambda one: getattr(one, "name", None),
+)
 def test_scenario(
     wire: Wire,
     scenario: Scenario,

@@ -11,6 +11,8 @@ import sys
 import time
 from dataclasses import asdict, replace
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ from envtuning.runs.tasks import next_task
 from envtuning.studies import beyond, closed_loop
 from envtuning.studies.closed_loop import gain
 from envtuning.studies.outcomes import Outcome, finished, played_on
-from envtuning.studies.preregistered import ArmSpec, arm_of, load_study
+from envtuning.studies.preregistered import ArmSpec, arm_of, load_study, part_of
 from envtuning.studies.study import _ready, do, execute, is_done, plan, run_folders
 from envtuning.studies.summary import markdown, notes, summarise, summary_of
 from tests.envtuning.commands import called
@@ -303,6 +305,39 @@ def test_commits_are_kept_by_run_and_those_of_before_by_sitting(tmp_path):
     remember_commit(out, "aaa", "uniform/seed3")
     assert commits(out) == ["aaa", "bbb+"]
     assert commits_of_runs(out) == {"rules/seed3": "bbb+", "uniform/seed3": "aaa"}
+
+
+def test_stored_outcomes_stay_when_an_arm_is_added_elsewhere(tmp_path, monkeypatch):
+    from benchmarks import study as benchmark
+
+    (tmp_path / "two.yaml").write_text(STUDY.replace("[3, 4]", "[3]"))
+    study = load_study(tmp_path / "two.yaml")
+    first, later = (part_of(study, arms) for arms in ("uniform,rules", "written"))
+    execute(first, study.seeds, tmp_path / "here")
+    execute(later, study.seeds, tmp_path / "there")
+    benchmark.remember_commit(tmp_path / "here", "aaa", "rules/seed3")
+    benchmark.remember_commit(tmp_path / "there", "bbb", "written/seed3")
+    monkeypatch.setattr(benchmark, "stored_at", lambda study: tmp_path / f"study_{study.name}.json")
+    monkeypatch.setattr(benchmark, "record", _written_to(tmp_path))
+    benchmark.store(study, tmp_path / "here")
+    picture = (tmp_path / "study_two.png").read_bytes()
+    alone = benchmark.from_stored(study)
+    assert alone.missing == {"written": [3]}
+    benchmark.store(study, tmp_path / "there")
+    both = benchmark.from_stored(study)
+    assert not both.missing
+    assert [run for run in both.runs if run.arm != "written"] == list(alone.runs)
+    assert benchmark.figures_of(study)["commits_of_runs"] == {"rules/seed3": "aaa", "written/seed3": "bbb"}
+    assert (tmp_path / "study_two.png").read_bytes() == picture  # it needs every run's folder
+
+
+def _written_to(folder: Path):
+    def record(name: str, figures: dict[str, Any]) -> Path:
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps({"figures": figures}))
+        return path
+
+    return record
 
 
 def test_further_sets_are_played_once_by_what_each_run_ended_with(tmp_path):

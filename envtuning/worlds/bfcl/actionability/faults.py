@@ -1,4 +1,4 @@
-"""The typed faults. Each type comes in two variants, so that rules can be written against one and scored on the other."""
+"""The types of faults. Each has two variants: rules can be written against one and scored on the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fault:
     """One thing that the reader gets wrong."""
 
     variant: str  # "wrong_id/off_by_one"
-    tool: str  # of the call it is in
+    tool: str  # of the call that has the fault
     turn: int
     index: int
     wrong: Call | None  # what is called instead; None: the call is left out
@@ -52,7 +52,7 @@ def named_plan(package: Package, task: Task) -> tuple[tuple[Call, ...], ...]:
     """The ground truth with every argument named."""
     classes = [
         package.tool_class(name) for name in reversed(task.classes)
-    ]  # of two tools of a name the later one counts
+    ]  # if two tools have the same name, the later one counts
 
     def named(call: Call) -> Call:
         owner = next(tool_class for tool_class in classes if hasattr(tool_class, call.name))
@@ -73,7 +73,7 @@ def places(package: Package, task: Task) -> list[Place]:
 
 
 def draw(package: Package, task: Task, variant: str, generator: random.Random) -> Fault | None:
-    """A fault of this variant at a drawn place of the task; None where it fits nowhere."""
+    """A fault of this variant at a random place of the task; None if it fits nowhere."""
     candidates = places(package, task)
     generator.shuffle(candidates)
     for place in candidates:
@@ -180,7 +180,7 @@ def _list_for_one(place: Place, tools: Sequence[dict[str, Any]], generator: rand
 
 
 def _skipped(first: bool) -> Variant:
-    """A step left out, so that a later one finds its precondition unmet; ``cd`` is a type of its own."""
+    """A step left out, so that the precondition of a later one is not met. A missing ``cd`` is a separate type."""
 
     def variant(place: Place, tools: Sequence[dict[str, Any]], generator: random.Random) -> None:
         if place.call.name == "cd" or (place.index == 0) != first:
@@ -243,13 +243,13 @@ def _rotated(place: Place, tools: Sequence[dict[str, Any]], generator: random.Ra
 
 
 def _number_off(place: Place, tools: Sequence[dict[str, Any]], generator: random.Random) -> Call:
-    """A number of the right type and the wrong size; mostly nobody notices."""
+    """A number of the right type and the wrong size; most tools do not notice."""
     name = _pick(_given(place, lambda name, v: isinstance(v, int | float) and not isinstance(v, bool)), generator)
     return _change(place.call, name, place.call.named[name] + generator.choice([1, -1, 10, -1000]))
 
 
 def _words_off(place: Place, tools: Sequence[dict[str, Any]], generator: random.Random) -> Call:
-    """Words that are not the user's; mostly nobody notices."""
+    """Words that the user did not say; most tools do not notice."""
     name = _pick(_given(place, lambda name, v: isinstance(v, str) and not is_id(name) and len(v) > 3), generator)
     return _change(place.call, name, place.call.named[name] + " draft")
 

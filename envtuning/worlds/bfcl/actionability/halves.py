@@ -1,7 +1,7 @@
 """The seeded split of faults and tools: rules are written against the first half and scored on the second.
 
-Of each fault type one variant is in the first half, the other in the second; of each tool class half of the tools. A fault belongs to
-a half when its variant and its tool do; the rest is mixed.
+Each half has one variant of every fault type and half of the tools of every tool class. A fault belongs to a half if both its
+variant and its tool do; all other faults are mixed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The measure: a reader plays episodes with one fault each, and gets messages of some kind."""
+"""The measure: a reader plays episodes with one fault each, and gets one kind of messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
 
 LONG_TURN = (
-    12  # calls; longer turns are carried out in one reply, without faults, or retries would meet the limit of steps
+    12  # calls; a longer turn is one reply without faults, because retries would reach the limit of steps
 )
 
 Messages = Callable[[str], str]
@@ -36,17 +36,17 @@ def masked(message: str) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """A reader, and the messages that it is given to read."""
+    """A reader, and the messages that it gets."""
 
     name: str
     reader: Reader | None
     augmenter: CallAugmenter | None = None
     messages: Messages = as_they_are
     hint_place: HintPlace = "after"
-    reply_format: ReplyFormat = "readable"  # that the reader writes in
+    reply_format: ReplyFormat = "readable"  # of the reader's replies
 
     def begin(self, package: Package, task: Task, unlisted: Unlisted = "run") -> Conversation:
-        """A conversation in which the reader is shown what this condition says."""
+        """A conversation in which the reader gets this condition's messages."""
         return Conversation(
             package,
             task,
@@ -68,17 +68,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Sample:
-    """A fault in a task, and whether it matters and shows when nobody reads the stock messages."""
+    """A fault in a task; whether it does harm, and whether it shows, when nobody reads the stock messages."""
 
     task: Task
     fault: Fault
-    visible: bool  # a stock message of its turn complains that does not complain without the fault
+    visible: bool  # a stock message of its turn complains, and does not complain without the fault
 
 
 def play_plan(
     package: Package, task: Task, fault: Fault | None, condition: Condition, generator: random.Random
 ) -> Outcome:
-    """The plan with the fault in it, call by call; complaints are read as the condition says."""
+    """The plan with the fault in it, call by call; the condition's reader reads the complaints."""
     talk = condition.begin(package, task)
     left_out: list[Call] = []
     complaints, retries, asked = [], 0, False
@@ -120,7 +120,7 @@ def play_plan(
         complaints.append(complained)
         _end_turn(talk)
         if asked:
-            break  # the user would answer; the plan of this turn was not carried out
+            break  # the user would answer; this turn's plan was not carried out
     while not talk.over:
         _end_turn(talk)
     return Outcome(bool(talk.scores()["success"]), tuple(complaints), retries, asked)
@@ -129,7 +129,7 @@ def play_plan(
 def draw_samples(
     package: Package, tasks: Sequence[Task], *, per_task: int, seed: int, variants: Iterable[str] = tuple(VARIANTS)
 ) -> list[Sample]:
-    """Harmful faults: up to ``per_task`` drawn variants a task, kept where the episode fails when nobody reads."""
+    """Harmful faults: up to ``per_task`` random variants a task, kept if the episode fails when nobody reads the messages."""
     unread = Condition("unread", None)
     samples = []
     for task in tasks:
@@ -154,7 +154,7 @@ def draw_samples(
 
 
 def recovered(package: Package, samples: Sequence[Sample], condition: Condition, seed: int = 0) -> list[bool]:
-    """For each sample whether its task was solved after all."""
+    """For each sample: whether the task was solved in spite of the fault."""
     return [
         play_plan(package, s.task, s.fault, condition, random.Random(f"{seed} {s.task.id} {s.fault.variant}")).solved
         for s in samples
@@ -162,7 +162,7 @@ def recovered(package: Package, samples: Sequence[Sample], condition: Condition,
 
 
 def summary(samples: Sequence[Sample], solved: Sequence[bool]) -> dict[str, Any]:
-    """Micro: over all samples, with the interval over scenarios. Macro: the mean over the faults' variants, likewise."""
+    """Micro: the mean over all samples. Macro: the mean over the faults' variants. Both with an interval over scenarios."""
     if not samples:
         return {"n": 0}
     by_variant: dict[str, list[bool]] = {}
@@ -182,12 +182,12 @@ def summary(samples: Sequence[Sample], solved: Sequence[bool]) -> dict[str, Any]
     }
 
 
-# Where something is missing, the right act is to ask.
+# If something is missing, the agent should ask.
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A turn in which the task cannot be done: a tool or a value is missing; and a call that guesses at it."""
+    """A turn in which a tool or a value is missing, and a call that guesses it."""
 
     task: Task
     turn: int
@@ -195,7 +195,7 @@ class Gap:
 
 
 def gaps(package: Package, tasks: Sequence[Task]) -> list[Gap]:
-    """One per task that has such a turn. The attempt is a call of the next turn: of a held-back tool, or without its last required argument."""
+    """One for each task that has such a turn. The attempt is a call of the next turn, of a held-back tool or without its last required argument."""
     found = []
     for task in tasks:
         plan = named_plan(package, task)
@@ -211,7 +211,7 @@ def gaps(package: Package, tasks: Sequence[Task]) -> list[Gap]:
 
 
 def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]]) -> Call | None:
-    """The next turn's call, tried one turn too early; None where nothing in it would be a guess."""
+    """The next turn's call, tried one turn too early; None if it would not guess anything."""
     if task.held_back:
         return call if call.name in task.hidden(turn) else None
     document = next(tool for tool in tools if tool["name"] == call.name)
@@ -222,7 +222,7 @@ def _attempt(task: Task, turn: int, call: Call, tools: Sequence[dict[str, Any]])
 
 
 def abstention(package: Package, gap: Gap, condition: Condition) -> str:
-    """What the reader does after the attempt: "asks", "guesses" (tries again with a made-up value); "went through": nothing complained."""
+    """What the reader does after the attempt: "asks", or "guesses" (tries again with a made-up value). "went through": no message complained."""
     talk = condition.begin(package, gap.task, unlisted="refuse")
     for calls in named_plan(package, gap.task)[: gap.turn]:
         if calls:
@@ -231,7 +231,7 @@ def abstention(package: Package, gap: Gap, condition: Condition) -> str:
     message = _say(talk, gap.attempt)
     if not complains(message):
         return "went through"
-    # Nothing can be looked up: what is missing was not said yet.
+    # Nothing can be looked up: the user has not given the missing value yet.
     desk = Desk(gap.attempt, gap.attempt, (), _names(talk), _read_only(talk))
     repair: Repair | None = None
     if condition.reader is not None:
@@ -240,7 +240,7 @@ def abstention(package: Package, gap: Gap, condition: Condition) -> str:
 
 
 def _say(talk: Conversation, *calls: Call) -> str:
-    """Make the calls in one reply; what is shown for them, nothing once the limit of steps has been met."""
+    """Make the calls in one reply; returns their messages, or an empty text after the limit of steps."""
     if talk.over:
         return ""
     talk.act(write_calls(calls, talk.reply_format))
@@ -256,7 +256,7 @@ def _names(talk: Conversation) -> frozenset[str]:
 
 
 def _read_only(talk: Conversation) -> tuple[str, ...]:
-    """Tools that need no argument and by their names only read."""
+    """Tools that need no argument and, judging by their names, only read."""
     reading = (
         "get_",
         "list_",

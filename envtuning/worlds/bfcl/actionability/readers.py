@@ -1,8 +1,8 @@
-"""The scripted readers: how what a message says becomes the next call.
+"""The scripted readers: how a message leads to the next call.
 
-A reader knows what the task wants, can look anything up again, and does not know what it got wrong. Looking something up that was
-right costs nothing and changes nothing. Two readers differ in how they read: one needs names, and acts on all of them at once; the
-other also recognises values that it sent, and follows one pointer after another.
+A reader knows the plan and can look up any part of it again, but does not know which part it got wrong. A look-up of something that
+was right costs nothing and changes nothing. There are two readers. One needs names, and acts on all of them at once. The other also
+recognises values that it sent, and follows one pointer after another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from envtuning.worlds.bfcl.calls import Call
 
 RETRIES = 3  # per call that complains
-LOOK_UPS = 3  # arguments, and as many tools, that a reader takes from one message
+LOOK_UPS = 3  # at most so many arguments, and so many tools, that a reader takes from one message
 
 _COMPLAINT = re.compile(r"error|invalid|not found|cannot|\": false|hint:", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -32,32 +32,32 @@ class Desk:
     """What the reader knows when a message complains."""
 
     written: Call  # the call as it was made
-    meant: Call  # what looking everything up again would give
+    meant: Call  # the call if everything is looked up again
     left_out: tuple[Call, ...]  # calls of the plan, up to this one, that were not made
     offered: frozenset[str]  # the names of all tools
     read_only: tuple[str, ...]  # tools without arguments that change nothing
 
     @property
     def arguments(self) -> list[str]:
-        """What can be looked up in the call: every argument that it has or should have."""
+        """The arguments that can be looked up: all that the call has or should have."""
         return list(dict.fromkeys([*self.written.named, *self.meant.named]))
 
 
 @dataclass(frozen=True)
 class Repair:
-    """Calls to be made first, and the call to be made again; ``asks``: the turn is ended with a question instead."""
+    """Calls to make first, and the call to make again. ``asks``: the reader ends the turn with a question instead."""
 
     first: tuple[Call, ...] = ()
     again: Call | None = None
     asks: bool = False
 
 
-# What a reader does about a message; None: it continues as if nothing had been.
+# What a reader does about a message; None: it continues as if there were no message.
 Reader = Callable[[str, Desk, random.Random], Repair | None]
 
 
 def by_names(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """All that is named first is looked up again at once, and the steps left out that are named are made."""
+    """Looks up the first few named things again, all at once, and makes up for the named steps that were left out."""
     arguments, tools = _named(message, desk)
     first = tuple(call for call in desk.left_out if call.name in tools)
     name = desk.meant.name if desk.meant.name in tools else desk.written.name
@@ -68,7 +68,7 @@ def by_names(message: str, desk: Desk, generator: random.Random) -> Repair | Non
 
 
 def one_by_one(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """The first pointer that leads to something wrong is followed: a name, or a value that was sent."""
+    """Follows the first pointer that leads to something wrong: a name, or a value that was sent."""
     arguments, tools = _named(message, desk)
     by_value = [name for name in desk.written.named if _shows(message, desk.written.named[name])]
     for name in [*arguments, *by_value[:LOOK_UPS]]:
@@ -85,7 +85,7 @@ def one_by_one(message: str, desk: Desk, generator: random.Random) -> Repair | N
 
 
 def blindly(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """One thing is looked up at random; the message is not read."""
+    """Looks up one thing at random, without reading the message."""
     thing = generator.choice([*desk.arguments, "the tool", *(call.name for call in desk.left_out)])
     first = tuple(call for call in desk.left_out if call.name == thing)
     name = desk.meant.name if thing == "the tool" else desk.written.name
@@ -93,12 +93,12 @@ def blindly(message: str, desk: Desk, generator: random.Random) -> Repair | None
 
 
 def by_looking_around(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """Every tool that only reads is called, then the same call again."""
+    """Calls every tool that only reads, then makes the same call again."""
     return Repair(tuple(Call(name) for name in desk.read_only), desk.written)
 
 
 def told_everything(message: str, desk: Desk, generator: random.Random) -> Repair | None:
-    """Everything is looked up again and every step left out is made: no message could do better."""
+    """Looks everything up again and makes up for every step left out: no message could do better."""
     return Repair(desk.left_out, desk.meant)
 
 
@@ -106,7 +106,7 @@ READERS: dict[str, Reader] = {"by names": by_names, "one by one": one_by_one}
 
 
 def _named(message: str, desk: Desk) -> tuple[list[str], list[str]]:
-    """The first few arguments and the first few other tools that the message names: who names everything points at nothing."""
+    """The first few arguments and the first few other tools that the message names. A message that names everything locates nothing."""
     words = list(dict.fromkeys(_WORD.findall(message)))
     arguments = [word for word in words if word in desk.arguments]
     known = desk.offered | {call.name for call in desk.left_out} | {desk.meant.name}
@@ -120,7 +120,7 @@ def _shows(message: str, value: object) -> bool:
 
 
 def _looked_up(desk: Desk, arguments: Sequence[str], name: str) -> Call:
-    """The call with these arguments as they should be, and the others as they were."""
+    """The call with these arguments corrected, and the others as they were."""
     named = {}
     for key in desk.arguments:
         source = desk.meant.named if key in arguments else desk.written.named

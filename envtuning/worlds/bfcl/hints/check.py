@@ -1,4 +1,4 @@
-"""``refusals``: checks written hints before a stage is trained with them, and gives a sentence for each reason to refuse."""
+"""``refusals``: checks written hints before a stage is trained with them; each reason to refuse is a sentence."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _TELLING = re.compile(r"\d{3}|\d.*[A-Za-z]|[A-Za-z].*\d|[A-Za-z][._@][A-Za-z]|\A
 
 
 def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = True) -> list[str]:
-    """Why these hints must not be trained with; empty if they may. ``measured=False`` leaves the slow last rule out.
+    """Why these hints must not be used in training; empty if they may be. ``measured=False`` leaves out the last rule, which is slow.
 
-    A hint is keyed by an error template of a known tool, is of bounded length, holds no token of a ground truth, and the hints
-    together are no less actionable than the rules alone, on scenarios that are not used for training. Takes seconds.
+    The key of a hint is an error template of a known tool. A hint has a bounded length and holds no token of a ground truth. All
+    hints together are at least as actionable as the rules alone, on scenarios that are not used for training. Takes seconds.
     """
     if len(hints) > MAX_HINTS:
         return [f"{len(hints)} hints: write at most {MAX_HINTS}"]
@@ -58,10 +58,10 @@ def refusals(package: Package, hints: Mapping[str, str], *, measured: bool = Tru
 
 @lru_cache(maxsize=2)
 def ground_truth_tokens(package: Package) -> frozenset[str]:
-    """Words of ground-truth arguments that tell a value: names of files, ids, symbols, dates, handles, numbers from three digits.
+    """Words of ground-truth arguments that give away a value, in lower case: names of files, ids, symbols, dates, handles, long numbers.
 
-    A word tells a value when it has three digits in a row, letters and digits together, a dot, underscore or @ between letters, a
-    leading @ or #, or is in capitals only; lower-cased. Words that some tool's document has are no secret.
+    A word gives away a value if it has three digits in a row, has both letters and digits, has a dot, underscore or @ between
+    letters, begins with @ or #, or is all capitals. Words in a tool's document are not secret.
     """
     told: set[str] = set()
     for split in SPLITS:
@@ -83,7 +83,7 @@ def tool_names(package: Package) -> frozenset[str]:
 
 
 def common_templates(package: Package, most: int = 10, seed: int = 0) -> list[str]:
-    """The error templates that mistakes on the training scenarios bring up most often: keys for an engineer to write hints for."""
+    """The most frequent error templates of mistakes on the training scenarios: an engineer may write a hint for each."""
     counts: Counter[str] = Counter()
     for task in by_scenario().tasks(package, "train"):
         talk = run_script(
@@ -105,7 +105,7 @@ def _less_actionable(package: Package, written: CallAugmenter) -> list[str]:
 
 
 def actionability(package: Package, augmenter: CallAugmenter) -> dict[str, float]:
-    """Each reader's rate of recovery from visible harmful faults, on the fixed sample of validation scenarios."""
+    """How often each reader recovers from visible harmful faults, on the fixed sample of validation scenarios."""
     sample = _fixed_sample(package)
     solved = {name: recovered(package, sample, Condition(name, reader, augmenter)) for name, reader in READERS.items()}
     return {name: sum(values) / len(values) for name, values in solved.items()}

@@ -1,4 +1,4 @@
-"""Finds the tool that a hint should name, from the tools' own documents: by what they return or take, or by the words in their names."""
+"""Finds the tool that a hint should name: by what the tools return or take, or by the words in their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envtuning.worlds.bfcl.calls import Call
 from envtuning.worlds.bfcl.documents import parameters, required
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-MOST = 2  # tools that are named as likely
+MOST = 2  # likely tools that a hint names
 COMMON = frozenset(
     [
         "a",
@@ -64,7 +64,7 @@ COMMON = frozenset(
 
 
 def similar_tools(call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
-    """Tools whose names look alike, the likeliest first; else tools that take exactly these arguments."""
+    """Tools with similar names, the most similar first; else tools that take exactly these arguments."""
     plain = {_plain(tool["name"]): tool["name"] for tool in tools}
     wanted = _plain(call.name)
     inside = [name for key, name in plain.items() if wanted.startswith(key) and len(wanted) - len(key) <= 4]
@@ -74,7 +74,7 @@ def similar_tools(call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def takers(call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
-    """Tools that take the given arguments and need no more."""
+    """Tools that take the given arguments and require no others."""
     given = set(call.named)
     if not given:
         return []
@@ -83,8 +83,8 @@ def takers(call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def producers(argument: str, tools: Sequence[dict[str, Any]], asker: str, said: str = "") -> list[str]:
-    """Tools that give out what this argument wants: they return something of its name, or are named after it, else after a word
-    that is ``said`` of it. Logging in gives out nothing but what it returns.
+    """Tools that produce a value for this argument: the tool returns something of that name, or its own name contains the
+    argument's, or else a word of ``said``. A login produces only what it returns.
     """
     wanted, told = _stems(argument) - COMMON, _stems(said) - _stems(argument) - COMMON
     returning: list[str] = []
@@ -107,7 +107,7 @@ def producers(argument: str, tools: Sequence[dict[str, Any]], asker: str, said: 
 
 
 def makers(message: str, tools: Sequence[dict[str, Any]]) -> list[str]:
-    """Tools that make the kind of thing that a message does not find: book_flight for a booking, post_tweet for a tweet."""
+    """Tools that make what a message reports as missing: book_flight for a booking, post_tweet for a tweet."""
     making = {
         "create",
         "post",
@@ -127,7 +127,7 @@ def makers(message: str, tools: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def near_in_words(message: str, call: Call, tools: Sequence[dict[str, Any]]) -> list[str]:
-    """Tools whose names share the most words with the message; where the message asks for a login, the tools that log in."""
+    """Tools whose names share the most words with the message; if it asks for a login, the tools that log in."""
     words = _stems(message) - COMMON - _stems(" ".join(map(str, call.named.values())))
     if words & {"authent", "log", "login", "token"}:
         return [tool["name"] for tool in tools if _logs_in(tool) and "status" not in tool["name"]][:3]
@@ -139,7 +139,7 @@ def near_in_words(message: str, call: Call, tools: Sequence[dict[str, Any]]) -> 
 
 
 def mentioned(names: Iterable[str], message: str) -> list[str]:
-    """The arguments a word of whose name is in the message."""
+    """The arguments that share a word with the message."""
     words = _stems(message) - COMMON
     return [name for name in names if _stems(name) & words]
 

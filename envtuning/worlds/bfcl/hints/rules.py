@@ -1,6 +1,6 @@
-"""``augment``: a sentence or two on what to do about a call that went wrong, by rules that name no tool.
+"""``augment``: one or two sentences of advice after a failed call, by rules that hold for all tools.
 
-What a single tool needs beyond them is data, not a rule: a sentence by error template in the config's ``hints`` (``WrittenHints``).
+Advice for a single tool is data: a sentence for an error template, in the config's ``hints`` (``WrittenHints``).
 
 A rule sees the call, the tool's document, the result and the tools that are offered, as the agent does. It does not see the ground
 truth, so it says where to look and not what to write. Rules on arguments also give a hint when the tool reports no error.
@@ -29,7 +29,7 @@ _PRECONDITION = re.compile(
 )
 _OF_A_VALUE = re.compile(
     r"must be (?:an? |between |positive|numbers|one of|in )", re.IGNORECASE
-)  # not of what is to be first
+)  # not about a step that must come first
 _DATE = re.compile(r"\A\d{4}-\d\d-\d\d\Z")
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -49,7 +49,7 @@ _SAID = {"string": "a text", "integer": "a whole number", "float": "a number", "
 
 
 def augment(event: CallEvent) -> str | None:
-    """What to do about this call; None if nothing is wrong. A ``CallAugmenter``."""
+    """Advice about this call; None if nothing is wrong. A ``CallAugmenter``."""
     event = replace(event, call=event.call.with_named(list(_parameters(event))))
     faults = [said for rule in ARGUMENT_RULES if (said := rule(event))]
     if not faults and complains(event):
@@ -58,11 +58,11 @@ def augment(event: CallEvent) -> str | None:
 
 
 def complains(event: CallEvent) -> bool:
-    """An error, or an answer that says no to what was asked."""
+    """Whether the result is an error or a refusal."""
     return event.error or (_REFUSAL.search(event.result) is not None and "status" not in event.call.name)
 
 
-# About the call alone: what its document does not allow.
+# Rules about the call alone: what its document does not allow.
 
 
 def unknown_tool(event: CallEvent) -> str | None:
@@ -93,7 +93,7 @@ def unexpected_argument(event: CallEvent) -> str | None:
 
 
 def wrong_value(event: CallEvent) -> str | None:
-    """Types, listed values and formats; where one is wrong, values may have changed places."""
+    """Types, listed values and formats. If one is wrong, two values may have been exchanged."""
     said, names = [], []
     for name, value in _checkable(event):
         wanted = _wanted(_parameters(event)[name], value)
@@ -108,7 +108,7 @@ def wrong_value(event: CallEvent) -> str | None:
 
 
 def _wanted(schema: dict[str, Any], value: Any) -> str | None:
-    """What the document wants instead of this value; None where it is what the document wants."""
+    """What the document wants instead of this value; None if the value is right."""
     kind = schema.get("type")
     if value is not None and kind in _TYPES and not _is_of(kind, value):
         return _SAID[kind]
@@ -122,7 +122,7 @@ def _wanted(schema: dict[str, Any], value: Any) -> str | None:
 
 
 def _is_of(kind: str, value: Any) -> bool:
-    """Whether a value is of a document's type; Python's True is no number."""
+    """Whether a value has a document's type; True does not count as a number."""
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, _TYPES[kind])
@@ -139,11 +139,11 @@ def path_for_name(event: CallEvent) -> str | None:
     return f"{_listed(paths)} must be a name in the current directory, not a path: cd there first." if paths else None
 
 
-# About the result: what the tool complains of.
+# Rules about the result: what the tool complains of.
 
 
 def unmet_precondition(event: CallEvent) -> str | None:
-    """Tools whose names are in a complaint about what must be first: brakes to press, doors to lock, a login to make."""
+    """The tools for a missing first step that the message is about: press the brakes, lock the doors, log in."""
     if _PRECONDITION.search(event.result) is None or _OF_A_VALUE.search(event.result):
         return None
     tools = near_in_words(event.result, event.call, event.tools)
@@ -151,7 +151,7 @@ def unmet_precondition(event: CallEvent) -> str | None:
 
 
 def not_there(event: CallEvent) -> str | None:
-    """Files that are not in this directory, those that are there already, and directories that are not empty."""
+    """Files that are missing in this directory or already there, and directories that are not empty."""
     names = [name for name in event.call.named if name in FILE_ARGUMENTS or name == "folder"]
     if "cd" not in _offered(event) or not names:
         return None
@@ -167,7 +167,7 @@ def not_there(event: CallEvent) -> str | None:
 
 
 def wrong_id(event: CallEvent) -> str | None:
-    """Ids, and the tools that hand such ids out."""
+    """Wrong ids, and the tools that return such ids."""
     said = []
     for name in [name for name in event.call.named if is_id(name)][:3]:
         tools = producers(name, event.tools, event.call.name, _said_of(name, event))
@@ -176,14 +176,14 @@ def wrong_id(event: CallEvent) -> str | None:
 
 
 def _said_of(name: str, event: CallEvent) -> str:
-    """The argument's description, and the message if it quotes the argument's value."""
+    """The argument's description, and the message too if it quotes the argument's value."""
     described = str(_parameters(event).get(name, {}).get("description", ""))
     value = str(event.call.named[name])
     return f"{described} {event.result.replace(value, '')}" if value and value in event.result else described
 
 
 def not_made_yet(event: CallEvent) -> str | None:
-    """Something that another tool makes is asked for before it was made."""
+    """The call asks for something that another tool has yet to make."""
     if _OF_A_VALUE.search(event.result):
         return None
     tools = [tool for tool in makers(event.result, event.tools) if tool != event.call.name]
@@ -191,7 +191,7 @@ def not_made_yet(event: CallEvent) -> str | None:
 
 
 def suspects(event: CallEvent) -> str | None:
-    """The arguments that the message quotes or names, else the first few: better than no pointer."""
+    """The arguments that the message quotes or names, or else the first few: a weak hint is better than none."""
     words = {name: value if isinstance(value, str) else repr(value) for name, value in event.call.named.items()}
     named = mentioned(words, event.result)
     quoted = [name for name, value in words.items() if name in named or (len(value) > 1 and value in event.result)]

@@ -6,18 +6,18 @@ import json
 import re
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}")
-_VALUES = re.compile(r"(?<!\S)[^\s\d]*\d\S*")  # begins where a word does: every word is read once
+_VALUES = re.compile(r"(?<!\S)[^\s\d]*\d\S*")  # it begins at the start of a word, so every word is read once
 _TOOL = re.compile(r"\b\w+\.(\w+\(\))")
 _SHELL = re.compile(r"\A(\w+): (?!No |cannot|invalid|path|Unsupported)[^:]+:")
 
 
 def template_of(tool: str, result: str) -> str:
-    """``tool: message`` with quoted values and whatever holds a digit blanked: "cancel_order: Order with ID {} not found."."""
+    """``tool: message`` with blanks for quoted values and for words with a digit: "cancel_order: Order with ID {} not found."."""
     return f"{tool}: {_blank(_message(result))}"[:200]
 
 
 def _message(result: str) -> str:
-    """What the result says in words."""
+    """The message in a result."""
     if result.startswith("{"):
         try:
             said = json.loads(result)
@@ -28,7 +28,7 @@ def _message(result: str) -> str:
 
 
 def _blank(message: str) -> str:
-    """Blanked until nothing is left to blank: a blank can close a bracket that stood open."""
+    """Repeats until nothing changes: a blank can close an open bracket."""
     while (blanked := _blank_once(message)) != message:
         message = blanked
     return message
@@ -41,6 +41,6 @@ def _blank_once(message: str) -> str:
 
 
 def is_template(key: str) -> bool:
-    """Whether a key has no value left in it that could be blanked."""
+    """Whether a key has no value left to blank."""
     _, colon, message = key.partition(": ")
     return bool(colon and message) and _blank(message) == message

@@ -1,4 +1,4 @@
-"""``WrittenHints``: hints that an engineer wrote into the config, by error template; the rules speak where none is written."""
+"""``WrittenHints``: hints that an engineer wrote into the config, by error template; where it wrote none, the rules' hints are used."""
 
 from __future__ import annotations
 
