@@ -86,6 +86,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engineers/terminal.py": ("tests/envtuning/runs/test_hostile_files.py",),
     "envtuning": ("tests/envtuning/loop/test_stages.py", "tests/envtuning/cli/test_cli.py"),
     "envtuning/atlas": ("tests/atlas/test_parts.py", "tests/atlas"),
+    "envtuning/dynamics": (
+        "tests/envtuning/dynamics/test_learners.py",
+        "tests/envtuning/dynamics/test_families.py",
+        "tests/envtuning/dynamics",
+    ),
+    "envtuning/gym": ("tests/envtuning/gym",),
+    "envtuning/openenv": ("tests/doors/test_openenv.py",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
     "envtuning/cli": (
         "tests/envtuning/cli/test_commands.py",
@@ -121,6 +128,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/envtuning/runs/test_damaged_folders.py",
         "tests/envtuning/runs/test_hostile_files.py",
     ),
+    "envtuning/runs/transitions.py": ("tests/envtuning/runs/test_transitions.py",),
     "envtuning/loop/__init__.py": ("tests/project/test_imports.py",),
     "envtuning/curriculum": (
         "tests/envtuning/curriculum/test_curriculum_rules.py",
@@ -170,6 +178,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/trainees/language/collapse.py": ("tests/language/test_collapse.py",),
     "envtuning/trainees/language/commands.py": ("tests/language/test_commands.py",),
     "envtuning/trainees/language/evaluate.py": ("tests/language/test_evaluate.py",),
+    "envtuning/trainees/language/lm.py": ("tests/language/test_lm.py", "tests/language/test_state.py"),
     "envtuning/trainees/language/learner.py": (
         "tests/language/test_learner_rules.py",
         "tests/language/test_learner.py",

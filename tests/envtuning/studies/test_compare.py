@@ -15,7 +15,7 @@ from envtuning.loop import ask
 from envtuning.loop.observer import Observer
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import EngineerSpec, RunSpec, SuiteSpec, load_spec
-from envtuning.studies.compare import BASELINES, compare, table, write
+from envtuning.studies.compare import BASELINES, arms_of, compare, comparison_of, table, write
 from envtuning.studies.intervals import t_mean
 from envtuning.studies.open_loop import known
 from envtuning.studies.outcomes import outcome_of
@@ -158,6 +158,10 @@ def test_engineers_without_their_key_are_named_and_left_out():
     able, missing = with_keys(["rules", "openai/gpt", "gemini/pro"], {"GOOGLE_API_KEY": "x"}.get)
     assert able == ["rules", "gemini/pro"]
     assert missing == {"openai/gpt": "OPENAI_API_KEY"}
+
+
+def test_a_comparison_of_which_nothing_is_finished_has_an_empty_table(spec, tmp_path):
+    assert table(comparison_of(spec, arms_of(spec, ["fixed", "rules"]), (3,), tmp_path)).row_count == 0
 
 
 def test_students_interval_is_the_textbooks():
