@@ -1,1 +1,1 @@
-"""What was measured, and the commands that measure it: ``python -m benchmarks``."""
+"""The benchmarks and their results: ``python -m benchmarks`` lists them."""

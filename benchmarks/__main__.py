@@ -40,7 +40,7 @@ def shows(path: Path) -> str:
     """What a benchmark shows: the first line of its docstring, without its own command."""
     line = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
     said = [part.strip(" ,:;.") for part in re.split(r"``python -m benchmarks[^`]*``", line)]
-    return ": ".join(part for part in said if part)
+    return ": ".join(part for part in said if part).replace("?: ", "? ")
 
 
 def minutes(name: str) -> str:

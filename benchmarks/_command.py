@@ -1,4 +1,4 @@
-"""How a benchmark's command begins, stores its figures, and ends where its caller can mend what is wrong."""
+"""Common parts of the benchmarks' commands: arguments, storing figures, and errors that the caller can correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the benchmarks' pictures begin and end."""
+"""Common parts of the benchmarks' pictures."""
 
 from __future__ import annotations
 

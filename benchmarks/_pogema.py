@@ -1,6 +1,6 @@
 """POGEMA's speed, printed as JSON: ``python _pogema.py SETTINGS``.
 
-Run by ``throughput.py`` with an interpreter in which POGEMA is installed; imports nothing of this project.
+``throughput.py`` runs it with an interpreter that has POGEMA; it imports nothing of this project.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``record``: a benchmark's figures as JSON, with all that one needs to know to trust or repeat them."""
+"""``record``: a benchmark's figures as JSON, with the facts that are needed to trust or repeat them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree as a picture: every node by stage and success, and the engineers' ways through it."""
+"""A picture of a tree: every node by stage and success, and the engineers' paths."""
 
 from __future__ import annotations
 

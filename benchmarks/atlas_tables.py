@@ -1,7 +1,7 @@
-"""The atlas's tables, pictures and stored walks, made again: ``python -m benchmarks.atlas_tables``.
+"""Make the atlas's tables, pictures and stored walks again: ``python -m benchmarks.atlas_tables``.
 
-Every engineer without a model walks through every published tree; ``--evidence`` asks them whether they read; ``--real small-corridors`` makes
-the same choices' real runs, for how far the atlas orders engineers as those do. ``--publish`` writes the index of the package's trees anew.
+Every engineer without a model walks through every published tree; ``--evidence`` tests whether they read; ``--real small-corridors``
+trains real runs, to compare the atlas's order of engineers with theirs. ``--publish`` writes the index of the package's trees anew.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def evidence(asked: Sequence[str]) -> dict[str, Any]:
     weak = [load(name) for name in names(weak=True)]
     trees = [seed for one in weak for seed in one.seeds]
     players = {name: Asked.of(name, "menu", None, None, None, {}).asked_by_menu(weak[0], print) for name in asked}
-    return questions.as_data(trees, {name: questions.answers_of(player, trees) for name, player in players.items()})
+    found = questions.as_data(trees, {name: questions.answers_of(player, trees) for name, player in players.items()})
+    return found | {"named": {name: questions.named(player, trees) for name, player in players.items()}}
 
 
 def real(tree: str, out: Path, jobs: int) -> dict[str, dict[int, float]]:

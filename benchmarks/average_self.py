@@ -1,6 +1,6 @@
-"""The average self of an engineer: ``python -m benchmarks.average_self small-corridors``; what a study's `average` arm is told.
+"""The mean outcomes of an engineer's own runs, for a study's `average` arm: ``python -m benchmarks.average_self small-corridors``.
 
-The engineer runs on development seeds, on held-out boards that are not the study's and without a test. The mean outcomes of these
+The engineer runs on development seeds, without a test, and validated on boards that the study does not use. The mean outcomes of these
 runs, stage by stage, are kept beside the preregistered studies: ``average/ENGINEER`` reads them in place of a run's own.
 """
 

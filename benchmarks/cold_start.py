@@ -1,10 +1,10 @@
-"""How long a machine that has compiled nothing waits, in CPU seconds: to the first step, and to the first boards and plan.
+"""CPU seconds without compiled code: to the first step of an environment, and to the first boards and plan.
 
     python -m benchmarks.cold_start [--atlas] [--old COMMIT] [--turns 1]
 
-With ``--atlas``, to an engineer's score on every stored tree. Each is a process of its own with an empty cache, and then another one that
-finds what the first has compiled. With ``--old``, that commit's code is measured beside this one's, at the same
-time, so that what else the machine does slows both.
+With ``--atlas``, it also measures an engineer's score on every stored tree. Each is measured in its own process with an empty cache,
+and then in another one that finds the first one's compiled code. With ``--old``, that commit's code is measured at the same time as this
+one's, so that other work on the machine slows both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does a long single stage collapse, and does the KL term hold it? ``python -m benchmarks.collapse``, hours of CPU.
+"""Does a long single stage collapse, and does the KL term prevent it? ``python -m benchmarks.collapse``, hours of CPU.
 
 The paper ("Don't Just Fine-tune the Agent", figures 6 and 7): a single stage collapses at about 70 steps; with a KL weight of .001 or 0 entropy and
 accuracy fall, with .1 they do not. Here: the small language model of ``tools-in-miniature``, one stage of all its tasks without hints, 150 optimiser steps

@@ -1,4 +1,4 @@
-"""The papers' ablation for cents: one language model, told more and more, on stages that were trained once.
+"""The first paper's ablation for cents: one language model with more and more context, on stored training stages.
 
 ``python -m benchmarks.context --engineer openai/gpt-5-mini`` asks it in every context, V1 to V6 and ours, through every tree of the
 atlas; the caps hold for all questions together.

@@ -1,7 +1,7 @@
 """Which change of an engineer's proposals earned the gain? ``python -m benchmarks.credit``: a run of an atlas's spec, stage by stage.
 
-The run's seed is none of the tree's. Every stage is then trained again, on paired seeds: on the config as it was, as proposed, and with each
-kind of change undone. It goes on where it was stopped.
+The tree does not have the run's seed. Every stage is then trained again, on paired seeds: on the old config, on the proposed one, and
+with each kind of change undone. After a stop, the same command continues.
 """
 
 from __future__ import annotations

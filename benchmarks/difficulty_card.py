@@ -1,7 +1,7 @@
 """``python -m benchmarks.difficulty_card [--boards N]``: how hard the lake is for policies that do not learn, knob by knob.
 
-The rows are those that the doors give to language-model trainers: a prompt, a reply, the judge's verdict. One knob at a time is moved away
-from ``BASE``. The published rows of language models, on the suite, stand beside them.
+The rows are the same as for language-model trainers: a prompt, a reply, the judge's verdict. One knob at a time differs from ``BASE``.
+The published rows of language models on the suite stand beside them.
 """
 
 from __future__ import annotations

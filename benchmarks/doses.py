@@ -1,7 +1,7 @@
-"""How success on a task of the gate's transformer grows with its data, and fades without: ``python -m benchmarks.doses``.
+"""How the gate's transformer learns a task with more data, and forgets it without: ``python -m benchmarks.doses``.
 
-Tasks that are lacking get one, two and three times their even share in every stage; what is left goes to the others. The families of
-``envtuning.dynamics`` have ranges that hold what is found here.
+Lacking tasks get one, two and three times their even share in every stage; the other tasks get the rest. The parameters' ranges of
+the families in ``envtuning.dynamics`` include the results.
 """
 
 from __future__ import annotations

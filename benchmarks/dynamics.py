@@ -1,8 +1,8 @@
-"""What knowing, reading and no reading are worth on learners in closed form: ``python -m benchmarks.dynamics``.
+"""What knowing the learner, reading and not reading are worth on simulated learners: ``python -m benchmarks.dynamics``.
 
-On tuning roots every open-loop arm has six configurations; even draws and the three best of all go on to fresh roots. There stand
-beside them: a reader that knows the family (attainable), one that knows the learner (full information) and engineers, asked by reports.
-Every setting is kept in ``runs/dynamics``: after a kill, the same command goes on.
+On tuning roots every open-loop arm has six configurations. Even draws and the three best of all are then played on fresh roots,
+beside a reader that knows the family (attainable), one that knows the learner (full information), and engineers that read reports.
+Every setting is kept in ``runs/dynamics``: after a kill, the same command continues.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How many runs of closed-form learners the engineering environment plays in a second: ``python -m benchmarks.engineering_gym``.
+"""Runs of simulated learners that the engineering environment plays in a second: ``python -m benchmarks.engineering_gym``.
 
-Of one core's processor time; actions are drawn beforehand, so that it is the environment alone. The best of three.
+CPU time of one core, best of three. Actions are drawn beforehand, so that only the environment is timed.
 """
 
 from __future__ import annotations

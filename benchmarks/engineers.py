@@ -1,7 +1,7 @@
 """Engineers against each other on equal budgets: ``python -m benchmarks.engineers --engineers fixed,rules --seeds 5``.
 
-Thin over ``envtuning.studies.compare``. Engineers that need a key join when the key is set, and are named as left out when not.
-Interrupted, the same command continues where it stopped.
+It calls ``envtuning.studies.compare``. Engineers that need a key take part if the key is set; else they are listed as left out.
+After an interruption, the same command continues.
 """
 
 from __future__ import annotations

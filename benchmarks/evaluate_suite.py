@@ -1,4 +1,4 @@
-"""``python -m benchmarks.evaluate_suite [--suite NAME]``: what must score 100, what must not, and the published rows beside them.
+"""``python -m benchmarks.evaluate_suite [--suite NAME]``: policies that must score 100 and policies that must not, beside the published rows.
 
 The optimal plans go through ``evaluate`` in all three forms of policy: as a solver, as a text policy that reads the prompt
 and prints the plan, and as a network's form that sees observations and acts in a ``LakeBatch``. Beside them: PIBT (valid, not

@@ -1,10 +1,10 @@
-"""Where does knowing what a policy lacks beat every schedule that does not look? ``python -m benchmarks.gate``.
+"""When is it better to know what a policy lacks than to follow a fixed schedule? ``python -m benchmarks.gate``.
 
-A small transformer answers questions of 24 tasks. A root has mastered some, lacks some, and some are too hard for it;
-which is which differs from root to root. Six stages follow, each with an answer to "how often is each task drawn?".
-Open-loop arms see no result; ``oracle`` sees which tasks are lacking; ``failure`` and ``give-up`` read the success of each task,
+A small transformer answers questions of 24 tasks. A root has mastered some tasks, lacks some, and cannot learn others;
+these differ from root to root. Six stages follow; in each, an arm decides how often each task is drawn.
+Open-loop arms see no results; ``oracle`` sees which tasks are lacking; ``failure`` and ``give-up`` read the success of each task,
 ``cases`` also how many letters the answers have right. An arm's configuration is chosen on other roots than it is
-measured on. Every run is kept in ``runs/gate``: after a kill, the same command goes on.
+measured on. Every run is kept in ``runs/gate``: after a kill, the same command continues.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Engineers of the package where reading can pay: ``python -m benchmarks.gate_engineers``, on the fresh roots of the gate.
+"""The package's engineers on the gate, where reading can pay: ``python -m benchmarks.gate_engineers``, on its fresh roots.
 
 The roots, budgets, draws and tests are those of ``python -m benchmarks.gate --fresh codes-slow``, whose arms are stored. The first
 stage draws evenly; from then on the engineer reads a report after each stage and writes the next shares. A report holds
 success by task and no letters. ``permuted`` exchanges the tasks' outcomes; ``average`` is told the mean outcomes of the same
-engineer on development roots. Every run is kept in ``runs/gate``: after a kill, the same command goes on.
+engineer on development roots. Every run is kept in ``runs/gate``: after a kill, the same command continues.
 
 Written before any of its runs: reading pays here if the least one-sided 95 % bound of an engineer's mean gain over the open-loop
 arms is above zero, and neither of its two controls is above the best of them.

@@ -1,8 +1,8 @@
-"""The open-loop search of the gate, made again: ``python -m benchmarks.gate_search``.
+"""Repeat the gate's search for the best open-loop schedule: ``python -m benchmarks.gate_search``.
 
 Which schedule that reads nothing ends highest on ``codes-slow``, by its mean end on four roots on which nothing else is played? All
 settings below are tried. The arm ``searched`` of the gate was found by an earlier search, whose settings were not kept: its place in
-this table says whether a better rival was overlooked. Every run is kept in ``runs/gate``: after a kill, the same command goes on.
+this table says whether a better rival was overlooked. Every run is kept in ``runs/gate``: after a kill, the same command continues.
 """
 
 from __future__ import annotations

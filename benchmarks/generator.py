@@ -1,4 +1,4 @@
-"""How fast boards are drawn: ``python -m benchmarks.generator``; the suite, quotas, resets, and a batch that steps on."""
+"""The speed of drawing boards, for the suite, quotas, resets and a stepping batch: ``python -m benchmarks.generator``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What GRPO adds to a warm start: ``python -m benchmarks.grpo``.
 
-From nothing, a model of 1.2 million parameters is taught on certified plans, in few of which anybody waits. The target is boards
-that nobody can solve without a wait. From each such warm start five arms, paired: nothing more, continued supervision
+A model of 1.2 million parameters with random weights is taught certified plans; in few of them an agent waits. The target is boards
+that need a wait. From each such warm start there are five paired arms: no further training, continued supervision
 (the target's certified plans, equal CPU time), rejection fine-tuning (as many samples, the valid ones are taught once), GRPO with random
 rewards, GRPO. Each is asked the same held-out boards of the target: greedy, sampled once, best of 16.
 Each finished part is kept under --out: an interrupted benchmark continues where it stopped, and other processes may do parts of it

@@ -1,8 +1,8 @@
-"""Our share of a training step: ``python -m benchmarks.grpo_overhead --model FOLDER``, CPU time, in turns in one process.
+"""This project's part of a training step: ``python -m benchmarks.grpo_overhead --model FOLDER``, CPU time, in turns in one process.
 
 TRL alone trains on rows that are there already, with a reward that is always 0; ours draws the rows, judges every reply, counts
-it and feeds the loop's callback. Same model, same prompts, same settings; the two take turns, several times. Random rewards of
-equal spread are paid in both, so that the same gradients are computed.
+it and feeds the loop's callback. Same model, same prompts, same settings; the two take turns, several times. Both pay random
+rewards of equal spread, so that the same gradients are computed.
 """
 
 from __future__ import annotations

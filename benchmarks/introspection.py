@@ -1,9 +1,9 @@
-"""Does a model know itself? ``python -m benchmarks.introspection``: equally good models, the same held-out boards.
+"""Does a model's certainty predict its own failures? ``python -m benchmarks.introspection``: equally good models, the same held-out boards.
 
 The models are pretrained alike from different seeds, and kept under --out; or name folders of your own that were kept from these boards.
 For every ordered pair: how well the first's log-probability (and entropy) of its own greedy reply predicts on which boards the
-*second* fails, as the area under the ROC curve. A model knows itself where the diagonal beats the rest of its column: how sure
-others are of the same boards only says how hard these are.
+*second* fails, as the area under the ROC curve. A model knows itself if the diagonal beats the rest of its column: the certainty
+of other models only shows how hard the boards are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast and how far the RLlib trainee learns, and what acting greedily costs.
+"""How fast and how far the RLlib trainee learns, and how it acts at several temperatures.
 
     python -m benchmarks.learning [--seeds 3]
 

@@ -1,4 +1,4 @@
-"""What the PPO trainee reaches on the papers' 3,150 boards: ``python -m benchmarks.papers_row --cpu-hours 2``.
+"""The PPO trainee on 3,150 boards like those of the first paper: ``python -m benchmarks.papers_row --cpu-hours 2``.
 
 It learns on boards of the suite's distribution (3 to 5 agents, 3×3 to 10×10), none of which is in the suite; ``--agents two``: on boards of the same
 sizes and kinds with two agents, as the papers train. Then the suite is played greedily, sampled, and sampled eight times with the best plan of each board kept. It acts step by step and sees the board again after

@@ -1,4 +1,4 @@
-"""What a model is told of three stored reports, and what it was told before: ``python -m benchmarks.prompts``.
+"""Prompts about three stored reports, in today's version and in the first: ``python -m benchmarks.prompts``.
 
 The reports: a run on lakes (in closed form), a node of an atlas tree, where a config is an entry of a menu, and a run on text tasks.
 Their prompts of version 1 are stored as texts; those of today are rendered. ``--write`` renders the page docs/prompt.md anew.

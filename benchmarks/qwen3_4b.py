@@ -1,4 +1,4 @@
-"""Does ``examples/qwen3-4b.yaml`` fit its card, and how fast? ``python -m benchmarks.qwen3_4b``: two optimiser steps on a GPU.
+"""Does ``examples/qwen3-4b.yaml`` fit on its GPU, and how fast is it? ``python -m benchmarks.qwen3_4b``: two optimiser steps on a GPU.
 
 The model has Qwen3-4B's published dimensions and random weights: memory and time of a step are those of the real one, what it learns
 is not. It never ends a reply, so every one is as long as the settings allow, and our tokenizer spells a board in more tokens than

@@ -1,9 +1,9 @@
-"""What ``reader`` is worth on learners in closed form: ``python -m benchmarks.reader``.
+"""What ``reader`` is worth on simulated learners: ``python -m benchmarks.reader``.
 
 Families that it was not written on, and the null one. Beside it: the best open-loop schedules, four rules that read success, each with its
 best of six settings on the tuning roots, the first of them with a focus on failures, too, ``reader`` itself with its outcomes exchanged
 (permuted) or those of others (average), and ``reader`` that turns shares alone, or the focus alone (then shares stay even).
-Every family is kept in ``runs/reader``: after a kill, the same command goes on.
+Every family is kept in ``runs/reader``: after a kill, the same command continues.
 """
 
 from __future__ import annotations

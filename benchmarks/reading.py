@@ -1,4 +1,4 @@
-"""What reading is worth on each target, from the stored studies: ``python -m benchmarks.reading`` prints the tables of the pages."""
+"""What reading is worth on each target: ``python -m benchmarks.reading`` prints the pages' tables from the stored studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``benchmarks/README.md`` from what is stored in ``benchmarks/results``: ``python -m benchmarks.readme``."""
+"""Write ``benchmarks/README.md`` from the figures in ``benchmarks/results``: ``python -m benchmarks.readme``."""
 
 from __future__ import annotations
 

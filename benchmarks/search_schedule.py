@@ -1,4 +1,4 @@
-"""A schedule found by search: ``python -m benchmarks.search_schedule small-corridors``; what a study's `searched` arm is made of.
+"""Search a schedule for a study's `searched` arm: ``python -m benchmarks.search_schedule small-corridors``.
 
 Successive halving over schedules (how far from the first config to the target every stage is): random ones beside the hand-made
 ladder, first on few development seeds, the best third of them on more. The winner is chosen by validation alone: no run of the search

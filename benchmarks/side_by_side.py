@@ -1,7 +1,7 @@
-"""Runs side by side against one after the other: ``python -m benchmarks.side_by_side``. The same figures, in less time.
+"""Parallel runs against runs one after the other, with the same figures: ``python -m benchmarks.side_by_side``.
 
-Wall time is what is asked for, so nothing else should run on the machine; the load when it began is stored with the figures.
-Each way starts from nothing in a folder of its own; imports and compilation are paid by every process, as a user pays them.
+It measures wall time, so nothing else should run on the machine; the initial load is stored with the figures.
+Each way starts in an empty folder; its times include imports and compilation in every process, as for a user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does the rule end the stages, convergence and a stable gradient norm? ``python -m benchmarks.stage_rule lakes`` or ``tools``.
+"""Does the rule of convergence and a stable gradient norm end the stages? ``python -m benchmarks.stage_rule lakes`` or ``tools``.
 
 The presets' budgets end most stages before their rule does. Here each stage that has a rule may take four times its budget, and the table says what
 ended it and when; the last stage has none and is left out, since all that the others saved would be its. One run each, of a preset's own seed: it shows that the rule can end stages, not that it ends them well. An interrupted run continues.

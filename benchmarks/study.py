@@ -1,4 +1,4 @@
-"""A preregistered study: run what is not finished, then its table: ``python -m benchmarks.study corridors --jobs 2``.
+"""A preregistered study: do its unfinished runs and write its table: ``python -m benchmarks.study corridors --jobs 2``.
 
 The files are in ``benchmarks/preregistered``. ``--arms`` and ``--seeds`` do a part of it, ``--table`` runs nothing. The table holds
 whatever is finished and says what is not; it goes to ``benchmarks/results`` as JSON, with the commits that the runs were made

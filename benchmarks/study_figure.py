@@ -1,4 +1,4 @@
-"""A study as a picture: how arms climb over the budget, and where every seed ends on the test."""
+"""A picture of a study: each arm's success over the budget, and every seed's result on the test."""
 
 from __future__ import annotations
 

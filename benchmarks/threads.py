@@ -1,8 +1,8 @@
-"""What a second thread costs, by CPU time: ``python -m benchmarks.threads``; a machine that is busy with other things may be asked.
+"""The cost of a second thread in CPU time: ``python -m benchmarks.threads``. The machine may be busy with other work.
 
-Of a step of ``gym.make_vec`` (4 agents on 8×8): what both threads spend together over what one spends alone, the part of a step that
-only the caller's thread can do, and what follows: how many times as fast two threads can be at best. How fast they are by the
-clock needs two idle cores: ``python -m benchmarks.throughput --threads 2``.
+For a step of ``gym.make_vec`` (4 agents on 8×8) it measures the CPU time of both threads over that of one thread alone, and the part
+of a step that only the caller's thread can do. From these follows the best possible speed-up with two threads. To measure the real
+speed-up, you need two idle cores: ``python -m benchmarks.throughput --threads 2``.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ POGEMA pins other versions than this project, so it is measured by an interprete
     python -m venv pogema && pogema/bin/pip install pogema "gymnasium<1"
 
 Without one it is skipped with a note. Ours and the peers' measurements take turns, several rounds of them;
-the best of each counts, because whatever else the machine does can only slow one down.
+the best of each counts, because other work on the machine can only slow it down.
 
 Agents walk at random over ice: their moves are recorded beforehand, so that what is timed is stepping, rewards, observations
 and resets and nothing else. Steps that only reset an env do not count. Where it says "random", actions are drawn uniformly:
 most episodes soon end in a hole, and resets weigh as much as steps: a vector env spends a quarter of its steps on them, unless
 it resets within the step ("same step": Gymnasium's ``AutoresetMode.SAME_STEP``, which also returns the last observations).
-An observation that nobody holds any more is written to again. "held": the caller still has so many of them while it steps.
+The memory of an observation is reused when the caller has dropped it. "held": the number that the caller keeps while it steps.
 """
 
 from __future__ import annotations

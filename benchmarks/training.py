@@ -2,7 +2,7 @@
 
     python -m benchmarks.training [--iterations 8]
 
-CPU seconds of this process are what is compared, so that a busy machine does not decide; wall seconds stand beside them.
+It compares CPU seconds of this process, so that other work on the machine does not matter; wall seconds stand beside them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.bfcl TABLE --version v4``: figures of the tool-use world; to benchmarks/results unless --no-record."""
+"""``python -m benchmarks.bfcl TABLE --version v4``: figures of the tool-use world, stored in benchmarks/results unless --no-record is given."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The four stages and what is left of them without each part: the preset at its full budgets, a run for each switch.
+"""The four stages, and the same without each of their parts: the preset at its full budgets, with one run for each switch.
 
 The trainee chooses from menus with the right call on them. The rows show what the switches do to a policy that really learns; they
-are no figures of the benchmark, and one run each says nothing of how far they vary.
+are not results on the benchmark, and one run each does not show how far they vary.
 """
 
 from __future__ import annotations

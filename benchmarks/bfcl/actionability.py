@@ -1,4 +1,4 @@
-"""The actionability table: what scripted readers recover from, under messages of several kinds."""
+"""The actionability table: the faults from which scripted readers recover, with several kinds of messages."""
 
 from __future__ import annotations
 

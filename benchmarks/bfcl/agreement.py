@@ -1,4 +1,4 @@
-"""Verdicts against the official checker's, trajectory by trajectory."""
+"""Compares verdicts with the official checker's, trajectory by trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policies without learning get: the rows that every other figure stands beside."""
+"""Results of policies that do not learn: the baselines for all other figures."""
 
 from __future__ import annotations
 

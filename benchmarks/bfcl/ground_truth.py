@@ -1,4 +1,4 @@
-"""Ground truth through the environment: solved, paid, and how fast."""
+"""The ground truth played in the environment: solved tasks, rewards, and speed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A tiny language model: taught ground-truth calls, then two GRPO steps in each of the preset's four stages.
 
-It shows that the path works: groups that are not all paid alike, gradients that are finite. It is no figure of the benchmark.
+It shows that this works: rewards differ within groups, and gradients are finite. It is not a result on the benchmark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether memory is given back: what the process grows by over many episodes."""
+"""Whether memory is released: the growth of the process over many episodes."""
 
 from __future__ import annotations
 

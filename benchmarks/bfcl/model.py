@@ -1,7 +1,7 @@
 """A language model on the test's 400 tasks, by split: ``python -m benchmarks.bfcl model --model openai/NAME --max-cost 50``.
 
 The paper's first table asks such models, on the authors' own half of the benchmark. Every reply is kept in a file before the next question is
-asked, so an interrupted table continues where it stopped and pays for no question twice; the caps hold for all that the file took.
+asked, so an interrupted table continues without paying for a question twice; the caps include the cost of all replies in the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes wrong in real traces, by the kinds of faults that the actionability table has: weights for its rows."""
+"""Failures in real traces, by the actionability table's kinds of faults: they weight its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Menu policies that are trained once, kept, and tested on as many tasks as wanted: what ``stages`` and ``held-out`` share.
+"""Menu policies that are trained once, kept, and tested on any number of tasks; ``stages`` and ``held-out`` use them.
 
 Every run and its scores are kept under a folder, so an interrupted table continues where it stopped.
 """

@@ -1,6 +1,6 @@
-"""``python -m benchmarks.fuzz TARGET… --n 100000``: feed broken input to what reads it; figures to benchmarks/results.
+"""``python -m benchmarks.fuzz TARGET… --n 100000``: feed broken input to every parser, and store the figures in benchmarks/results.
 
-A target is a module here with ``run(n, seed) -> dict``: what came of n inputs. It raises on a crash, a hang or a rejection
+A target is a module here with ``run(n, seed) -> dict``: the counts over n inputs. It raises on a crash, a hang, or a rejection
 that does not say where and why.
 """
 

@@ -12,12 +12,14 @@ from envtuning.runs.reading import read_value
 from envtuning.runs.sections import HIGHEST_SEED
 from envtuning.runs.spec import RunSpec, SpecError
 
-Run = Annotated[Path, typer.Argument(help="A run's folder.")]
-Runs = Annotated[list[Path], typer.Argument(help="Runs' folders; a comparison's folder means all its runs.")]
+Run = Annotated[Path, typer.Argument(help="The folder of a run.")]
+Runs = Annotated[
+    list[Path], typer.Argument(help="Folders of runs; the folder of a comparison stands for all its runs.")
+]
 Engineer = Annotated[
     str | None,
     typer.Option(
-        help="Who writes the next config: reader, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"
+        help="The engineer, which writes the next config: reader, rules, fixed, random, uniform, openai/MODEL, local/MODEL, …"
     ),
 ]
 Settings = Annotated[
@@ -28,14 +30,14 @@ Settings = Annotated[
 ]
 Observed = Annotated[
     list[str] | None,
-    typer.Option("--observer", help="package.module:factory of an observer of your own. May be given several times."),
+    typer.Option("--observer", help="Your own observer, as package.module:factory. May be given several times."),
 ]
 Trusted = Annotated[
     list[str] | None,
     typer.Option(
         "--trust",
         envvar="ENVTUNING_TRUST",
-        help="What a run's file may name: a module, host:NAME that a key may go to, or option:PLACE (docs/trust.md).",
+        help="Allow a run's file to use this: a module, a host for your API key (host:NAME), or an option (option:PLACE). May be given several times (docs/trust.md).",
     ),
 ]
 
@@ -43,7 +45,7 @@ OnRay = Annotated[
     bool,
     typer.Option(
         "--ray",
-        help="Runs become tasks of the Ray cluster at RAY_ADDRESS, as many at a time as it has room for; `--jobs` is not used (docs/cluster.md).",
+        help="Run on the Ray cluster at RAY_ADDRESS, as many runs at a time as fit; `--jobs` is ignored (docs/cluster.md).",
     ),
 ]
 
@@ -58,7 +60,7 @@ def adjusted(
     context: str | None = None,
     max_cost: float | None = None,
 ) -> RunSpec:
-    """The spec with what the command line says."""
+    """The spec with the changes from the command line."""
     if stages is not None:
         spec = spec.with_rounds(stages)
     changed = spec.engineer
@@ -84,7 +86,7 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """'3' is 0, 1, 2; '4,7' is 4 and 7; '4,' is 4 alone."""
+    """'3' is 0, 1, 2; '4,7' is 4 and 7; '4,' is only 4."""
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
@@ -104,6 +106,6 @@ def listed_seeds(text: str | None) -> list[int] | None:
 
 
 def run_name(spec: RunSpec) -> str:
-    """The preset's name, and the engineer's where it is not the preset's own."""
+    """The preset's name, and the engineer's name if it is not the preset's own."""
     named_after = spec.engineer.name.replace("/", "_").replace(":", "_").replace("#", "_")
     return f"{spec.name}-{named_after}" if spec.asks_an_engineer and named_after != spec.name else spec.name

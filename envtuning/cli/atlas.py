@@ -20,7 +20,7 @@ from envtuning.errors import RunError, SpecError
 from envtuning.runs import atomic
 
 group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(group, name="atlas", help="Score any engineer in seconds, on stages that were trained once.")
+app.add_typer(group, name="atlas", help="Score any engineer in seconds, on stored training stages.")
 
 
 class Mode(StrEnum):
@@ -30,26 +30,30 @@ class Mode(StrEnum):
 
 Named = Annotated[str, typer.Argument(help="A published tree's name, or a file that describes one.")]
 Trees = Annotated[list[str] | None, typer.Option("--tree", help="A tree; may be given several times. Default: all.")]
-Folder = Annotated[Path | None, typer.Option(help="Trees in a folder of your own, as `build` puts them there.")]
+Folder = Annotated[Path | None, typer.Option(help="Your own folder of trees, made by `build`.")]
 Engineers = Annotated[
     list[str] | None,
     typer.Option(
         "--engineer", help="rules, openai/MODEL, mine:make, …; may be given several times. Default: the roster."
     ),
 ]
-Context = Annotated[str | None, typer.Option(help=f"What a language model is told: {', '.join(CONTEXTS)}.")]
-MaxCost = Annotated[float | None, typer.Option(help="US dollars that all questions together may cost.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Tokens that they may take.")]
-Transcripts = Annotated[Path, typer.Option(help="Folder for models' exchanges; --engineer replay/FOLDER reads one.")]
+Context = Annotated[
+    str | None, typer.Option(help=f"The parts of the report in a language model's prompt: {', '.join(CONTEXTS)}.")
+]
+MaxCost = Annotated[float | None, typer.Option(help="Most US dollars for all questions together.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Most tokens for all questions together.")]
+Transcripts = Annotated[
+    Path, typer.Option(help="Folder for the transcripts of models; --engineer replay/FOLDER replays one.")
+]
 Written = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
-Jobs = Annotated[int, typer.Option(min=1, help="How many at a time.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of runs at a time.")]
 Seeds = Annotated[str | None, typer.Option(help="Only these seeds: a list such as 7000,7001.")]
 KEPT = Path("runs/atlas-transcripts")
 
 
 @group.command("list")
 def list_trees() -> None:
-    """The published trees."""
+    """List the published trees."""
     from envtuning.show.console import plain_table
 
     found = published.index()
@@ -69,7 +73,9 @@ def score(
     engineer: Engineers = None,
     tree: Trees = None,
     folder: Folder = None,
-    mode: Annotated[Mode, typer.Option(help="Choose an entry, or write any config.")] = Mode.menu,
+    mode: Annotated[
+        Mode, typer.Option(help="menu: the engineer chooses an entry; free: it writes any config.")
+    ] = Mode.menu,
     context: Context = None,
     max_cost: MaxCost = None,
     max_total_tokens: MaxTokens = None,
@@ -77,7 +83,7 @@ def score(
     json: Written = None,
     trust: Trusted = None,
 ) -> None:
-    """How far engineers come, beside what could be reached."""
+    """Score engineers, beside the best result that could be reached."""
     asked = list(engineer or ROSTER)
     with trusting(trust, engineers=asked):
         from envtuning.atlas import result, standing, tables
@@ -116,7 +122,7 @@ def evidence(
     json: Written = None,
     trust: Trusted = None,
 ) -> None:
-    """Whether engineers read what they are told, on policies that lack one thing."""
+    """Test whether engineers use their reports, on policies that lack one skill."""
     asked = list(engineer or ROSTER)
     with trusting(trust, engineers=asked):
         from envtuning.atlas import questions, standing, tables
@@ -148,10 +154,10 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder of all trees: OUT/NAME/seedN.reports.json.xz.")] = Path(
         "runs/atlas"
     ),
-    work: Annotated[Path, typer.Option(help="Folder for what is unfinished.")] = Path("runs/atlas-work"),
+    work: Annotated[Path, typer.Option(help="Folder for unfinished work.")] = Path("runs/atlas-work"),
     trust: Trusted = None,
 ) -> None:
-    """Train and store the seeds that are not stored yet; goes on where it was killed."""
+    """Train and store the seeds that are not stored yet. After a kill, the same command continues."""
     with trusting(trust):
         from envtuning.atlas.build import build as train
 
@@ -171,7 +177,7 @@ def real(
     json: Written = None,
     trust: Trusted = None,
 ) -> None:
-    """Engineers in real runs of a tree's root, depth and budgets."""
+    """Train real runs with engineers, from a tree's root and with its depth and budgets."""
     asked = list(engineer or ROSTER)
     with trusting(trust, engineers=asked):
         from envtuning.atlas.real import real_arms, real_success
@@ -201,10 +207,10 @@ def real(
 
 @group.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="What `score --json` wrote.")],
+    file: Annotated[Path, typer.Argument(help="A result of `score --json`.")],
     folder: Folder = None,
 ) -> None:
-    """Play the walks of a result again, and refuse it where they do not give its figures."""
+    """Check a result: repeat its walks, and refuse it if they give other figures."""
     from envtuning.atlas import result
 
     read = result.read_result(file)
@@ -217,19 +223,19 @@ def verify(
 
 
 def say(line: str) -> None:
-    """Beside the table, so that a wait is explained."""
+    """Print progress on stderr, apart from the table."""
     typer.echo(line, err=True)
 
 
 def known(context: str | None) -> str | None:
-    """Raises ``SpecError`` for a context that there is not."""
+    """Raises ``SpecError`` for an unknown context."""
     if context is not None and context not in NAMES:
         raise SpecError(f"{context!r} is no context: there are {', '.join(CONTEXTS)}")
     return context
 
 
 def loaded(named: Sequence[str] | None, folder: Path | None, *, weak: bool = False) -> list[StoredTree]:
-    """The trees that the caller names, or all that there are. Raises ``RunError`` for none."""
+    """The named trees, or all. Raises ``RunError`` if there are none."""
     if named:
         return [published.load(name, folder) for name in named]
     there = published.names(weak=weak) if folder is None else published.stored_in(folder, weak=weak)

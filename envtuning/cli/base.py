@@ -1,4 +1,4 @@
-"""What every command needs, and nothing that takes long to import: the command line itself, and how it reports errors."""
+"""The base of every command: the command line itself, and how it reports errors. It imports nothing slow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from envtuning.show.terminal import make_console, print_error
 
 
 class Commands(TyperGroup):
-    """All commands, with the one place where their errors end."""
+    """All commands; their errors are reported here."""
 
     def invoke(self, ctx: Any) -> Any:
         with errors_in_one_sentence():
@@ -78,7 +78,7 @@ def trusting(
 
 @contextmanager
 def errors_in_one_sentence() -> Iterator[None]:
-    """What a user can mend is told in one sentence, without a traceback."""
+    """Prints an error that a user can correct as a sentence, without a traceback."""
     try:
         yield
     except (Mendable, ImportError) as error:

@@ -1,4 +1,4 @@
-"""The command that says which change of a proposal earned its gain."""
+"""The command that measures which change of a proposal earned its gain."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from envtuning.studies import credit as crediting
 @app.command()
 def credit(
     folder: Run,
-    stage: Annotated[int, typer.Option(min=1, help="The stage that the proposal was trained in.")],
-    seeds: Annotated[int, typer.Option(min=crediting.FEWEST_SEEDS, help="Paired seeds.")] = crediting.FEWEST_SEEDS,
-    cases: Annotated[int, typer.Option(min=1, help="Cases for each slice of the target.")] = crediting.PER_SLICE,
+    stage: Annotated[int, typer.Option(min=1, help="The stage that was trained on the proposal.")],
+    seeds: Annotated[
+        int, typer.Option(min=crediting.FEWEST_SEEDS, help="Number of paired seeds.")
+    ] = crediting.FEWEST_SEEDS,
+    cases: Annotated[
+        int, typer.Option(min=1, help="Number of test cases for each slice of the target.")
+    ] = crediting.PER_SLICE,
     trust: Trusted = None,
 ) -> None:
-    """Train a stage again, each time with one of the proposal's changes undone, to see which of them earned the gain."""
+    """Train a stage again, each time without one of the proposal's changes, to measure which change earned the gain."""
     with trusting(trust):
         run = RunLog.open(folder)
         run.verify()

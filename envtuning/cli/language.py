@@ -16,23 +16,27 @@ from envtuning.runs.spec import load_spec
 
 @app.command()
 def pretrain(
-    out: Annotated[Path, typer.Argument(help="The model's folder; must not exist yet.")],
+    out: Annotated[Path, typer.Argument(help="The model's new folder.")],
     what: Annotated[
         str, typer.Option("--for", help="The preset or file of the run that the model is made for.")
     ] = "paper-in-miniature",
     hold_out: Annotated[
-        list[str] | None, typer.Option(help="Another preset or file whose held-out cases are left out, too.")
+        list[str] | None,
+        typer.Option(
+            help="Another preset or file; its held-out cases are not shown either. May be given several times."
+        ),
     ] = None,
     samples: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Boards or conversations to teach. Default: 48,000 boards, or each conversation 25 times."
+            min=1,
+            help="Number of boards or conversations to teach. Default: 48,000 boards, or each conversation 25 times.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and boards.")] = 0,
     trust: Trusted = None,
 ) -> None:
-    """Make a small language model from nothing and teach it right answers, for `trainee: {kind: grpo}`."""
+    """Make a small language model with random weights and teach it right answers, for `trainee: {kind: grpo}`."""
     with trusting(trust):
         from envtuning.show.working import Working
         from envtuning.trainees.language.commands import pretrain_for, validated
@@ -62,23 +66,24 @@ def evaluate(
     model: Annotated[str, typer.Option(help="openai/MODEL, server/http://HOST:PORT/v1#MODEL, local/FOLDER, …")],
     suite: Annotated[str, typer.Option(help="A shipped suite.")] = "mapf-frozenlake-3150",
     out: Annotated[
-        Path, typer.Option(help="The file that keeps the replies: what it holds is not asked again.")
+        Path, typer.Option(help="The file that keeps the replies; questions with a reply in it are not asked again.")
     ] = Path("answers.jsonl"),
     style: Annotated[str, typer.Option(help="How boards are written: paper, coordinates or short.")] = "paper",
-    workers: Annotated[int, typer.Option(min=1, help="Questions at the same time.")] = 4,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one reply, thoughts included.")] = 8_192,
+    workers: Annotated[int, typer.Option(min=1, help="Number of questions at the same time.")] = 4,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of one reply, including thoughts.")] = 8_192,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="US dollars for the whole file; needs a model whose price is known.")
+        float | None,
+        typer.Option(min=0, help="Most US dollars for all replies in the file; the model's price must be known."),
     ] = None,
     max_total_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of all questions and replies that the file took.")
+        int | None, typer.Option(min=1, help="Most tokens for all questions and replies of the file.")
     ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(min=0, help="0 is greedy. Default: 0 for local models, the provider's own for others."),
     ] = None,
 ) -> None:
-    """Score a language model on the papers' benchmark, their published rows beside it."""
+    """Score a language model on the first paper's benchmark, beside the published results."""
     from envtuning.show.working import Working
     from envtuning.trainees.language.evaluate import evaluate_model
 

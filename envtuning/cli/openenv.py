@@ -15,7 +15,7 @@ from envtuning.cli.base import app, console, trusting
 def openenv(
     do: Annotated[Literal["export"], typer.Argument(help="export: write the folder.")],
     folder: Annotated[Path, typer.Argument(help="A new folder; the environment gets its name.")],
-    world: Annotated[str, typer.Option(help="lakes, tools, or package.module:object of your own.")] = "lakes",
+    world: Annotated[str, typer.Option(help="lakes, tools, or your own as package.module:object.")] = "lakes",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="An option of the world and its value: mode=turns. May be given several times."),

@@ -1,4 +1,4 @@
-"""The command that lists the presets: it makes no world and loads no loop."""
+"""The command that lists the presets, without making a world or loading the loop."""
 
 from __future__ import annotations
 

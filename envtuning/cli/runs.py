@@ -35,17 +35,16 @@ def run(
     what: Annotated[str, typer.Argument(help="A preset's name (see `envtuning presets`), or a YAML or JSON file.")],
     engineer: Engineer = None,
     seeds: Annotated[
-        str | None, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7. One run folder each.")
+        str | None, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7. Each seed has its own run folder.")
     ] = None,
     stages: Annotated[
-        int | None, typer.Option(min=1, help="Number of stages; beyond those of the file, the last one is repeated.")
+        int | None, typer.Option(min=1, help="Number of stages; if the file has fewer, its last one is repeated.")
     ] = None,
     context: Annotated[
-        str | None, typer.Option(help="What a language model is told: V1 to V6, informed or full.")
+        str | None,
+        typer.Option(help="The parts of the report in a language model's prompt: V1 to V6, informed or full."),
     ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="US dollars that the engineer may cost in a run.")
-    ] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Most US dollars for the engineer in a run.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's folder; with several seeds, the folder that holds them.")
     ] = None,
@@ -70,20 +69,20 @@ def run(
 
 @app.command()
 def resume(folder: Run, observer: Observed = None, trust: Trusted = None) -> None:
-    """Continue an interrupted run; it ends as an uninterrupted one does."""
+    """Continue an interrupted run. The result is the same as without the interruption."""
     with trusting(trust, observers=observer):
         run_and_report(RunLog.open(folder), observer)
 
 
 def note_out_of_reach(*plans: Plan) -> None:
-    """Say before the first run what its engineer will never bring to the target's value."""
+    """Warn before the first run about knobs that its engineer cannot bring to the target's value."""
     for note in dict.fromkeys(map(out_of_reach, plans)):
         if note is not None:
             console.print(f"note: {note}")
 
 
 def run_and_report(one: RunLog, observers: list[str] | None = None) -> None:
-    """Run what is left, then print the tables and where the page lies."""
+    """Continue the runs, then print their tables and the path of the page."""
     heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
     if next_task(one.plan, one.state) is None:
         one.verify(checkpoints=True)

@@ -26,25 +26,25 @@ from envtuning.studies.summary import markdown, summarise, write
 @app.command()
 def compare(
     what: Annotated[
-        str, typer.Argument(help="The preset or file that all of them run, as for `envtuning run`.")
+        str, typer.Argument(help="The preset or file that all arms run, as for `envtuning run`.")
     ] = "engineer",
     engineers: Annotated[
-        str, typer.Option(help=f"Names, separated by commas; also of arms that read nothing: {', '.join(ARMS)}.")
+        str, typer.Option(help=f"Engineers' names, separated by commas; or arms that read nothing: {', '.join(ARMS)}.")
     ] = f"fixed,random,uniform,{DEFAULT_ENGINEER}",
     seeds: Annotated[str, typer.Option(help="'3' for seeds 0 to 2, or a list: 0,4,7.")] = "3",
     stages: Annotated[int | None, typer.Option(min=1, help="Number of stages, as for `envtuning run`.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of all runs; interrupted comparisons go on there. Default: runs/compare/ and the preset's name."
+            help="Folder of all runs; an interrupted comparison continues there. Default: runs/compare/PRESET."
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of runs at a time, each in its own process.")] = 1,
     ray: OnRay = False,
     settings: Settings = None,
     trust: Trusted = None,
 ) -> None:
-    """Compare engineers: equal budgets, paired seeds, a shared first stage, one table."""
+    """Compare engineers with equal budgets, paired seeds and the same first stage, in one table."""
     with trusting(trust, engineers=engineers.split(","), settings=settings):
         spec = adjusted(load_spec(what, changes=parse_settings(settings)), stages=stages)
         folder, chosen = out or Path("runs/compare") / spec.name, parse_seeds(seeds)
@@ -57,7 +57,7 @@ def compare(
 
 
 def carry_out(arms: Arms, plans: Mapping[str, Plan], seeds: list[int], folder: Path, jobs: int, ray: bool) -> None:
-    """Do the unfinished runs, and say how far they are; of one at a time also what happens in it."""
+    """Do the unfinished runs and print their progress; with one run at a time, also its events."""
     note_out_of_reach(*plans.values())
     alone = jobs == 1 and not ray
     execute(
@@ -85,18 +85,18 @@ def study(
     ],
     arms: Annotated[str | None, typer.Option(help="Only these arms, separated by commas.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Only these of its seeds, separated by commas.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of all studies' runs; this one's lie below its name.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder of all studies; the runs of this one are in OUT/NAME.")] = Path(
         "runs/studies"
     ),
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of runs at a time, each in its own process.")] = 1,
     ray: OnRay = False,
-    table: Annotated[bool, typer.Option("--table", help="Run nothing; draw up the table of what is finished.")] = False,
+    table: Annotated[bool, typer.Option("--table", help="Only print the table of the finished runs.")] = False,
     example: Annotated[
         bool, typer.Option("--example", callback=print_example, is_eager=True, help="Print a study's file, to copy.")
     ] = False,
     trust: Trusted = None,
 ) -> None:
-    """Do the unfinished runs of a study, a comparison written down before it was run, and print its table."""
+    """Do the unfinished runs of a study (a comparison that was written down in advance), and print its table."""
     with trusting(trust):
         written = load_study(file)
         folder = out / written.name

@@ -30,7 +30,7 @@ def show(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep the table up to date until the run ends.")] = False,
     trust: Trusted = None,
 ) -> None:
-    """Each run's table: configs, costs, results, and what went wrong."""
+    """Show the table of each run: configs, costs, results and incidents."""
     with trusting(trust):
         runs = opened(folders)
         for one in runs:
@@ -51,11 +51,13 @@ def report(
     folders: Runs,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page's file; default: report.html in the folder, or beside several."),
+        typer.Option(
+            help="The page's file. Default: report.html in the run's folder, or in the folder above several runs."
+        ),
     ] = None,
     trust: Trusted = None,
 ) -> None:
-    """Write one self-contained HTML page about one run, or about several side by side."""
+    """Write a self-contained HTML page about one run, or about several runs side by side."""
     with trusting(trust):
         runs = opened(folders)
         folder = folders[0] if len(folders) == 1 else common_folder([one.path for one in runs])
@@ -66,10 +68,10 @@ def report(
 @app.command()
 def tensorboard(
     folders: Runs,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep them up to date until the runs end.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep the files up to date until the runs end.")] = False,
     trust: Trusted = None,
 ) -> None:
-    """Write the runs' metrics as TensorBoard event files, in a folder `tensorboard` each; `tensorboard --logdir RUN` shows them."""
+    """Write the metrics as TensorBoard event files, in the folder `tensorboard` of each run. `tensorboard --logdir RUN` shows them."""
     with trusting(trust):
         files = [EventFiles(one) for one in opened(folders)]
         for each in files:
@@ -85,13 +87,15 @@ def tensorboard(
 @app.command()
 def replay(
     folder: Run,
-    stage: Annotated[int, typer.Option(min=0, help="Which stage's validation.")] = 0,
-    case: Annotated[int | None, typer.Option(min=0, help="Which board; default: the first that failed.")] = None,
+    stage: Annotated[int, typer.Option(min=0, help="The stage whose validation is shown.")] = 0,
+    case: Annotated[
+        int | None, typer.Option(min=0, help="The number of the board. Default: the first that failed.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Save a film (.gif or .svg) instead of showing it here.")] = None,
     seconds: Annotated[float, typer.Option(min=0, help="Seconds per step.")] = 0.5,
     trust: Trusted = None,
 ) -> None:
-    """Show how a validation board was played."""
+    """Show how the policy played a validation board."""
     with trusting(trust):
         one = RunLog.open(folder)
         film = find_film(one, stage, case)
@@ -119,7 +123,7 @@ def save_film(film: Film, out: Path, seconds: float) -> None:
 
 
 def watch_table(one: RunLog) -> None:
-    """The table, kept up to date while somebody works on the run."""
+    """Keep the table up to date while a process works on the run."""
     with Live(run_table(one), console=console, refresh_per_second=2) as live:
         while next_task(one.plan, one.state) is not None and atomic.is_locked(one.path):
             time.sleep(0.5)
@@ -128,7 +132,7 @@ def watch_table(one: RunLog) -> None:
 
 
 def opened(folders: list[Path]) -> list[RunLog]:
-    """The runs that these folders are or, as a comparison does, hold; of several, those that are neither are passed over."""
+    """The runs in these folders: a folder is a run, or a comparison that holds runs. Other folders among several are skipped."""
     found: list[RunLog] = []
     for folder in folders:
         here = [folder] if (folder / "run.json").is_file() else run_folders(folder)
@@ -143,7 +147,7 @@ def opened(folders: list[Path]) -> list[RunLog]:
 
 
 def find_film(one: RunLog, stage: int, case: int | None) -> Film:
-    """The film of a case of a stage's closing validation; of the first that failed where none is named."""
+    """The film of a case of a stage's last validation; by default the first case that failed."""
     if stage >= len(one.state.done):
         raise RunError(
             f"stage {stage} of {one.path} has no episodes: its {len(one.state.done)} finished stages start at 0"
@@ -162,7 +166,7 @@ def find_film(one: RunLog, stage: int, case: int | None) -> Film:
 
 
 def show_film(pictures: Sequence[str], seconds: float) -> None:
-    """One picture over the other on a terminal, one below the other elsewhere."""
+    """Show the pictures in place on a terminal, and one below the other elsewhere."""
     if not console.is_terminal:
         console.print(Text("\n\n".join(Text.from_ansi(picture).plain for picture in pictures)))
         return

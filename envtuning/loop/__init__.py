@@ -1,4 +1,4 @@
-"""The loop: choose a config, train on it, validate, report, ask the engineer, and go round.
+"""The loop: choose a config, train on it, validate, report, ask the engineer, and repeat.
 
 Read in this order: ``run`` (the loop itself), ``stage`` (one stage), ``attempt`` (one try at it), ``validation``, ``report``, ``ask``.
 """
@@ -12,7 +12,7 @@ __all__ = ["continue_run", "create", "resume", "start"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: an observer must not load the loop for being one."""
+    """Import at first use: a module with an observer must not load the whole loop."""
     if name not in __all__:
         raise AttributeError(f"module 'envtuning.loop' has no attribute {name!r}")
     from envtuning.loop import run

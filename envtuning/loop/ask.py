@@ -1,4 +1,4 @@
-"""Between two stages: the report goes to the engineer, its answer through the guard, and what comes of it is recorded."""
+"""Between two stages: the engineer reads the report, the guard checks its answer, and the log records the result."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from envtuning.runs.seeds import derive
 from envtuning.runs.state import Answer, StageState
 
 REDRAWS = 100
-CAPS = ("max_cost", "max_total_tokens")  # options that bound what all questions of a run take
-TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: where a third party's engineer stumbled
+CAPS = ("max_cost", "max_total_tokens")  # options that bound the cost of all questions of a run
+TRACEBACK = "engineer_failed.txt"  # beside the stage's proposal: the traceback of a third party's engineer
 LoadTrainee = Callable[[], Any]
 
 
 def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
-    """The engineer's answer to the last stage's report, asked once and then read from the log.
+    """The engineer's answer to the last stage's report. It is asked once; later calls read the answer from the log.
 
-    ``trainee`` loads the trainee as that stage left it; only engineers on the trainee's own model need it.
+    ``trainee`` loads the trainee as it was after that stage. Only engineers on the trainee's own model need it.
     """
     stage = log.state.stages[-1]
     if stage.answer is None:
@@ -42,25 +42,29 @@ def ask(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
 
 
 def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
-    """Ask, check, and fall back to the current config where the engineer fails or is refused."""
+    """Ask the engineer and check its config; keep the current config if it fails or is refused."""
     stage, spec, config_type = log.state.stages[-1], log.plan.spec, log.plan.world.config_type
     report, answer = stage.report, Answer[config_type]  # type: ignore[valid-type]
     assert report is not None, "a stage that is done has a report"
     current = validated(config_type, report.config)
 
     def kept(kind: Any, message: str, proposal: Any = None) -> Answer[Any]:
-        """The current config goes on, and why."""
+        """An answer that keeps the current config, with the reason."""
         incident = Incident(kind=kind, message=redact(message), stage=stage.number)
         return answer(proposal=proposal, config=current, incidents=[incident])
 
     name = spec.engineer.name
-    inline = log.plan.asks_the_trainee  # bounds its own time: a thread that keeps generating would disturb the training
+    inline = (
+        log.plan.asks_the_trainee
+    )  # it bounds its own time, because a thread that keeps generating would disturb training
     engineer = make_engineer(log, trainee if inline else None)
     try:
         question = partial(engineer.propose, report, current=current, editable=spec.editable)
         timeout = None if inline else spec.engineer.timeout
         proposal = question() if timeout is None else within(timeout, "engineer", question)
-    except Exception as error:  # a third party's engineer may fail in any way; the run continues with what works
+    except (
+        Exception
+    ) as error:  # a third party's engineer may fail in any way; the run continues with the current config
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
         said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
         return kept("engineer_failed", said)
@@ -68,7 +72,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         why = "; ".join(proposal.refusals) or "it gave no config"
         return kept("engineer_failed", f"{name} gave no usable config ({why}); the current config is kept", proposal)
     guard, refusals = log.plan.guard, []
-    if engineer.guard != guard:  # who was given the guard has asked it
+    if engineer.guard != guard:  # an engineer with the run's guard has already asked it
         refusals = guard.check(proposal, current, report.records(), editable=spec.editable, objective=report.objective)
     if refusals:
         said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
@@ -77,7 +81,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
 
 
 def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.Engineer:
-    """The run's engineer, seeded for the last stage; what it was already told for this stage is not asked again."""
+    """The run's engineer, seeded for the last stage. Questions of this stage that have a recorded reply are not asked again."""
     stage, spec = log.state.stages[-1], log.plan.spec
     options: dict[str, Any] = {
         "seed": derive(spec.seed, "engineer", stage.number),
@@ -95,32 +99,32 @@ def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.
 
 
 def spent_before(log: RunLog) -> dict[str, float]:
-    """What questions of this run took, those about the last stage included, asked by whichever process: a cap holds for the run."""
+    """The cost of all questions of this run so far, in all processes, including those about the last stage: caps hold for the run."""
     total = sum((ledger_of(stage).total() for stage in log.state.done), Taken())
     return dict(zip(CAPS, (total.cost or 0.0, total.tokens)))
 
 
 def ledger_of(stage: StageState) -> Ledger:
-    """Where the questions about a stage's report are noted before they are asked."""
+    """The ledger in which questions about a stage's report are written before they are asked."""
     return Ledger(stage.path / "asked.jsonl")
 
 
 def recorded_before(stage: StageState) -> Path:
-    """Where an interrupted question's exchanges are kept while it is asked again."""
+    """The file that keeps the exchanges of an interrupted question while it is asked again."""
     return stage.path / "asked_before.jsonl"
 
 
 def recorded_replies(stage: StageState) -> list[dict[str, Any]]:
-    """Replies that came before the process died; the transcript itself starts afresh."""
+    """Replies from before the process died. The transcript starts anew."""
     kept = stage.files.lines(recorded_before(stage), Exchange, whole=False) + stage.transcript()
     if kept:
         atomic.write_lines(recorded_before(stage), kept)
-    stage.transcript_file.unlink(missing_ok=True)  # also where its only line was cut off
+    stage.transcript_file.unlink(missing_ok=True)  # also if its only line was cut off
     return [line for line in kept if line.get("reply") is not None]
 
 
 def redraw(plan: Plan, config: Any) -> Any:
-    """The config with its editable knobs drawn from the run's seed, the first draw that the generator can meet."""
+    """The config with random editable knobs from the run's seed: the first draw that the world can use."""
     spec, refusals = plan.spec, list[str]()
     for draw in range(REDRAWS):
         engineer = engineers.make(

@@ -28,7 +28,7 @@ DRAWN_ANEW = ("diverged", "generation_failed")  # incidents after which the same
 
 
 class Attempt:
-    """One try at a stage with one config. What it has done so far is in ``so_far``."""
+    """One try at a stage with one config. ``so_far`` has its state."""
 
     def __init__(self, runner: StageRunner, trainee: Trainee) -> None:
         self.runner, self.so_far, self.trainee = runner, runner.so_far, trainee
@@ -80,7 +80,7 @@ class Attempt:
         )
 
     def _left(self) -> int:
-        """What is left to train with once the closing validation and probe are paid, as far as is known."""
+        """The budget that is left for training after the closing validation and probe, as far as their cost is known."""
         return self.runner.allowance - self.so_far.spent[self.unit] - self.closing_cost
 
     def _why_not_trained(self) -> str:
@@ -104,14 +104,14 @@ class Attempt:
     # Training
 
     def _train(self, amount: int) -> int:
-        """Train a stretch; returns what it really spent, in the budget's unit."""
+        """Train a stretch; returns its real cost, in the budget's unit."""
         before, seed = self.so_far.trained.copy(), self._seed("train", self.so_far.stretch)
         with as_trainee_failed("train"):
             given = self.trainee.train(self._faded(), amount, seed=seed, on_iteration=self._on_iteration)
         returned = self._read(given, "train")
         told = self.so_far.trained - before
         rest = Counter(amounts_in(returned, "train")) - told
-        if rest:  # spent, and not told to on_iteration
+        if rest:  # cost that on_iteration did not get
             self._charge(rest, self.so_far.trained)
             if not told:
                 self._take_in(returned)
@@ -131,7 +131,7 @@ class Attempt:
         return metrics
 
     def _take_in(self, metrics: Metrics) -> None:
-        """An iteration: into the history and the metrics file. Raises ``TrainingDiverged``."""
+        """Add an iteration to the history and the metrics file. Raises ``TrainingDiverged``."""
         runner, so_far = self.runner, self.so_far
         for name in ("grad_norm", "loss"):
             if name in metrics and not math.isfinite(metrics[name]):
@@ -189,11 +189,11 @@ class Attempt:
     # Fading
 
     def _faded(self) -> Any:
-        """The config with the fading knob where it is now."""
+        """The config with the fading knob's current value."""
         return faded(self.config, self.runner.listed.fade, self._progress())
 
     def _progress(self) -> float:
-        """The part of the stage's training that is behind us, 0 to 1."""
+        """The part of the stage's training that is done, 0 to 1."""
         return self.so_far.history_spent / max(1, self.so_far.history_spent + self._left())
 
     def _until_next_fade(self) -> int:

@@ -1,4 +1,4 @@
-"""The trainee's contract: every breach of it becomes one sentence, and none makes a run loop for ever or crash."""
+"""The trainee's contract: every breach becomes a one-sentence error, and no run crashes or loops for ever."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envtuning.worlds.episodes import Amounts
 from envtuning.worlds.world import InfeasibleConfig
 
 UNITS: tuple[str, ...] = get_args(Unit)
-MOST = 10**15  # of anything that one call may report as spent
+MOST = 10**15  # the largest amount that one call may report as spent
 CLOSING = 60.0  # seconds
 
 
@@ -29,7 +29,7 @@ PASSED_ON = (TrainingDiverged, WorkerLost, InfeasibleConfig, RunError)
 
 @contextmanager
 def as_trainee_failed(method: str) -> Iterator[None]:
-    """What one of the trainee's methods raises beyond its contract becomes ``TraineeFailed``."""
+    """Turns errors of a trainee's method that its contract does not allow into ``TraineeFailed``."""
     try:
         yield
     except PASSED_ON:
@@ -41,7 +41,7 @@ def as_trainee_failed(method: str) -> Iterator[None]:
 def close(trainee: Trainee) -> None:
     """Close the trainee within ``CLOSING`` seconds. Raises ``TraineeFailed``.
 
-    A trainee whose worker has died may wait for its answer for ever (Gymnasium's ``AsyncVectorEnv`` does); it is then abandoned.
+    If a worker has died, a trainee may wait for it for ever (as Gymnasium's ``AsyncVectorEnv`` does); then it is abandoned.
     """
     try:
         within(CLOSING, "closing", trainee.close)
@@ -52,7 +52,7 @@ def close(trainee: Trainee) -> None:
 
 
 def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
-    """The numbers among a trainee's metrics, and a sentence for each that is none. Infinite ones and NaN are numbers."""
+    """The numbers among a trainee's metrics, and a sentence for every other value. Infinity and NaN count as numbers."""
     if not isinstance(given, Mapping):
         raise TraineeFailed(f"{method} gave {type(given).__name__} as metrics: give a dict of names and numbers")
     numbers: Metrics = {}
@@ -68,7 +68,7 @@ def read_metrics(given: Any, method: str) -> tuple[Metrics, list[str]]:
 
 
 def amounts_in(metrics: Metrics, method: str) -> Amounts:
-    """What the metrics say was spent, by unit. Raises ``TraineeFailed`` for what cannot be an amount."""
+    """The amounts spent, by unit, from the metrics. Raises ``TraineeFailed`` for a value that cannot be an amount."""
     found: Amounts = {}
     for unit in UNITS:
         value = metrics.get(unit, 0.0)
@@ -80,7 +80,7 @@ def amounts_in(metrics: Metrics, method: str) -> Amounts:
 
 
 def raise_unless_spent(trained: Amounts, unit: str, asked: int) -> None:
-    """A call that spends nothing would be repeated for ever."""
+    """Raises ``TraineeFailed`` if a call spent nothing: it would be repeated for ever."""
     if trained.get(unit, 0) > 0:
         return
     other = ", ".join(f"{amount:,} {name}" for name, amount in trained.items() if amount)
@@ -91,14 +91,14 @@ def raise_unless_spent(trained: Amounts, unit: str, asked: int) -> None:
 
 
 def load_checkpoint(trainee: Trainee, files: Files, folder: Path) -> None:
-    """Let the trainee read what was saved there. Raises ``RunError`` where that is damaged, ``TraineeFailed`` where it cannot be taken."""
+    """Load a checkpoint into the trainee. Raises ``RunError`` if the files are damaged, ``TraineeFailed`` if the trainee cannot load them."""
     files.raise_unless_as_written(folder)
     with as_trainee_failed(f"load of {folder}"):
         trainee.load(folder)
 
 
 def save_checkpoint(save: Callable[[Path], None], draft: Path) -> None:
-    """Let the trainee write into the draft. Raises ``TraineeFailed`` where nothing was written."""
+    """Let the trainee write into the draft. Raises ``TraineeFailed`` if it wrote nothing."""
     with as_trainee_failed("save"):
         save(draft)
     if not any(path.is_file() for path in draft.rglob("*")):

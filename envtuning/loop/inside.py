@@ -1,7 +1,7 @@
 """Checkpoints inside a long stage, at its validations: for trainees whose stages take hours.
 
-A trainee asks for them by ``checkpoints_inside = True``. A stage that was killed continues from the last one and ends with
-what it would have ended with: it holds the trainee and ``StageSoFar``, and the stretches after it are seeded by their number.
+A trainee asks for them with ``checkpoints_inside = True``. A killed stage continues from the last one, and its result is the same as
+without the kill: the checkpoint has the trainee and ``StageSoFar``, and later stretches are seeded by their number.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ PREFIX = "inside-"
 
 
 class StageSoFar(BaseModel):
-    """state.json: all that the attempts at a stage know. The one that is at it adds to it."""
+    """state.json: the state of all attempts at a stage. The current attempt adds to it."""
 
     model_config = ConfigDict(extra="forbid")
 
     attempt: int = 0
     config: dict[str, Any]  # that this attempt trains on
     incidents: list[Incident] = []
-    spent: Counter[str] = Field(default_factory=Counter)  # by unit; by attempts that diverged, too
-    trained: Counter[str] = Field(default_factory=Counter)  # by this attempt, as all that follows
+    spent: Counter[str] = Field(default_factory=Counter)  # by unit, including attempts that diverged
+    trained: Counter[str] = Field(default_factory=Counter)  # by this attempt; so are all fields below
     validated: Counter[str] = Field(default_factory=Counter)
     history_spent: int = 0  # of both, in the budget's unit
-    stretch: int = 0  # how many stretches of training are behind it
+    stretch: int = 0  # number of finished stretches of training
     iterations: list[dict[str, float]] = []
     validations: list[dict[str, float]] = []
     said: list[str] = []  # warnings that are recorded once
     lines: list[dict[str, Any]] = []  # of metrics.jsonl
 
     def again(self, config: dict[str, Any], *, charged: bool) -> StageSoFar:
-        """What the next attempt begins with, on this config; where this attempt is not charged, as if it had not been."""
+        """The state at the start of the next attempt, on this config. If this attempt is not charged, it leaves no trace."""
         spent = self.spent if charged else self.spent - self.trained - self.validated
         return StageSoFar(attempt=self.attempt + 1, config=config, incidents=self.incidents, spent=spent)
 
 
 def folders(stage: Path) -> list[Path]:
-    """The whole ones, oldest first."""
+    """The complete checkpoints, oldest first."""
     numbered = (folder for folder in stage.glob(f"{PREFIX}*") if folder.name.removeprefix(PREFIX).isdecimal())
     found = [folder for folder in numbered if folder.is_dir()]
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(PREFIX)))
@@ -65,14 +65,14 @@ def keep(files: Files, stage: Path, so_far: StageSoFar, save: Callable[[Path], N
 
 @dataclass(frozen=True)
 class Interrupted:
-    """What a killed process left of a stage."""
+    """A stage that a killed process left unfinished."""
 
     so_far: StageSoFar
     trainee: Path  # the folder to load it from
 
 
 def latest(files: Files, stage: Path) -> Interrupted | None:
-    """The last checkpoint, metrics.jsonl written again as it was then; None where there is none."""
+    """The last checkpoint, with metrics.jsonl rewritten as it was then; None if there is none."""
     found = folders(stage)
     if not found:
         return None
@@ -89,6 +89,6 @@ def latest(files: Files, stage: Path) -> Interrupted | None:
 
 
 def remove(these: list[Path]) -> None:
-    """Each vanishes under its name at once."""
+    """Remove these folders; each loses its name at once."""
     for folder in these:
         atomic.clear(folder.parent, keep=tuple(entry.name for entry in folder.parent.iterdir() if entry != folder))

@@ -1,4 +1,4 @@
-"""``Observer``: is called at each event of the loop, to show it or to log it. An observer does not change the run."""
+"""``Observer``: the loop calls it at each event, to show or log it. An observer does not change the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from envtuning.runs.state import Answer, StageState
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a stage stands."""
+    """The progress of a stage."""
 
     stage: int
     spent: int  # in this stage, in the budget's unit

@@ -22,7 +22,7 @@ LATELY = 10  # iterations that the trainee's late rates are the mean of
 
 @dataclass
 class StageOutcome:
-    """What a finished stage hands to its report."""
+    """A finished stage, as input for its report."""
 
     run: str  # its name
     number: int
@@ -32,17 +32,17 @@ class StageOutcome:
     episodes: Sequence[Episode]  # of the closing validation
     probe: Any | None  # cases
     probe_episodes: Sequence[Episode]
-    late_rates: Sequence[str]  # what the trainee says of its last iterations
+    late_rates: Sequence[str]  # metrics averaged over the last iterations
     reason: str
 
     @property
     def spent(self) -> Amounts:
-        """By the attempt that counts."""
+        """The cost of the attempt that counts."""
         return dict(self.so_far.trained + self.so_far.validated)
 
 
 def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageReport:
-    """``state`` is that before the stage was done."""
+    """The stage's report; ``state`` is the run's state before the stage was done."""
     spec, world = plan.spec, plan.world
     about = world.about
     return StageReport(
@@ -75,7 +75,7 @@ def build_report(plan: Plan, state: RunState, outcome: StageOutcome) -> StageRep
 
 
 def trainee_in_words(plan: Plan) -> str:
-    """What learns, and the algorithm where the run's file names it."""
+    """The trainee in words, with the algorithm if the run's file names it."""
     asked = plan.spec.trainee
     said = plan.trainee.declared.in_words
     algorithm = asked.options.get("algorithm")
@@ -83,7 +83,7 @@ def trainee_in_words(plan: Plan) -> str:
 
 
 def bookkeeping(plan: Plan, outcome: StageOutcome) -> dict[str, Any]:
-    """Where the run stands, and how training went: numbers, and curves of at most ``CURVE_POINTS`` points."""
+    """The run's progress and its training: numbers, and curves of at most ``CURVE_POINTS`` points."""
     so_far, iterations, unit = outcome.so_far, outcome.so_far.iterations, plan.unit
     norms = [entry["grad_norm"] for entry in iterations if "grad_norm" in entry]
     details: dict[str, Any] = {

@@ -1,7 +1,7 @@
 """The loop: choose a config, train, validate, report, ask, and once at the end open the test suite.
 
-``continue_run`` does the one thing that is due, and looks what is due next. It goes by the log's state, of which nothing is not on the
-disk, so a first start and a resumption after a kill are the same code.
+``continue_run`` repeats: find the next task from the log's state, and do it. All of this state is on the disk, so a first start and a
+resumption after a kill run the same code.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from envtuning.worlds.episodes import slice_results
 
 
 def create(folder: str | Path, spec: RunSpec) -> RunLog:
-    """A new run's folder, made only where the run can begin; or the folder that holds this very run."""
+    """A new run's folder, which is made only if the run can begin; or the folder that already holds this run."""
     return RunLog.create(folder, resolve(spec))
 
 
 def start(spec: RunSpec, folder: str | Path, observer: Observer | None = None) -> RunLog:
-    """Run a spec to its end in a new folder; a folder that already holds this very run is continued."""
+    """Run a spec to its end in a new folder. If the folder already holds this run, continue it."""
     run = create(folder, spec)
     continue_run(run, observer)
     return run
 
 
 def resume(folder: str | Path, observer: Observer | None = None) -> RunLog:
-    """Continue a run that was interrupted; it ends as if it had not been."""
+    """Continue an interrupted run. The result is the same as without the interruption."""
     run = RunLog.open(folder)
     continue_run(run, observer)
     return run
 
 
 def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int | None = None) -> None:
-    """Do what is left to do, at most up to the given number of stages."""
+    """Do the remaining work, at most up to the given number of stages."""
     with atomic.locked(run.path):
         run.refresh()
         run.verify()
@@ -70,7 +70,7 @@ def continue_run(run: RunLog, observer: Observer | None = None, *, stages: int |
 
 
 class Loop:
-    """The processes and arrays that a run needs while it runs; nothing in here is the run's state."""
+    """Processes and arrays that a run needs while it runs. None of them is part of the run's state."""
 
     def __init__(self, log: RunLog, observer: Observer) -> None:
         self.log, self.plan, self.spec, self.observer = log, log.plan, log.plan.spec, observer
@@ -89,7 +89,7 @@ class Loop:
             self.test()
 
     def close(self) -> None:
-        """Give the trainee's processes back; one that fails at that has done its work all the same."""
+        """Release the trainee's processes. A failure here does not matter, because the work is done."""
         trainee, self.trainee = self.trainee, None
         if trainee is None:
             return
@@ -99,13 +99,13 @@ class Loop:
             self.record("trainee_failed", str(error))
 
     def record(self, kind: Any, message: str) -> None:
-        """Something that went wrong outside of a stage and was survived."""
+        """Record an incident outside of a stage."""
         incident = Incident(kind=kind, message=message, stage=max(0, len(self.log.state.done) - 1))
         self.log.survived(incident)
         self.observer.went_wrong(incident)
 
     def choose(self, number: int) -> None:
-        """Settle what the stage trains on."""
+        """Decide the stage's config."""
         listed, config = self.spec.stage(number), self.plan.config(number)
         chosen_by = StageConfig[self.plan.world.config_type]  # type: ignore[name-defined]
         if config is not None:
@@ -133,7 +133,7 @@ class Loop:
         ).run_to_end()
 
     def slim(self, kept: int) -> None:
-        """Let the trainee take out of older checkpoints what only training on from them needs: moments of gigabytes, say."""
+        """Let the trainee remove from older checkpoints the parts that only further training needs, such as gigabytes of moments."""
         if self.trainee is None or not self.trainee.slims():
             return
         for earlier in self.log.state.done[: max(0, kept)]:
@@ -141,12 +141,12 @@ class Loop:
                 try:
                     with self.log.files.changing(earlier.checkpoint), as_trainee_failed("slim"):
                         self.trainee.slim(earlier.checkpoint)
-                except TraineeFailed as error:  # it takes more room, and nothing else is lost
+                except TraineeFailed as error:  # the checkpoint only takes more room
                     self.record("trainee_failed", str(error))
                     return
 
     def trainee_before(self, number: int, renew: bool = False) -> Trainee:
-        """The trainee as the stage before left it, always from the disk: a resumed stage begins exactly like this."""
+        """The trainee after the previous stage, always loaded from the disk, so that a resumed stage begins in the same way."""
         if renew:
             self.close()
         if self.trainee is None:
@@ -162,7 +162,7 @@ class Loop:
         return self.trainee
 
     def test(self) -> None:
-        """Open the test suite, once, for the first stage's trainee and the last one's."""
+        """Open the test suite, once, and play it with the trainees of the first and the last stage."""
         suite, stages = self.suites.test, len(self.log.state.done)
         assert suite is not None, "a run without a test suite has no test to open"
         self.observer.test_opened(len(suite))

@@ -1,6 +1,6 @@
-"""One stage: try it until an attempt ends, then report. Killed anywhere, it starts again from the checkpoint before it.
+"""One stage: attempts until one ends, then the report. After a kill it starts again from the previous checkpoint.
 
-A stage's result depends on that checkpoint, its config, its allowance and the run's seed alone.
+A stage's result depends only on that checkpoint, its config, its allowance and the run's seed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StageRunner:
     """Runs the last stage of a run to its end."""
 
     log: RunLog
-    allowance: int  # what this stage may spend: its budget, and what earlier stages saved or overspent
+    allowance: int  # its budget, plus or minus what earlier stages saved or overspent
     suites: Suites
     load_trainee: Callable[[bool], Trainee]  # as it was before this stage; True: in new processes
     observer: Observer
@@ -52,7 +52,7 @@ class StageRunner:
         return self.log.plan.spec.stage(self.stage.number)
 
     def run_to_end(self) -> None:
-        """Afterwards the stage is done. Raises ``RunError`` when it failed too often."""
+        """Run attempts until the stage is done. Raises ``RunError`` if it failed too often."""
         begin, renew, faults = time.monotonic(), False, list[str]()
         retries = self.log.plan.spec.retries
         left = inside.latest(self.log.files, self.stage.path)  # by a process that was killed
@@ -82,9 +82,9 @@ class StageRunner:
         )
 
     def _survive(self, error: Exception) -> bool:
-        """Record what happened and settle the next attempt; whether that needs the trainee in new processes."""
+        """Record the incident and prepare the next attempt; returns whether it needs a trainee in new processes."""
         config = self.so_far.config
-        if isinstance(error, WorkerLost | TraineeFailed):  # no fault of the config's: as if nothing had been
+        if isinstance(error, WorkerLost | TraineeFailed):  # the config is not at fault: repeat the attempt
             kind = "worker_lost" if isinstance(error, WorkerLost) else "trainee_failed"
             self.record(kind, f"{error}; the stage starts again from its checkpoint")
             self.so_far = self.so_far.again(config, charged=False)

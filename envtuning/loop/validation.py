@@ -32,7 +32,7 @@ def open_suites(run: RunLog) -> Suites:
 
 
 def draw_suites(plan: Plan) -> Suites:
-    """The same sets as a run of this plan has, without a run."""
+    """The sets of a run of this plan, without a run."""
     validation = draw_validation(plan)
     return Suites(validation, draw_test(plan, validation) if plan.spec.suites.test_per_slice else None)
 
@@ -50,7 +50,7 @@ def draw_test(plan: Plan, validation: Any) -> Any:
 
 
 def draw_probe(plan: Plan, config: Any, seed: int, held_out: tuple[Any, ...]) -> Any | None:
-    """Cases as the stage's own config deals them: what training really looks like."""
+    """Cases drawn by the stage's own config: a sample of what it trains on."""
     count = plan.spec.suites.probe_per_slice
     if not count:
         return None

@@ -41,7 +41,7 @@ def plain_table(title: str, caption: str | None = None) -> Table:
 
 
 def run_table(run: RunLog) -> Table:
-    """A row per stage, by its name or its config's author: what it dealt, cost, and reached on the validation suite."""
+    """A row for each stage, with its name or its config's author: its data, its cost, and its results on the validation suite."""
     spec, world, stages = run.plan.spec, run.plan.world, run.state.stages
     about = world.about
     unfinished = next_task(run.plan, run.state) is not None
@@ -72,7 +72,7 @@ def run_table(run: RunLog) -> Table:
 
 
 def author_of(state: RunState, number: int) -> str:
-    """Who wrote the stage's config; ``KEPT`` where the engineer gave no usable one, so that the config before goes on."""
+    """The author of the stage's config; ``KEPT`` if the engineer gave no usable one, so that the previous config continues."""
     if number >= len(state.stages):
         return ""
     answer = state.stages[number - 1].answer if number else None
@@ -92,7 +92,7 @@ def in_words(name: str) -> str:
 
 
 def bar(stage: StageState, budget: int) -> Text:
-    """How far an unfinished stage has come, from its metrics file."""
+    """A progress bar of an unfinished stage, from its metrics file."""
     spent = spent_so_far(stage)
     count = f"{spent:,} / {budget:,}"
     filled = round(BAR_WIDTH * min(1.0, spent / budget))
@@ -101,13 +101,13 @@ def bar(stage: StageState, budget: int) -> Text:
 
 
 def spent_so_far(stage: StageState) -> int:
-    """By an unfinished stage, from its metrics file."""
+    """The cost of an unfinished stage so far, from its metrics file."""
     lines = [line for line in stage.metrics() if "spent" in line]
     return int(lines[-1]["spent"]) if lines else 0
 
 
 def data_summary(run: RunLog, stage: StageState) -> list[str]:
-    """What the stage's config deals, a slice a line, in the world's words."""
+    """The stage's data in the world's words, one line for each slice."""
     return run.plan.world.summary(stage.report.config if stage.report else dump(stage.chosen.config))
 
 
@@ -156,7 +156,7 @@ def rate_with_interval(value: float, episodes: int) -> str:
 
 
 def gain_line(run: RunLog) -> str:
-    """The run in one sentence; empty before the test was opened."""
+    """The run's result in one sentence; empty before the test was opened."""
     test, about = run.state.test, run.plan.world.about
     if test is None:
         return ""
@@ -169,7 +169,7 @@ def gain_line(run: RunLog) -> str:
 
 
 def usage_line(run: RunLog) -> str:
-    """What the engineer took: tokens, cost, questions."""
+    """The engineer's cost: proposals, tokens, dollars."""
     proposals = sum(answer.proposal is not None for answer in run.state.answers)
     usage = run.state.usage()
     said = f"{counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {money(usage.cost)}"
@@ -181,7 +181,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def summary(run: RunLog) -> Group:
-    """All that there is to say about a run."""
+    """All tables and lines about a run."""
     parts: list[RenderableType] = [run_table(run)]
     if (test := test_table(run)) is not None:
         parts += [test, gain_line(run)]
@@ -190,7 +190,9 @@ def summary(run: RunLog) -> Group:
     incidents = run.state.incidents()
     if incidents:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
-        whole = Text(lines, no_wrap=False, overflow="fold")  # or a console that breaks no line would cut them off
+        whole = Text(
+            lines, no_wrap=False, overflow="fold"
+        )  # otherwise a console that does not break lines would cut them off
         parts.append(Panel(whole, title="what went wrong and was survived", title_align="left", expand=False))
     return Group(*parts)
 

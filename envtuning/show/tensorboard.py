@@ -1,4 +1,4 @@
-"""A run's metrics as TensorBoard's event files, made from its folder: while the run goes, or afterwards."""
+"""Writes a run's metrics as TensorBoard event files, from its folder: during the run, or afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TAGS = {"iteration": "training", "validation": "validation"}  # by the line's ki
 
 
 class EventFiles:
-    """``RUN/tensorboard``, made anew. The axis is what was charged to the run's budget."""
+    """``RUN/tensorboard``, made anew. The x axis is the spent part of the run's budget."""
 
     def __init__(self, run: RunLog) -> None:
         try:

@@ -1,4 +1,4 @@
-"""How far a command is that only counts: on a terminal one line that changes, elsewhere a line for each tenth."""
+"""The progress of a long command: one changing line on a terminal, elsewhere a line for each tenth."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from envtuning.studies.pace import Pace
 
 
 class Working:
-    """Says what is being done while it is done; ``tell`` adds how far it is and about how long the rest takes."""
+    """Shows the current work; ``tell`` adds the progress and an estimate of the remaining time."""
 
     def __init__(self, console: Console, what: str) -> None:
         self.console, self.what = console, what
         self.status = console.status(what) if console.is_terminal else None
-        self._told_before: tuple[int, float] | None = None  # what was done already, and when this was first told
+        self._told_before: tuple[int, float] | None = None  # the amount done at the first call, and its time
         self._tenth = 0
 
     def __enter__(self) -> Working:

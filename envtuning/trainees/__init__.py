@@ -1,4 +1,4 @@
-"""Kinds of trainees by name; each is imported at first use."""
+"""The kinds of trainees by name. Each is imported at first use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LIVE = {  # engineers on the trainee's own model
 
 
 def form_of(name: str) -> Form:
-    """The form of a kind's policy; our own classes are not imported for it. Raises ``SpecError``."""
+    """The form of a kind's policy, without importing this package's own classes. Raises ``SpecError``."""
     return KINDS[name].form if name in KINDS else TraineeKind.named(name).form
 
 
@@ -57,7 +57,7 @@ class TraineeKind:
 
     @classmethod
     def named(cls, name: str) -> TraineeKind:
-        """The kind of this name in ``KINDS``, or that of the class or function at ``package.module:Class``. Raises ``SpecError``."""
+        """The kind of this name in ``KINDS``, or of the class or function at ``package.module:Class``. Raises ``SpecError``."""
         known = KINDS.get(name)
         place = known.place if known else name
         if ":" not in place:
@@ -123,11 +123,11 @@ class TraineeKind:
             return as_trainee(self.factory(**given, **options))
 
     def _told(self, unit: str | None) -> dict[str, str]:
-        """The run's unit of budget as an argument, for factories that name it among theirs."""
+        """The run's unit of budget as an argument, for factories that have such an argument."""
         return {"unit": unit} if unit is not None and "unit" in signature(self.factory).parameters else {}
 
     def _raise_unless_from_file(self, options: Mapping[str, Any]) -> None:
-        """Raises ``NotAllowed`` for an option in a run's file that such a trainee takes only from its user."""
+        """Raises ``NotAllowed`` for an option that a run's file must not set for such a trainee."""
         place = KINDS[self.name].place if self.name in KINDS else self.name
         raise_unless_allowed("trainee.options", options, allowed_in(self.factory, place))
 
@@ -143,14 +143,14 @@ def make_trainee(
     unit: str | None = None,
     **options: Any,
 ) -> Trainee:
-    """A trainee of a kind in ``KINDS``, or of the class that ``package.module:Class`` names; for lakes unless told otherwise."""
+    """A trainee of a kind in ``KINDS``, or of the class at ``package.module:Class``; for lakes by default."""
     world = world or make_world(DEFAULT_WORLD)
     return TraineeKind.named(kind).make(options, world=world, capacity=capacity, exclude=exclude, seed=seed, unit=unit)
 
 
 @contextmanager
 def _explained(kind: str) -> Iterator[None]:
-    """The fault of a trainee's options, in a sentence."""
+    """Turns an error about a trainee's options into a ``SpecError``."""
     try:
         yield
     except ValidationError as error:

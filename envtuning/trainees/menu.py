@@ -1,6 +1,6 @@
-"""``MenuTrainee``: REINFORCE over a menu of calls. It is small and quick, and proves that the loop works on tool use.
+"""``MenuTrainee``: REINFORCE over a menu of calls. It is small and fast, and shows that the loop works on tool use.
 
-The environment offers a menu with the right call among decoys (``tool_style: menu``), so this is multiple choice, and its figures
+The environment offers a menu with the right call among decoys (``tool_style: menu``). So this is multiple choice, and its figures
 are not results on the benchmark. The policy is linear in hashed features of the conversation: it scores each choice and
 samples by softmax. It plays each task in a group of episodes and learns from how much better each one was than its group.
 """
@@ -33,10 +33,10 @@ Messages = Sequence[Mapping[str, str]]
 class Choice:
     """One decision: the features of each thing on the menu, and what was taken."""
 
-    features: list[np.ndarray]  # int[…] of places in the weights, for each choice
+    features: list[np.ndarray]  # for each choice, its indices into the weights
     taken: int
-    turn: int = 0  # the user's turn that it was made in
-    paid: float = 0.0  # what it was paid at once
+    turn: int = 0  # of the user, in which it was made
+    paid: float = 0.0  # the immediate reward
 
 
 class MenuPolicy:
@@ -47,7 +47,7 @@ class MenuPolicy:
         self.choices: list[Choice] = []  # of the last call of ``reply``, in the conversations' order
 
     def reply(self, conversations: Sequence[Messages], *, seed: int = 0) -> list[str]:
-        """One of the menu's lines for each; a function of (weights, conversations, seed)."""
+        """One of the menu's lines for each conversation; a function of (weights, conversations, seed)."""
         generator = np.random.default_rng(seed)
         said, self.choices = [], []
         for messages in conversations:
@@ -69,7 +69,7 @@ def probabilities(weights: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray
 
 
 def features(messages: Messages, menu: Sequence[str]) -> list[np.ndarray]:
-    """For each choice its places in the weights: features shared with the conversation and with its errors."""
+    """For each choice, its indices into the weights: features shared with the conversation and with its errors."""
     asked = [m["content"] for m in messages if m["content"].startswith(USER)]
     heard = _without_menu(messages[-1]["content"])
     made = [m["content"] for m in messages if m["role"] == "assistant"]
@@ -166,7 +166,7 @@ def advantages(group: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float]:
 
 @reads(dict.fromkeys(("clip", "group", "groups", "kl", "learning_rate"), PLAIN))
 class MenuTrainee(Trainee):
-    """REINFORCE with a group's mean as its baseline and, where ``kl`` is not 0, a pull back to the first policy."""
+    """REINFORCE with the group's mean as baseline and, if ``kl`` is not 0, a penalty for leaving the first policy."""
 
     in_words = "REINFORCE over a menu of calls, from the config's reward; linear in features of the conversation."
     form = "replies"
@@ -190,7 +190,7 @@ class MenuTrainee(Trainee):
         self.world, self.exclude = world, tuple(exclude)
         self.group, self.groups, self.kl, self.clip = group, groups, kl, clip
         self.learning_rate = learning_rate
-        self.weights = np.zeros(SIZE)  # every choice is as likely as any other
+        self.weights = np.zeros(SIZE)  # all choices are equally likely
 
     @staticmethod
     def check_options(
@@ -198,7 +198,9 @@ class MenuTrainee(Trainee):
     ) -> None:
         """Raises ``ValueError`` for options with which it cannot learn."""
         if group < 2:
-            raise ValueError(f"group={group}: at least 2 episodes of a task, or there is nothing to compare")
+            raise ValueError(
+                f"group={group}: give at least 2, because the episodes of a task are compared with each other"
+            )
         if groups < 1 or learning_rate <= 0 or kl < 0 or clip <= 0:
             raise ValueError(
                 f"groups={groups}, learning_rate={learning_rate}, kl={kl}, clip={clip}: give positive numbers (kl may be 0)"
@@ -238,7 +240,7 @@ class MenuTrainee(Trainee):
         }
 
     def _iterate(self, envs: Sequence[Any], seed: int) -> Metrics:
-        """Play each of a few tasks several times at once, and take one step up the gradient."""
+        """Play a few tasks several times each, and take one gradient step."""
         policy = MenuPolicy(self.weights, draw=True)
         tasks = [envs[0].next_task() for _ in range(self.groups)]
         talks: list[list[dict[str, str]]] = []
@@ -278,7 +280,7 @@ class MenuTrainee(Trainee):
         }
 
     def _gradient(self, taken: Sequence[Sequence[Choice]]) -> tuple[np.ndarray, float, float]:
-        """Of the mean return; the mean divergence from the first policy; the part of groups with nothing to compare."""
+        """The gradient of the mean return, the mean divergence from the first policy, and the part of groups without any difference."""
         gradient, divergence, decisions, flat = np.zeros(SIZE), 0.0, 0, 0
         for start in range(0, len(taken), self.group):
             group = taken[start : start + self.group]
@@ -287,7 +289,7 @@ class MenuTrainee(Trainee):
             for choices, advantage in zip(group, better):
                 for choice in choices:
                     odds = probabilities(self.weights, choice.features)
-                    logs = np.log(odds * len(odds) + 1e-12)  # against the first policy, for which all are alike
+                    logs = np.log(odds * len(odds) + 1e-12)  # relative to the first policy, which is uniform
                     here = float(odds @ logs)
                     divergence, decisions = divergence + here, decisions + 1
                     pull = -odds * advantage[choice.turn] - self.kl * odds * (logs - here)
@@ -305,7 +307,7 @@ class MenuTrainee(Trainee):
     def load(self, folder: Path) -> None:
         found = np.load(folder / "weights.npy")
         if found.shape != self.weights.shape or found.dtype != self.weights.dtype or not np.isfinite(found).all():
-            raise ValueError(f"weights.npy is not of {self.weights.shape} finite numbers, as this trainee's are")
+            raise ValueError(f"weights.npy must hold finite numbers of shape {self.weights.shape}")
         self.weights = found
 
     def close(self) -> None:

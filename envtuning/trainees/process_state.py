@@ -1,4 +1,4 @@
-"""Randomness and threads of the process, for trainers that take both from it."""
+"""Sets the random state and the threads of the process, for trainers that use both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``SB3Trainee``: any algorithm of Stable-Baselines3, by its name and options, over a world's training environment."""
+"""``SB3Trainee``: any algorithm of Stable-Baselines3, by name and options, on a world's training environment."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from envtuning.trainees.process_state import process_state, set_threads
 from envtuning.trainees.tensors import copy_into, load_tensors, raise_unless_fits
 from envtuning.worlds.world import Cases, World, raise_unless_trains
 
-LATELY = 1_000  # least number of final env steps of a call for its success rate
-SMALLEST_IMAGE = 36  # of a side: what Stable-Baselines3's convolutions need
-UNFIT = {  # by the name of the class or of one of its bases, because sb3-contrib may not be installed
-    "RecurrentPPO": "a world asks a policy about each observation by itself, and its memory would be empty at every step: "
-    "give it past observations instead, in the environment (gymnasium.wrappers.FrameStackObservation)",
-    "MaskablePPO": "the training environments tell no action masks: name PPO, and let an action that is not possible do nothing",
+LATELY = 1_000  # a call's success rate is over at least this many of its last env steps
+SMALLEST_IMAGE = 36  # pixels a side that Stable-Baselines3's convolutions need
+UNFIT = {  # by the name of the class or a base class, because sb3-contrib may not be installed
+    "RecurrentPPO": "a world asks a policy about each observation separately, so its memory would be empty at every step: "
+    "let the environment stack past observations instead (gymnasium.wrappers.FrameStackObservation)",
+    "MaskablePPO": "the training environments have no action masks: name PPO, and let an impossible action do nothing",
 }
 
 _HYPERPARAMETERS = (
@@ -59,8 +59,9 @@ class SB3Trainee(Trainee):
     """A ``Trainee``, which documents the methods.
 
     ``algorithm`` is a class of Stable-Baselines3 (PPO, A2C, DQN, SAC, TD3, …) or ``package:Class`` of the same kind, on-policy or
-    off-policy, without a memory or action masks (``sb3_contrib:TRPO``, not ``RecurrentPPO``); ``hyperparameters`` are its own, at its own defaults. The replay buffer is emptied between stages, so that
-    it holds no experience of another config.
+    off-policy, without a memory or action masks (``sb3_contrib:TRPO``, not ``RecurrentPPO``). ``hyperparameters`` are the
+    algorithm's own, with its own defaults. The replay buffer is emptied between stages, so that it holds no experience of
+    another config.
     """
 
     in_words = "A neural policy by Stable-Baselines3, from the environment's own reward."
@@ -106,7 +107,7 @@ class SB3Trainee(Trainee):
 
     @staticmethod
     def check_options(algorithm: str = "PPO", **options: Any) -> None:
-        """Raises ``ValueError`` or ``TypeError`` for an unknown algorithm or hyperparameter; makes nothing."""
+        """Raises ``ValueError`` or ``TypeError`` for an unknown algorithm or hyperparameter, without making a model."""
         own = signature(SB3Trainee.__init__).parameters
         given = {name: value for name, value in options.items() if name not in own}
         known = set(signature(algorithm_class(algorithm).__init__).parameters) - {
@@ -130,24 +131,24 @@ class SB3Trainee(Trainee):
         return ({"CPU": torch_threads, "GPU": float(device != "cpu")},)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        """In whole rollouts; an iteration is reported after the first one that ends ``report_every`` steps or more."""
+        """Learn in whole rollouts. An iteration is reported at the end of the rollout that completes ``report_every`` steps."""
         self.envs.env_method("set_config", config)
         watch = Watch(self.report_every, on_iteration)
         with process_state(seed, self.torch_threads):
-            self.model.set_random_seed(seed)  # also seeds the copies, at their next reset
+            self.model.set_random_seed(seed)  # also seeds the environments, at their next reset
             self.model._last_obs = None  # every call begins with a reset
             try:
                 self.model.learn(budget, callback=watch, log_interval=None, reset_num_timesteps=False)
-            except (ValueError, RuntimeError) as error:  # a distribution from weights that are not finite
+            except (ValueError, RuntimeError) as error:  # raised by a distribution if weights are not finite
                 raise_unless_finite(self.model, error)
                 raise
         raise_unless_finite(self.model)
         return watch.summary()
 
     def policy(self) -> SB3Policy:
-        """A copy of the policy as it is now."""
+        """A copy of the current policy."""
         now = self.model.policy
-        with process_state(0, self.torch_threads):  # making networks draws weights, which are replaced
+        with process_state(0, self.torch_threads):  # new networks draw random weights, which are replaced
             own = type(now)(**now._get_constructor_parameters())
         own.load_state_dict(now.state_dict())
         seen = getattr(self.envs.envs[0].unwrapped, "env_kwargs", {})
@@ -178,9 +179,9 @@ class SB3Trainee(Trainee):
 
 
 class SB3Policy:
-    """Acts on observations in batches, by its likeliest actions or by seeded draws as in training.
+    """Acts on observations in batches, with its likeliest actions or with seeded draws as in training.
 
-    ``env_kwargs`` make environments whose observations it understands, where a world's environments have several kinds.
+    If a world's environments have several kinds of observations, ``env_kwargs`` select the policy's kind.
     """
 
     def __init__(
@@ -232,7 +233,7 @@ class Watch(BaseCallback):
             self.on_iteration(self.history[-1])
 
     def summary(self) -> Metrics:
-        """The call's metrics: sums of what is counted, the success rate of its last episodes."""
+        """The call's metrics: sums of the counts, and the success rate of its last episodes."""
         late: list[Metrics] = []
         for metrics in reversed(self.history):
             late.append(metrics)
@@ -254,7 +255,7 @@ def losses(logged: Mapping[str, Any], model: Any) -> Metrics:
     }
     if (
         "loss" not in found and {"policy_loss", "entropy_loss", "value_loss"} <= found.keys()
-    ):  # A2C logs its loss's parts only
+    ):  # A2C logs only the parts of its loss
         found["loss"] = (
             found["policy_loss"] + model.ent_coef * found["entropy_loss"] + model.vf_coef * found["value_loss"]
         )
@@ -272,7 +273,7 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
     except ImportError as error:
         raise ValueError(f"algorithm {name!r}: {error}; {remedy}") from error
     if not (isinstance(found, type) and issubclass(found, BaseAlgorithm)):
-        raise ValueError(f"algorithm {name!r} is not an algorithm of Stable-Baselines3's kind: {remedy}")
+        raise ValueError(f"algorithm {name!r} is not a class derived from Stable-Baselines3's algorithms: {remedy}")
     if not issubclass(found, OnPolicyAlgorithm | OffPolicyAlgorithm):
         raise ValueError(
             f"algorithm {name!r} is neither on-policy nor off-policy, so its steps cannot be counted: {remedy}"
@@ -293,7 +294,7 @@ def policy_for(space: spaces.Space) -> str:
 
 
 def start_anew(model: BaseAlgorithm) -> None:
-    """The state of training besides weights and optimisers, before the first step."""
+    """Reset the state of training to that before the first step, except for weights and optimisers."""
     model.num_timesteps = model._episode_num = model._n_updates = 0
     model._current_progress_remaining = 1.0
     model._last_obs = None
@@ -310,6 +311,6 @@ def raise_unless_finite(model: BaseAlgorithm, cause: Exception | None = None) ->
     if all(bool(torch.isfinite(weight).all()) for weight in model.policy.parameters()):
         return
     raise TrainingDiverged(
-        f"weights left the finite numbers after {model.num_timesteps:,} env steps of the stage: go on from the last "
+        f"weights not finite after {model.num_timesteps:,} env steps of the stage: continue from the last "
         f"checkpoint with a lower learning_rate (it is {model.learning_rate}) or a smaller max_grad_norm"
     ) from cause

@@ -1,8 +1,8 @@
 """``ScriptedTrainee``: a learner in closed form, for tests and for trying out engineers in seconds.
 
-It follows item response theory. For each map size it has a skill; a board has a difficulty; the chance to solve it is
-``sigmoid(skill - difficulty)``. Training raises the skill by ``p (1 - p)``: mastered boards and boards out of reach teach
-nothing, and neighbouring sizes learn a little, too. Its plans are real plans, good or bad, and are judged like others.
+It follows item response theory. It has a skill for each map size, and a board has a difficulty; the chance of solving it is
+``sigmoid(skill - difficulty)``. Training raises the skill by ``p (1 - p)``: boards that are mastered or out of reach teach
+nothing. Neighbouring sizes learn a little too. Its plans are real plans, good or bad, and are judged like all others.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ScriptedTrainee(Trainee):
         return last | {"env_steps": float(taken)}
 
     def _learn(self, config: LakeConfig, steps: int, noise: float) -> Metrics:
-        """One iteration: every slice pulls at the skills with its share of the data."""
+        """One iteration: every slice raises the skills by its share of the data."""
         total = sum(piece.share for piece in config.slices.values())
         sizes = np.arange(len(self.skill))
         success = signal = 0.0
@@ -82,7 +82,7 @@ class ScriptedTrainee(Trainee):
         return {"success_rate": success, "grad_norm": signal * (1 + 0.2 * float(np.clip(noise, -2, 2)))}
 
     def policy(self) -> Callable[[Instance], Plan]:
-        """Board to plan: the optimal plan if its chance is above the board's fixed draw, else a greedy one."""
+        """A function from board to plan: the optimal plan if the chance is above the board's fixed draw, else a careless one."""
         skill = self.skill.copy()
 
         def act(instance: Instance) -> Plan:
@@ -101,14 +101,14 @@ class ScriptedTrainee(Trainee):
         (folder / "skill.json").write_text(json.dumps(self.skill.tolist()), encoding="utf-8")
 
     def load(self, folder: Path) -> None:
-        """Sizes beyond those of the run that saved it, which a study's further sets may have, have the skill that all begin with."""
+        """Sizes that the saving run did not have get the initial skill; a study's further test sets may have such sizes."""
         found = np.array(untrusted.parsed((folder / "skill.json").read_bytes()), float)
         if found.ndim != 1 or not SMALLEST < len(found) <= len(self.skill):
             raise ValueError(f"skill.json has shape {found.shape}, this trainee's is {self.skill.shape}")
         self.skill = np.pad(found, (0, len(self.skill) - len(found)))
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 def difficulty(size: int, hole_ratio: float, wait: float, num_agents: int) -> float:
@@ -120,7 +120,7 @@ def solve_chance(skill: float, hardness: float) -> float:
 
 
 def luck(instance: Instance) -> float:
-    """Uniform in [0, 1), fixed for the board."""
+    """A number in [0, 1), uniform over boards and fixed for each board."""
     return int.from_bytes(hashlib.sha256(instance.key()).digest()[:8], "big") / 2**64
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints of PyTorch's tensors, read as data: no code runs, every number is finite, every shape is the trainee's own."""
+"""Reads checkpoints of PyTorch's tensors as data: no code runs, and every number is finite and every shape the trainee's own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def raise_unless_finite(state: Any, name: str) -> None:
 
 
 def copy_into(own: torch.Tensor, saved: torch.Tensor, name: str) -> None:
-    """Without PyTorch's broadcasting: a tensor of another shape is of another model."""
+    """Copy without PyTorch's broadcasting: a tensor of another shape belongs to another model. Raises ``ValueError``."""
     if own.shape != saved.shape:
         raise ValueError(f"{name} has shape {tuple(saved.shape)}, this trainee's is {tuple(own.shape)}")
     with torch.no_grad():
@@ -31,7 +31,7 @@ def copy_into(own: torch.Tensor, saved: torch.Tensor, name: str) -> None:
 
 
 def raise_unless_fits(optimiser: torch.optim.Optimizer) -> None:
-    """Its moments must have its parameters' shapes, which ``load_state_dict`` does not check."""
+    """Raises ``ValueError`` unless the moments have the parameters' shapes, which ``load_state_dict`` does not check."""
     for parameter, moments in optimiser.state.items():
         for name, moment in moments.items():
             if isinstance(moment, torch.Tensor) and moment.dim() and moment.shape != parameter.shape:

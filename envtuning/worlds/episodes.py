@@ -19,13 +19,13 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True)
 class Episode:
-    """One case played once, judged once. A world may derive its own class with further fields that are kept in memory only."""
+    """One case, played once and judged once. A world's own class may add fields, which are kept in memory only."""
 
     case: int  # its place among the cases
     slice: str
     failure: str | None  # the kind of failure; None after a success
     metrics: Mapping[str, float]  # by the table's names: a rate's 0 or 1, or a number; absent if unknown
-    cost: Mapping[str, int] = field(default_factory=dict)  # its cost, by unit
+    cost: Mapping[str, int] = field(default_factory=dict)  # by unit
     trace: Any = None  # JSON: the data for a replay
     note: str | None = None  # why it failed, if the trace does not show it
 
@@ -86,7 +86,7 @@ def total_cost(episodes: Iterable[Episode]) -> Amounts:
 
 
 def spread(episodes: Iterable[Episode], count: int) -> list[Episode]:
-    """At most ``count`` failures: one of each slice and kind in turn, so that a few show every kind."""
+    """At most ``count`` failures, taking one of each slice and kind in turn, so that a few show every kind."""
     queues: dict[tuple[str, str], list[Episode]] = {}
     for episode in episodes:
         if episode.failure is not None:

@@ -1,8 +1,8 @@
-"""``Augmenter``: actionable feedback as middleware. A world reports the events; the augmenter may add advice.
+"""``Augmenter``: actionable feedback as middleware. A world reports events; the augmenter may add advice.
 
-The world judges by the raw result; the hint is shown beside it and changes nothing else. So any world's feedback can
-be switched per stage, replaced, or written by an engineer, with one signature. Tool use (``worlds.bfcl.hints``) and the lakes
-(``mapf_frozenlake.augmenter``) both use it, and both text environments take an ``augmenter``.
+The world judges by the raw result; the hint is shown beside it and changes nothing else. So a stage can switch the feedback
+on or off, and an engineer can write it. Tool use (``worlds.bfcl.hints``) and the lakes (``mapf_frozenlake.augmenter``) both
+use this interface, and both text environments take an ``augmenter``.
 """
 
 from __future__ import annotations

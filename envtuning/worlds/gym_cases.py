@@ -1,4 +1,4 @@
-"""Cases of a Gymnasium world: each is a slice and a seed, is identified by a fingerprint, and is stored in a JSON file."""
+"""Cases of a Gymnasium world: each is a slice and a seed with a fingerprint; they are stored in a JSON file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE = 1_000  # a slice is exhausted after this many seeds in a row without 
 
 @dataclass(frozen=True)
 class Case:
-    """One episode to be played: the environment of its slice, reset with its seed."""
+    """One episode to play: the environment of its slice, reset with its seed."""
 
     slice: str
     seed: int
@@ -33,7 +33,7 @@ class Case:
 class GymCases:
     """Cases of one config, in a fixed order."""
 
-    config: dict[str, Any]  # as JSON: the config of the draw
+    config: dict[str, Any]  # the config that they were drawn from, as JSON
     cases: tuple[Case, ...]
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class GymCases:
         return frozenset(case.fingerprint for case in self.cases)
 
     def save(self, path: Path) -> Path:
-        """Write them to this very path, as JSON."""
+        """Write them to exactly this path, as JSON."""
         stored = {"config": self.config, "cases": [asdict(case) for case in self.cases]}
         path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
         return path
@@ -62,7 +62,7 @@ class GymCases:
 
 
 def digest(fingerprint: str | bytes | int) -> str:
-    """A fingerprint as it is stored: bytes by their hash, all else as text."""
+    """The stored form of a fingerprint: the hash of bytes, the text of anything else."""
     if isinstance(fingerprint, bytes):
         return hashlib.sha256(fingerprint).hexdigest()
     return str(fingerprint)
@@ -79,7 +79,7 @@ def draw_cases(
 ) -> list[Case]:
     """The given number of cases of each slice, none with a fingerprint in ``taken``; if ``distinct``, no two with the same.
 
-    A function of the arguments alone. Raises ``TooFewCases`` with the number that exists.
+    A pure function of its arguments. Raises ``TooFewCases`` with the number that exists.
     """
     rng = np.random.default_rng(seed)
     met = set(taken)
@@ -104,7 +104,7 @@ def draw_cases(
 def _exhausted(name: str, wanted: int, found: int, taken: int) -> str:
     others = f" beyond the {taken} that are held out already" if taken else ""
     return (
-        f"slice {name}: {wanted} cases are needed and {PATIENCE:,} seeds in a row brought no new one after {found}{others}: "
+        f"slice {name}: {wanted} cases are needed, but {PATIENCE:,} seeds in a row gave no new one after {found}{others}: "
         "ask for fewer cases, or let the config or its environment vary more from seed to seed"
     )
 

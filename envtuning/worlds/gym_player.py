@@ -1,4 +1,4 @@
-"""Play a policy on cases of a Gymnasium world: many copies at once, with one call of the policy per step for all."""
+"""Plays a policy on cases of a Gymnasium world: many copies at once, with one call of the policy per step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COPIES = 64  # environments that are open at once
 
 @dataclass(frozen=True)
 class GymEpisode(Episode):
-    """In memory only: the environment's picture at the end of a failed episode."""
+    """Also has the environment's picture at the end of a failed episode, in memory only."""
 
     picture: str = field(default="", compare=False, repr=False)
 
@@ -112,7 +112,7 @@ def _plain(action: Any) -> Any:
 
 
 def actions_of(policy: Any, copies: Sequence[Copy]) -> list[Any]:
-    """An action for each, in one call. If it raises, one call for each case, so that a bad case fails alone."""
+    """An action for each copy, in one call. If it raises, each copy gets a call of its own, so that only a bad case fails."""
     env = copies[0].env
     try:
         return [_checked(action, env.action_space) for action in _ask(policy, copies, env)]
@@ -129,7 +129,7 @@ def _ask(policy: Any, copies: Sequence[Copy], env: gym.Env) -> list[Any]:
     given = policy.act(observations)
     actions = list(iterate(batch_space(env.action_space, count), given))
     if len(actions) != count:
-        raise PolicyError(f"the policy gave {len(actions)} actions to {count} observations: give one for each")
+        raise PolicyError(f"the policy returned {len(actions)} actions for {count} observations: return one for each")
     return actions
 
 

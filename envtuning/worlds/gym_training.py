@@ -1,4 +1,4 @@
-"""``TrainingEnv``: a Gymnasium world's config as one environment to train in; no episode is a held-out case."""
+"""``TrainingEnv``: one environment to train on a Gymnasium world's config; no episode is a held-out case."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class TrainingEnv(gym.Env):
-    """Every reset draws a slice by its share and a case of it by a training seed; the sequence depends on the seed alone.
+    """Every reset draws a slice by its share and a training seed for its case; the sequence depends only on the seed.
 
     ``set_config`` takes effect at the next reset. A step's ``info`` has the ``slice``, and at the end ``is_success``.
     """
 
     def __init__(self, world: GymWorld[Any], config: Any, *, exclude: Iterable[Cases], seed: int) -> None:
-        self.world, self.config = world, deepcopy(config)  # the caller may still change its own
+        self.world, self.config = world, deepcopy(config)  # the caller may change its own later
         self.held_out = frozenset().union(*(cases.fingerprints() for cases in exclude))
         self.envs = make_envs(world, self.config)
         self._next: tuple[Any, dict[str, gym.Env]] | None = None
@@ -79,7 +79,7 @@ class TrainingEnv(gym.Env):
             if digest(self.world.fingerprint(self.current, number)) not in self.held_out:
                 return observation, info | {"slice": self._slice}
         raise InfeasibleConfig(
-            f"slice {self._slice}: {PATIENCE:,} seeds in a row dealt held-out cases only, so there is nothing to train on: "
+            f"slice {self._slice}: {PATIENCE:,} seeds in a row gave only held-out cases, so there is nothing to train on: "
             "hold out fewer cases, or let the config vary more from seed to seed"
         )
 

@@ -44,14 +44,14 @@ class GymWorld(World[C]):
 
     forms = frozenset({"acts"})
     reports = frozenset({"success_rate", "reward", "episode_length"})
-    max_steps: ClassVar[int] = 10_000  # ends an episode that the environment itself has not ended by then
+    max_steps: ClassVar[int] = 10_000  # ends an episode that the environment has not ended itself
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "about" in vars(cls):  # the base class's own kinds of failures already have meanings
+        if "about" in vars(cls):  # the base class already explains its own kinds of failures
             cls.about = replace(cls.about, failures=FAILURES | dict(cls.about.failures))
 
-    # What a user writes
+    # Methods that a user writes
 
     @abstractmethod
     def make(self, config: C, slice: str) -> gym.Env:
@@ -70,19 +70,19 @@ class GymWorld(World[C]):
         return "failed" if terminated else "out_of_time"
 
     def fingerprint(self, env: gym.Env, seed: int) -> str | bytes:
-        """Identifies the case that was just reset with this seed; equal for cases that are the same to a learner.
+        """Identifies the case of the last reset; equal for cases that are the same to a learner.
 
-        By default it is the seed, which is right if every reset is new: held-out seeds are never used in training. If
-        different seeds may give the same case, return the content of the case, such as the grid's bytes: it is compared
-        at every training reset.
+        By default it is the seed, which is right if every seed gives a new case: held-out seeds are never used in training.
+        If different seeds may give the same case, return its content, such as the grid's bytes. The fingerprint is
+        computed at every training reset.
         """
         return f"seed {seed}"
 
     def picture(self, env: gym.Env) -> str:
-        """The environment as text at the end of a failed episode, for the report. Nothing by default."""
+        """The environment as text at the end of a failed episode, for the report. Empty by default."""
         return ""
 
-    # What the loop asks
+    # Methods that the loop calls
 
     def check(self, config: C) -> None:
         """Make an environment of every slice in use. Raises ``InfeasibleConfig`` if one cannot be made, or if spaces differ."""
@@ -109,7 +109,7 @@ class GymWorld(World[C]):
 
     @staticmethod
     def _raise_unless_left(fingerprint_of: Any, wanted: Mapping[str, int], seed: int, held_out: frozenset[str]) -> None:
-        """Refuse a world that would have no case left for training."""
+        """Refuse a world that has no case left for training."""
         try:
             draw_cases(wanted, fingerprint_of, seed=seed, seeds=TRAINING_SEEDS, taken=held_out, distinct=False)
         except TooFewCases as error:
@@ -119,9 +119,9 @@ class GymWorld(World[C]):
         return GymCases.load(path)
 
     def play(self, policy: Any, cases: GymCases, config: C, *, seed: int) -> list[GymEpisode]:
-        """``policy.act(observations)`` gives one action each, batched as in Gymnasium's vector environments.
+        """``policy.act(observations)`` returns one action for each, batched as in Gymnasium's vector environments.
 
-        All random numbers come from each case's own seed; ``seed`` is not used.
+        All random numbers come from the cases' own seeds; ``seed`` is not used.
         """
         return play_cases(self, policy, cases, config)
 
@@ -129,7 +129,7 @@ class GymWorld(World[C]):
         return super().explain(cases, episode).model_copy(update={"picture": episode.picture})
 
     def behaviour(self, cases: GymCases, episodes: Sequence[GymEpisode]) -> dict[str, dict[str, float]]:
-        """Per slice the mean of every metric that is not a rate of the table: reward, length and any others."""
+        """Per slice, the mean of every metric that is not a rate in the table: reward, length and others."""
         found: dict[str, dict[str, float]] = {}
         for name, group in by_slice(episodes).items():
             metrics = dict.fromkeys(key for one in group for key in one.metrics if key not in self.about.rates)
@@ -139,7 +139,7 @@ class GymWorld(World[C]):
         return found
 
     def drawn(self, config: C, cases: GymCases) -> dict[str, dict[str, float]]:
-        """Per slice its part of the probed cases."""
+        """Per slice, its part of the probed cases."""
         names = [case.slice for case in cases]
         return {name: {"share": round(names.count(name) / len(names), 3)} for name in self.slices(config)}
 
@@ -153,7 +153,7 @@ class GymWorld(World[C]):
         return capacity["config"]
 
     def make_env(self, config: C, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> TrainingEnv:
-        """An environment with a new training case at every reset, its slice drawn by the shares; see ``TrainingEnv``."""
+        """An environment that draws a training case at every reset, its slice by the shares; see ``TrainingEnv``."""
         env = TrainingEnv(self, capacity.get("config", config), exclude=exclude, seed=seed)
         env.set_config(config)
         return env

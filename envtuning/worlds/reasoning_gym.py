@@ -1,7 +1,7 @@
-"""The datasets of reasoning-gym as tasks: knobs are the levels of its curricula, and its own ``score_answer`` is the judge.
+"""The datasets of reasoning-gym as tasks: the knobs are the levels of its curricula, and its own ``score_answer`` is the judge.
 
-``USED`` lists the datasets of version 0.1.25 that keep what a world promises; ``LEFT_OUT`` gives the reason for each other one. A
-dataset of a later version is in neither, and is not offered before its scorer has been reviewed.
+``USED`` lists the datasets of version 0.1.25 that meet a world's contract; ``LEFT_OUT`` gives the reason for each of the others. A
+dataset of a later version is in neither list; it is offered only after a review of its scorer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from pydantic import Field, create_model
 from envtuning.extras import needs
 from envtuning.worlds.text_world import Asked, Task, TaskKnobs, TextWorld
 
-QUESTIONS = (
-    2**31
-)  # numbers of a dataset's questions; its ``size`` does not limit datasets that make questions one by one
+QUESTIONS = 2**31  # indices of a dataset's questions; ``size`` does not limit a dataset that makes questions one by one
 KEPT = 64  # configs whose dataset is kept
 SHOWN = 120  # characters of a level's values in a knob's description
 
@@ -64,7 +62,7 @@ LEFT_OUT = {
 
 
 def reasoning_gym_world() -> TextWorld:
-    """A world of all datasets in ``USED``; a run's config names the few that it wants. Raises ``ImportError`` without the extra."""
+    """A world of all datasets in ``USED``; a run's config names the few that it uses. Raises ``ImportError`` without the extra."""
     try:
         from reasoning_gym.factory import CURRICULA
     except ImportError as error:

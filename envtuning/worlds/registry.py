@@ -1,4 +1,4 @@
-"""Worlds by name; each is imported at first use."""
+"""The worlds by name. Each is imported at first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnknownWorld(SpecError):
 
     @property
     def untrusted(self) -> bool:
-        """Whether it was not made because the user does not trust its module or an option."""
+        """Whether the world was refused because the user does not trust its module or an option."""
         return isinstance(self.__cause__, NotTrusted | NotAllowed)
 
 
@@ -41,8 +41,8 @@ def make_world(name: str, /, **options: Any) -> World[Any]:
     if not isinstance(found, World):
         if not declares(found, World):
             raise UnknownWorld(
-                f"world {name!r} does not say that it is one: name a class derived from envtuning.worlds.world.World, an object of "
-                "one, or a function whose return annotation is such a class"
+                f"world {name!r} is not a World: name a class derived from envtuning.worlds.world.World, an object of such a class, "
+                "or a function whose return annotation is such a class"
             )
         try:
             signature(found).bind(**options)
@@ -52,9 +52,9 @@ def make_world(name: str, /, **options: Any) -> World[Any]:
             said = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
             raise UnknownWorld(f"world {name!r} cannot be made with these options: {said}{error}") from error
     elif options:
-        raise UnknownWorld(f"world {name!r} is made already and takes no options, not {', '.join(options)}")
+        raise UnknownWorld(f"world {name!r} is an object, so it takes no options: leave out {', '.join(options)}")
     if not isinstance(found, World):
         raise UnknownWorld(
-            f"world {name!r} is of type {type(found).__name__}, no World: derive from envtuning.worlds.world.World"
+            f"world {name!r} is of type {type(found).__name__}, not a World: derive it from envtuning.worlds.world.World"
         )
     return found

@@ -1,4 +1,4 @@
-"""``TalkWorld``: the base class for environments whose observations and actions are texts; you write the same methods as for a ``GymWorld``."""
+"""``TalkWorld``: the base class for environments whose observations and actions are texts. You write the same methods as for a ``GymWorld``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from envtuning.worlds.world import Form
 
 C = TypeVar("C", bound=BaseModel)
 
-AT_ONCE = 256  # conversations that a policy is asked in
+AT_ONCE = 256  # conversations played together
 
 
 class TalkWorld(GymWorld[C]):

@@ -1,4 +1,4 @@
-"""Many conversations at once: a text policy played on Gymnasium text environments in step, one question per turn for all.
+"""Plays a text policy on many Gymnasium text environments in step, with one call of the policy per turn.
 
 A text environment's observations and actions are strings. A policy that replies to texts has
 
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 Message = dict[str, str]
 Messages = list[Message]
-MOST_TURNS = 1_000  # of one conversation; environments end their episodes long before
+MOST_TURNS = 1_000  # of one conversation; environments end their episodes much earlier
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Reply:
 
     text: str
     tokens: int = 0  # of prompt and reply together
-    prompt: int = 0  # of these, the prompt's, if the policy separates them
-    truncated: bool = False  # whether it was cut off at the limit of its length
+    prompt: int = 0  # tokens of the prompt, if the policy counts them separately
+    truncated: bool = False  # whether it was cut off at its length limit
     error: str | None = None  # the policy's error instead of a reply
 
 
@@ -57,7 +57,7 @@ class Conversation:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the first prompt and of all the policy's replies; later prompts repeat these and add the environment's texts."""
+        """Tokens of the first prompt and of all replies. Later prompts repeat these and add the environment's texts."""
         return sum(reply.tokens - reply.prompt for reply in self.replies) + sum(
             each.prompt for each in self.replies[:1]
         )
@@ -72,7 +72,7 @@ class Conversation:
 
 
 def ask(policy: Any, conversations: Sequence[Messages], *, seed: int) -> list[Reply]:
-    """A reply to each, in one call. If it raises, one call for each, so that a bad case fails alone."""
+    """A reply to each conversation, in one call. If it raises, each gets a call of its own, so that only a bad case fails."""
     if not conversations:
         return []
     try:
@@ -90,11 +90,11 @@ def _replies(policy: Any, conversations: Sequence[Messages], seed: int) -> list[
         said = [policy(messages[-1]["content"]) for messages in conversations]
     if len(said) != len(conversations):
         raise ValueError(
-            f"the policy gave {len(said)} replies to {len(conversations)} conversations: give one for each"
+            f"the policy returned {len(said)} replies for {len(conversations)} conversations: return one for each"
         )
     for one in said:
         if not isinstance(one, str | Reply | None):
-            raise TypeError(f"the policy replied with {type(one).__name__}: give a str or a Reply")
+            raise TypeError(f"the policy replied with {type(one).__name__}: return a str or a Reply")
     return [one if isinstance(one, Reply) else Reply(one or "") for one in said]
 
 
@@ -107,7 +107,7 @@ def converse(
     seed: int = 0,
     system: str | None = None,
 ) -> list[Conversation]:
-    """Play every environment to the end of one episode, all in step; the environments are reset and left open."""
+    """Play one episode of every environment, all in step. The environments are reset at the start and left open."""
     talks = [Conversation([{"role": "system", "content": system}] if system else []) for _ in envs]
     for index, (env, talk) in enumerate(zip(envs, talks)):
         observation, _ = env.reset(seed=seeds[index], options=options[index] if options is not None else None)
@@ -123,7 +123,7 @@ def converse(
 
 
 def _take(env: Any, talk: Conversation, reply: Reply) -> None:
-    """One turn: the reply goes to the environment, and its answer becomes the next question."""
+    """One turn: the environment gets the reply, and its answer is the next question."""
     talk.replies.append(reply)
     if reply.error is not None:
         return

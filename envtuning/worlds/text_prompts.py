@@ -15,12 +15,12 @@ from envtuning.runs.seeds import derive
 from envtuning.worlds.text_world import Asked, TextWorld, answer_in, ask, judged
 from envtuning.worlds.world import Cases
 
-BLOCK = 64  # rows whose tasks are dealt by the shares, as exactly as they can be
-KEPT = 1_024  # blocks, and as many questions, that were used lately
+BLOCK = 64  # rows; in each block the tasks have their shares, rounded to whole rows
+KEPT = 1_024  # recently used blocks, and recently used questions
 
 
 class TextPrompts:
-    """``n`` rows that are drawn on access: row k is a function of the config in force, the seed and k.
+    """``n`` rows that are drawn on access. Row k is a function of the current config, the seed and k.
 
     ``set_config`` takes effect at the next batch that the trainer fetches; ``TRLCurriculumCallback`` calls it. No row is a case of
     ``exclude``.
@@ -56,7 +56,7 @@ class TextPrompts:
     def rewards(
         self, completions: Sequence[Any], metadata: Sequence[Mapping[str, Any]], log_metric: Any = None, **columns: Any
     ) -> list[float]:
-        """The score of each reply's answer, 0 to 1; ``success_rate`` is logged if the trainer takes metrics."""
+        """The score of each reply's answer, 0 to 1. ``success_rate`` is logged if the trainer accepts metrics."""
         paid = [self._judged(reply, row) for reply, row in zip(completions, metadata, strict=True)]
         if log_metric is not None and paid:
             log_metric("success_rate", sum(failure is None for _, failure in paid) / len(paid))

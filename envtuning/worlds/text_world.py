@@ -1,4 +1,4 @@
-"""``TextWorld``: your own questions as a world. A task draws a question with its answer, and scores the reply. ::
+"""``TextWorld``: a world of your own questions. A task draws a question with its answer, and scores the reply. ::
 
     class Digits(TaskKnobs):
         digits: int = Field(2, ge=1, le=6, description="Digits of each number.")
@@ -33,9 +33,9 @@ from envtuning.worlds.world import About, Cases, InfeasibleConfig, Lesson
 
 K = TypeVar("K", bound="TaskKnobs")
 
-MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read, too
+MAX_QUESTION, MAX_SAMPLED = 1_000_000, 1_000  # characters of the spaces' texts; longer replies are read too
 MAX_REPLY = 1_000_000  # characters of a reply that are read
-LONGER = 1_000  # characters that a reply's answer may have beyond twice the right one's
+LONGER = 1_000  # characters that an answer may have beyond twice the length of the right one
 DEEPEST = 20  # levels of nested brackets in an answer
 OPENING, CLOSING = "([{", ")]}"
 
@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 
 
 def same(answer: str, asked: Asked) -> float:
-    """1 for exactly the right answer, without surrounding blanks."""
+    """1 if the answer is exactly right, except for surrounding blanks; else 0."""
     return float(answer.strip() == asked.answer.strip())
 
 
@@ -66,24 +66,24 @@ class Task(Generic[K]):
     """One kind of question: its knobs, its draw, and the score of an answer."""
 
     knobs: type[K]
-    make: Callable[[np.random.Generator, K], tuple[str, str] | Asked]  # a function of its arguments alone
+    make: Callable[[np.random.Generator, K], tuple[str, str] | Asked]  # a pure function of its arguments
     score: Callable[[str, Asked], float] = same  # 0 to 1, where 1 is success
 
 
 def ask(task: Task[K], knobs: K, seed: int) -> Asked:
-    """The question that a task draws by this seed."""
+    """The task's question for this seed."""
     made = Asked(*task.make(np.random.default_rng(seed), knobs))
     return made._replace(question=encodable(made.question), answer=encodable(made.answer))
 
 
 def answer_in(reply: str) -> str:
-    """The reply without its thoughts; of several ``<answer>…</answer>`` the last one alone."""
+    """The reply without its thoughts, or the content of its last ``<answer>…</answer>``."""
     said = without_thoughts(reply[:MAX_REPLY])
     return said.rpartition("<answer>")[2].partition("</answer>")[0].strip()
 
 
 def unreadable(answer: str, right: str) -> str | None:
-    """Why this is no answer that a scorer is to see; None where it may."""
+    """Why a scorer must not get this answer; None if it may."""
     if len(answer) > 2 * len(right) + LONGER:
         return "too_long"
     if any(not (sign.isprintable() or sign in "\n\r\t") for sign in answer):
@@ -97,12 +97,12 @@ def unreadable(answer: str, right: str) -> str | None:
 
 
 def judged(task: Task[Any], answer: str, asked: Asked) -> tuple[float, str | None]:
-    """What an answer is worth, 0 to 1, and how it failed; None where it succeeded."""
+    """An answer's score, 0 to 1, and its kind of failure (None for a success)."""
     if (failure := unreadable(answer, asked.answer)) is not None:
         return 0.0, failure
     try:
         score = float(task.score(answer, asked))
-    except Exception:  # of a scorer that was not written for hostile answers
+    except Exception:  # the scorer may not be written for hostile answers
         score = 0.0
     score = min(max(score, 0.0), 1.0) if score == score else 0.0
     return score, None if score == 1.0 else "wrong"
@@ -156,12 +156,12 @@ class TextWorld(TalkWorld[Any]):
         self.about = replace(general, **about)
 
     def check(self, config: Any) -> None:
-        """Draws a question of every slice in use. Raises ``InfeasibleConfig`` where a task's ``make`` cannot."""
+        """Draws a question for every slice in use. Raises ``InfeasibleConfig`` if a task's ``make`` fails."""
         super().check(config)
         for name in self.slices(config):
             try:
                 ask(self.tasks[name], config.tasks[name], 0)
-            except Exception as error:  # of a user's own function
+            except Exception as error:  # the function is the user's own
                 raise InfeasibleConfig(
                     f"slice {name}: no question can be drawn ({type(error).__name__}: {error})"
                 ) from error
@@ -170,7 +170,7 @@ class TextWorld(TalkWorld[Any]):
         return QuestionEnv(self.tasks[slice], config.tasks[slice])
 
     def fingerprint(self, env: gym.Env, seed: int) -> bytes:
-        """The question itself: what is asked in one task is not asked in another, either."""
+        """The question itself. So a question that one task holds out is not asked by another task either."""
         assert isinstance(env, QuestionEnv)
         return env.asked.question.encode()
 
@@ -180,7 +180,7 @@ class TextWorld(TalkWorld[Any]):
         return f"{env.asked.question}\n\nright: {env.asked.answer}\nreplied: {env.reply[:LONGER]}"
 
     def training(self, config: Any, count: int, *, seed: int, exclude: Sequence[Cases]) -> list[tuple[Case, Asked]]:
-        """Training cases and what they ask, as many of each task as its share says, in a random order."""
+        """Training cases and their questions, each task with its share, in random order."""
         made: dict[tuple[str, int], Asked] = {}
 
         def fingerprint_of(name: str, number: int) -> str:
@@ -199,7 +199,7 @@ class TextWorld(TalkWorld[Any]):
 
 
 def config_of(tasks: Mapping[str, Task[Any]]) -> type[BaseModel]:
-    """The config of these tasks: each with knobs of its own, those that are not named out of use."""
+    """The config class of these tasks, each with its own knobs; a task that a config does not name is not in use."""
     named: Any = TypedDict("Tasks", {name: task.knobs for name, task in tasks.items()}, total=False)  # type: ignore[misc]
     by_default = Field(
         default_factory=lambda: {name: task.knobs() for name, task in tasks.items()},

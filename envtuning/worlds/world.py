@@ -1,4 +1,4 @@
-"""``World``: all that the loop knows of an environment. The loop trains, validates and reports; a world draws, plays and judges."""
+"""``World``: the loop's interface to an environment. The loop trains, validates and reports; a world draws, plays and judges."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ ONE_SLICE = WHOLE  # the name of the only slice of a config without slices
 
 
 class InfeasibleConfig(Mendable, ValueError):
-    """Nothing can be drawn from this config; the message is one sentence with the remedy."""
+    """No case can be drawn from this config; the message says what to do."""
 
 
 class TooFewCases(Mendable, ValueError):
-    """The world has fewer different cases than the held-out sets need; the message has the count."""
+    """The world has fewer different cases than the held-out sets need; the message says how many there are."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class About:
     """A world's description in words: for prompts, tables and pages."""
 
     name: str
-    environment: str  # what it is and what is to be done in it, in a few sentences
-    objective: str = "success_rate"  # the metric that a run wants to raise
+    environment: str  # what it is and what the task is, in a few sentences
+    objective: str = "success_rate"  # the metric that a run should raise
     rates: Mapping[str, str] = field(
         default_factory=lambda: {"success_rate": "success"}
     )  # metric -> heading; all in 0…1
     aside: frozenset[str] = frozenset()  # metrics that tell an engineer nothing about what to train on
     legend: str = "Success: the task was done before the episode ended."  # what the headings mean
     failures: Mapping[str, str] = field(default_factory=dict)  # failure kind -> what it means
-    slice_label: str = "{}"  # how a slice is written: "{0}×{0}" for boards
+    slice_label: str = "{}"  # a slice's name in tables: "{0}×{0}" for boards
     case: str = "case"  # what one case is called: board, task, episode
-    unit: str = "env_steps"  # of budgets, unless the run's file says otherwise
+    unit: str = "env_steps"  # of budgets, unless the run's file names another
 
     @property
     def headings(self) -> dict[str, str]:
@@ -67,21 +67,21 @@ class About:
 
 
 class Cases(Protocol):
-    """Held-out or probed cases, in a fixed order."""
+    """Cases of validation, test or a probe, in a fixed order."""
 
     def __len__(self) -> int: ...
 
     def save(self, path: Path) -> Any:
-        """Write them to this very path."""
+        """Write them to exactly this path."""
         ...
 
     def fingerprints(self) -> frozenset[Any]:
-        """Identifies each case: equal for cases that are the same to a learner, which must not be in two of the three sets."""
+        """Identifies each case. Cases that are the same to a learner have equal fingerprints, and must not be in two of the three sets."""
         ...
 
 
 class Lesson(NamedTuple):
-    """A question that a policy of words is asked, and an answer that is known to succeed."""
+    """A question for a language model, and an answer that is known to succeed."""
 
     question: str
     answer: str
@@ -96,19 +96,19 @@ class World(ABC, Generic[C]):
     reports: frozenset[str] | None = None  # its episodes' metrics, as rules may name them; None: unknown
 
     def check(self, config: C) -> None:
-        """Raises ``InfeasibleConfig`` where nothing could be drawn from the config."""
+        """Raises ``InfeasibleConfig`` if no case can be drawn from the config."""
 
     def check_form(self, config: C, form: Form) -> None:
-        """Raises ``InfeasibleConfig`` where policies of this form cannot be asked about the config's cases, or not be paid."""
+        """Raises ``InfeasibleConfig`` if policies of this form cannot play the config's cases, or cannot be rewarded."""
 
     def check_target(self, config: C, form: Form) -> None:
-        """Raises ``InfeasibleConfig`` where policies of this form cannot be judged on the config."""
+        """Raises ``InfeasibleConfig`` if policies of this form cannot be judged on the config."""
 
     @abstractmethod
     def draw(self, config: C, per_slice: int, *, seed: int, purpose: Purpose, exclude: Sequence[Cases]) -> Cases:
         """``per_slice`` cases for every slice in use: the same number of each for validation and test, by shares for a probe.
 
-        A function of the arguments alone. No case has a fingerprint of those in ``exclude``. Raises ``InfeasibleConfig``
+        A pure function of its arguments. No case has a fingerprint of a case in ``exclude``. Raises ``InfeasibleConfig``
         or ``TooFewCases``.
         """
 
@@ -118,72 +118,78 @@ class World(ABC, Generic[C]):
 
     @abstractmethod
     def play(self, policy: Any, cases: Any, config: C, *, seed: int) -> Sequence[Episode]:
-        """One judged episode per case, in order, by the config's rules; ``seed`` is what chance in the world goes by.
+        """One judged episode per case, in order, by the config's rules; ``seed`` is for random events in the world.
 
-        Asks in batches. A policy that raises on one case fails that case, as ``policy_error``, with the error as its note.
+        The policy is asked in batches. If it raises on a case, that case fails as ``policy_error``, with the error as its note.
         """
 
     def explain(self, cases: Any, episode: Any) -> FailureCase:
-        """One failed episode that ``play`` has just returned, so that a reader can see what went wrong."""
+        """Describes a failed episode that ``play`` has just returned, so that a reader can see what went wrong."""
         kind = str(episode.failure)
         said = episode.note or self.about.failures.get(kind, kind.replace("_", " "))
         return FailureCase(slice=episode.slice, kind=kind, picture="", explanation=said, case_id=str(episode.case))
 
     def behaviour(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, float]]:
-        """Per slice, how the episodes were played: means per episode. None by default."""
+        """Per slice, statistics of how the episodes were played, as means per episode. Empty by default."""
         return {}
 
     def as_dealt(self, config: C) -> C:
-        """The config with its numbers as they really come out, where cases are dealt in whole things: for words, never to draw from."""
+        """The config with ratios rounded to what cases really have, such as whole holes. For display; never draw from it."""
         return config
 
     def splits(self, cases: Any, episodes: Sequence[Any]) -> dict[str, dict[str, Split]]:
-        """Per slice, success on parts of its episodes, by what these have in common. None by default."""
+        """Per slice, success on parts of its episodes that have something in common. Empty by default."""
         return {}
 
     def drawn(self, config: C, cases: Any) -> dict[str, dict[str, float]]:
-        """Per slice, what the probed cases really are: shares, sizes, distances. None by default."""
+        """Per slice, statistics of the probed cases: shares, sizes, distances. Empty by default."""
         return {}
 
     def features(self, cases: Any) -> NDArray[np.float64]:
-        """Per case, the features that a config controls, each in 0…1, to compare what two configs draw: [cases, features]."""
-        raise NotImplementedError(f"the world {self.about.name!r} says no features of its cases")
+        """Per case, the features that a config controls, each in 0…1, to compare the cases of two configs: [cases, features]."""
+        raise NotImplementedError(
+            f"the world {self.about.name!r} has no method features: give it one that describes its cases"
+        )
 
     def film(self, cases: Any, episode: Episode) -> Any | None:
-        """The episode as a ``Film``; None where the world has no pictures."""
+        """The episode as a ``Film``; None if the world has no pictures."""
         return None
 
     def validated_as(self, target: C, config: C) -> C:
-        """The target as it is validated on while a stage trains on ``config``: hints, say, are shown there as well."""
+        """The target as the validation of a stage with this ``config`` uses it: for example with the stage's hints."""
         return target
 
     def capacity(self, configs: Sequence[C]) -> dict[str, Any]:
-        """What a trainee must know when it is made, so that it can learn on all of these configs."""
+        """Facts that a trainee needs when it is made, so that it can learn on all of these configs."""
         return {}
 
     def config_in(self, capacity: Mapping[str, Any]) -> Any:
-        """A config of this capacity, to build on before the first stage's is known."""
+        """A config of this capacity, to build with before the first stage's config is known."""
         return self.config_type()
 
     def make_env(self, config: C, *, exclude: Sequence[Cases], capacity: Mapping[str, Any], seed: int) -> Any:
         """A Gymnasium environment to train in, with ``set_config``; no episode is an excluded case."""
-        raise NotImplementedError(f"the world {self.about.name!r} makes no training environments")
+        raise NotImplementedError(
+            f"the world {self.about.name!r} has no method make_env: give it one that makes training environments"
+        )
 
     def make_text_env(self, config: C, *, seed: int) -> Any:
-        """A Gymnasium environment whose observations and actions are strings, for who trains language models elsewhere."""
+        """A Gymnasium environment of strings, for training language models outside of the loop."""
         return self.make_env(config, exclude=(), capacity=self.capacity([config]), seed=seed)
 
     def lessons(self, config: C, count: int, *, seed: int, exclude: Sequence[Cases]) -> Sequence[Lesson]:
-        """``count`` training cases, drawn by the shares, to be learnt from; a function of the arguments. None is in ``exclude``."""
-        raise NotImplementedError(f"the world {self.about.name!r} has no certified answers to learn from")
+        """``count`` training cases with right answers, drawn by the shares; a pure function of its arguments. None is in ``exclude``."""
+        raise NotImplementedError(
+            f"the world {self.about.name!r} has no method lessons: give it one that returns certified answers"
+        )
 
     def prepare(self) -> None:
-        """What the first episode would otherwise wait for, such as compiling."""
+        """Does slow preparations, such as compiling, before the first episode."""
 
     def slices(self, config: C) -> dict[str, float]:
-        """The slices in use, in natural order, and their part of the data; a config without slices is one.
+        """The slices in use, in natural order, with their parts of the data; a config without slices is one slice.
 
-        Raises ``InfeasibleConfig`` where two slices have one name.
+        Raises ``InfeasibleConfig`` if two slices have the same name.
         """
         try:
             found = find_slices(find_knobs(config, ("*",)))
@@ -194,12 +200,12 @@ class World(ABC, Generic[C]):
         return {name: share for name, share in shares_of(dump(config), found).items() if share > 0}
 
     def summary(self, config: Mapping[str, Any]) -> list[str]:
-        """A config as JSON, in a line per slice in use, for a narrow table."""
+        """A config in words for a narrow table, with a line for each slice in use."""
         return summary_of(validated(self.config_type, dict(config)), self.about)
 
 
 def offers(world: Any, part: str) -> bool:
-    """Whether the world has this optional part of the contract: ``make_env``, ``lessons``, ``features``."""
+    """Whether the world has this optional method: ``make_env``, ``lessons``, ``features``."""
     return getattr(type(world), part, None) is not getattr(World, part)
 
 
@@ -216,7 +222,7 @@ class Film:
     svg: str  # animated, self-contained
     frames: Sequence[str] = ()  # for a terminal, a text per step
     save: Any = None  # callable(path, seconds per step) for other formats
-    reply: str = ""  # what a policy of words wrote
+    reply: str = ""  # of a language model
 
 
 def summary_of(config: BaseModel, about: About) -> list[str]:

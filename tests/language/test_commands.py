@@ -60,7 +60,7 @@ def test_lakes_are_taught_on_the_target_in_the_runs_style_without_what_is_held_o
 def test_a_run_in_turns_gets_no_model_that_writes_whole_plans(lakes, taught, tmp_path):
     options = lakes.world.options | {"mode": "turns"}
     turns = lakes.model_copy(update={"world": lakes.world.model_copy(update={"options": options})})
-    with pytest.raises(SpecError, match=r"asks for a move per reply .* pretraining teaches whole plans"):
+    with pytest.raises(SpecError, match=rf"^{turns.name}\b.*mode: turns"):
         pretrain_for(turns, tmp_path / "model")
     assert taught == []
 
@@ -72,9 +72,9 @@ def test_what_cannot_be_taught_is_refused_before_anything_is_drawn(lakes, taught
     with pytest.raises(SpecError, match="exists already: choose another folder"):
         pretrain_for(lakes, tmp_path)
     out = tmp_path / "model"
-    with pytest.raises(SpecError, match=f"{lakes.name} is a run in the world 'tools', {lakes.name} in 'lakes'"):
+    with pytest.raises(SpecError, match=f"^{lakes.name}\\b.*'tools'.*{lakes.name}.*'lakes'"):
         pretrain_for(lakes, out, also=[in_world("tools")])
-    with pytest.raises(SpecError, match="is a run in the world 'words': models are pretrained on lakes and on tools"):
+    with pytest.raises(SpecError, match=f"^{lakes.name}\\b.*'words'"):
         pretrain_for(in_world("words"), out)
     assert not taught
 

@@ -268,7 +268,7 @@ def test_a_reward_function_is_named_by_its_module():
     assert learning.named(None) is None
     assert learning.named("math:sqrt")(9.0) == 3.0
     for place in ("math:root", "no_such_module:f", "math"):
-        with pytest.raises(ValueError, match=f"reward='{place}' cannot be had .* write it as package.module:function"):
+        with pytest.raises(ValueError, match=f"reward='{place}'"):
             learning.named(place)
 
 

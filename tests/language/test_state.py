@@ -134,7 +134,7 @@ def test_a_checkpoint_that_lacks_weights_is_of_another_model_tied_ones_aside(tmp
     weights = {"bias": torch.tensor([5.0])}
     copying(model := Model(tied=["weight"]), weights, tmp_path)
     assert model.state_dict()["bias"].tolist() == [5.0]
-    with pytest.raises(ValueError, match="the checkpoint lacks weight and 0 more: it is of another architecture"):
+    with pytest.raises(ValueError, match=r"\bweight\b.*\b0 more\b"):
         copying(Model(), weights, tmp_path)
 
 

@@ -75,16 +75,14 @@ def test_a_stretch_is_drawn_for_its_budget_and_every_step_is_told():
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        ({"loss": math.nan, "grad_norm": 1.0}, "loss left"),
-        ({"loss": 1.0, "grad_norm": math.inf}, "grad_norm left"),
-        ({"loss": -math.inf, "grad_norm": math.nan}, "loss and grad_norm left"),
+        ({"loss": math.nan, "grad_norm": 1.0}, "loss"),
+        ({"loss": 1.0, "grad_norm": math.inf}, "grad_norm"),
+        ({"loss": -math.inf, "grad_norm": math.nan}, "loss, grad_norm"),
     ],
 )
 def test_numbers_that_are_not_finite_end_a_stretch_after_they_were_told(step, said):
     told = []
-    with pytest.raises(
-        TrainingDiverged, match=rf"^{said} the finite numbers: .* learning_rate \(1e-06\) or a higher beta \(0.1\)"
-    ):
+    with pytest.raises(TrainingDiverged, match=rf"^{said} not .* learning_rate \(1e-06\).* beta \(0.1\)"):
         alone([{"loss": -3.0, "grad_norm": 0.0}, {"entropy": 1.0}, step]).train(
             "config", 1, seed=0, on_iteration=told.append
         )
@@ -120,7 +118,7 @@ def test_a_checkpoint_has_not_seen_what_neither_its_first_model_nor_its_run_was_
     one.options, one.excluded = module.LanguageOptions(model=str(first)), (own,)
     one.save(checkpoint)
     raise_unless_unseen(checkpoint, own)
-    with pytest.raises(mfl.LakeError, match="held-out boards may have been taught to the model"):
+    with pytest.raises(mfl.LakeError, match=r"\d+ of \d+ held-out boards"):
         raise_unless_unseen(checkpoint, others)  # the run may have trained on them, wherever its first model is from
     raise_unless_unseen(first, others)  # … of which itself nobody knows what it has seen
     one.excluded = ()
@@ -131,7 +129,7 @@ def test_a_checkpoint_has_not_seen_what_neither_its_first_model_nor_its_run_was_
     np.save(first / HELD_OUT, np.unique(np.concatenate([canonical_keys(own), canonical_keys(others)])))
     one.save(checkpoint)
     raise_unless_unseen(checkpoint, own)
-    with pytest.raises(mfl.LakeError, match="held-out boards may have been taught to the model"):
+    with pytest.raises(mfl.LakeError, match=r"\d+ of \d+ held-out boards"):
         raise_unless_unseen(checkpoint, others)
 
 
@@ -217,7 +215,5 @@ def test_options_are_checked_before_anything_is_loaded(monkeypatch, tmp_path):
     GRPOTrainee.check_options(model="Qwen/Qwen3-4B")  # on the hub: nobody looks for it here
     assert required == [base]
     for place in (str(tmp_path / "none"), "./none", "~/no-such-model"):
-        with pytest.raises(
-            ValueError, match=f"there is no model in {place}: `envtuning pretrain {place} --for RUN` makes"
-        ):
+        with pytest.raises(ValueError, match=f"no model in {place}: .*`envtuning pretrain {place} --for RUN`"):
             GRPOTrainee.check_options(model=place)

@@ -24,7 +24,7 @@ MOST_NAMED = 3  # runs, in a title
 
 
 class _Table(TypedDict):
-    """That `envtuning compare` printed."""
+    """The table that `envtuning compare` printed."""
 
     title: str | None
     caption: str | None
@@ -33,7 +33,7 @@ class _Table(TypedDict):
 
 
 class _Figures(TypedDict, total=False):
-    """What is read of a comparison's file."""
+    """The parts of a comparison's file that the page uses."""
 
     table: _Table
 
@@ -50,7 +50,7 @@ def write_page(runs: Sequence[RunLog | str | Path], out: str | Path) -> Path:
 
 
 def _told_apart(paths: Sequence[Path]) -> list[str]:
-    """The runs' names: their folders' below the one that holds them all. A comparison's runs are ``rules/seed0`` and so on."""
+    """The runs' names: their paths below the folder that holds all of them, such as ``rules/seed0`` in a comparison."""
     if len(paths) == 1:
         return [paths[0].name]
     common = common_folder(paths)
@@ -63,7 +63,7 @@ def common_folder(paths: Sequence[Path]) -> Path:
 
 
 def _comparison(paths: Sequence[Path]) -> _Table | None:
-    """The table that `envtuning compare` left beside these runs; None where none did. Raises ``RunError`` for a damaged one."""
+    """The table that `envtuning compare` left beside these runs; None if there is none. Raises ``RunError`` for a damaged one."""
     folders = {path.absolute().parents[1] for path in paths}  # a comparison's runs are ARM/seedN
     file = folders.pop() / COMPARISON
     if len(paths) < 2 or folders:

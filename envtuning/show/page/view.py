@@ -1,4 +1,4 @@
-"""A run as its page shows it: what its log says, and what follows from that. No markup."""
+"""A run's data for its page: from its log, and derived from it. No markup."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class StageView(StageState):
         return _rated(self.results, metric)
 
     def slice_rate(self, name: str, metric: str) -> float | None:
-        """A metric of one slice; None where it was not validated."""
+        """A metric of one slice; None if the slice was not validated."""
         return next((result.metrics.get(metric) for result in self.results if result.name == name), None)
 
 
@@ -124,7 +124,7 @@ class RunView:
 
     @property
     def learning(self) -> list[str]:
-        """The training metrics to draw: success, and the gradient's norm or else the loss, where the trainee tells them."""
+        """The training metrics to draw: success, and the gradient's norm or else the loss, if the trainee reports them."""
         told = {
             metric
             for stage in self.stages

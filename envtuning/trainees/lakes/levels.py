@@ -1,17 +1,17 @@
-"""Which board an env plays next: prioritised level replay, and sampling for learnability, over single instances.
+"""Chooses the board that an env plays next: prioritised level replay, and sampling for learnability, over single instances.
 
-An engineer says which kinds of boards a stage trains on; a ``LevelReplay`` chooses among the boards of that kind. New boards
-are dealt ``plays`` times each, so that they have a score; with chance ``replay`` an env gets a scored board again, by the
-rank of its score and by how long it has not been seen (Jiang et al. 2021, "Prioritized Level Replay"). All of this is played
-with the policy that learns, is learnt from and is charged like any other step: there are no probes beside the budget.
+An engineer chooses which kinds of boards a stage trains on; a ``LevelReplay`` chooses among the boards of that kind. A new
+board is played ``plays`` times before it has a score. With probability ``replay`` an env gets a scored board again, by the
+rank of its score and the time since it was last played (Jiang et al. 2021, "Prioritized Level Replay"). The learning policy
+plays all of these episodes and learns from them, and they count against the budget. There are no additional probes.
 
 Scores of a board:
 
-- ``regret``: what the best plan earns minus what the policy did, exact because the solvers know the optimum. Both are the
-  chance to have reached all goals, discounted: γ^(least makespan − 1) against the mean of γ^(steps − 1) over successes.
-- ``positive_value_loss`` and ``max_monte_carlo``: the field's stand-ins for it where no optimum is known: the mean of the
-  positive part of the advantages, and the best return ever seen there minus what the critic expects.
-- ``learnability``: p(1 − p) of its successes, shrunken (Rutherford et al. 2024, "No Regrets").
+- ``regret``: the best plan's value minus the policy's. It is exact, because the solvers know the optimum. Both values are the
+  discounted chance of success: γ^(least makespan − 1), and the mean over episodes of γ^(steps − 1) for a success and 0 otherwise.
+- ``positive_value_loss`` and ``max_monte_carlo``: the usual estimates of regret if no optimum is known: the mean of the
+  positive part of the advantages, and the best return ever seen on the board minus the critic's value.
+- ``learnability``: p(1 − p), where p is the smoothed rate of success (Rutherford et al. 2024, "No Regrets").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mapf_frozenlake.types import Certificate
 
 Score = Literal["regret", "positive_value_loss", "max_monte_carlo", "learnability"]
 SCORES = get_args(Score)
-DOUBT = 1.0  # a success and a failure that each board is thought to have had, halved, before it was played
+DOUBT = 1.0  # each board starts with half a success and half a failure
 
 
 class LevelOptions(BaseModel):
@@ -47,15 +47,15 @@ class LevelOptions(BaseModel):
 
     @property
     def certificate(self) -> Certificate | None:
-        """What has to be known of a board: its least makespan, where that is what it is scored by."""
+        """How boards must be certified: with their least makespan, if the score needs it."""
         return "exact" if self.score == "regret" else None
 
 
 class LevelReplay:
-    """Boards of one pool by row number, dealt to envs and scored. All randomness is the seed's.
+    """Deals boards of one pool, by row number, to envs and scores them. All randomness comes from the seed.
 
     The batch calls ``choose`` when envs begin episodes; the sampler calls ``before`` and ``after`` around each step of a
-    rollout, and ``learnt`` when it is whole.
+    rollout, and ``learnt`` when the rollout is complete.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class LevelReplay:
         self._random = np.random.default_rng(np.random.SeedSequence([*seed, 0x1E7E15]))
         self._next, self._dealt = 0, 0  # the newest row, and how often it was dealt
         self._clock = 0  # rollouts
-        self._rows = np.empty(0, np.int64)  # remembered boards, and what is known of each
+        self._rows = np.empty(0, np.int64)  # remembered boards; the next arrays have a value for each
         self._known = np.empty((0, len(_FIELDS)))
 
     def choose(self, envs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -92,11 +92,11 @@ class LevelReplay:
         self._played[t] = self._playing
 
     def after(self, t: int, step_count: NDArray, success: NDArray) -> None:
-        """What step t came to."""
+        """Called after step t, with its results."""
         self._steps[t], self._won[t] = step_count, success
 
     def learnt(self, rollout: Rollout, lambda_: float, makespans: NDArray) -> None:
-        """Bring the scores up to what the rollout showed. ``makespans`` are the pool's, by row."""
+        """Update the scores from the rollout. ``makespans`` are the pool's, by row."""
         self._clock += 1
         moved = rollout.moved
         rows, line = np.unique(self._played[moved], return_inverse=True)
@@ -112,7 +112,7 @@ class LevelReplay:
         self._forget()
 
     def _sums(self, rollout: Rollout, lambda_: float) -> dict[str, NDArray[np.float64]]:
-        """What is added up for each board: a line per env and step in which somebody moved."""
+        """The quantities that are summed for each board: one line for every env and step in which an agent moved."""
         moved, agents = rollout.moved, rollout.active
         advantages = rollout.advantages(self.gamma, lambda_)
         won = (rollout.ended & self._won)[moved].astype(float)
@@ -126,7 +126,7 @@ class LevelReplay:
         }
 
     def _places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where these boards are remembered; those that are new get a place."""
+        """The places of these boards in memory; new boards get a place."""
         new = rows[~np.isin(rows, self._rows)]
         fresh = np.zeros((len(new), len(_FIELDS)))
         column(fresh, "best")[:] = -np.inf
@@ -135,13 +135,13 @@ class LevelReplay:
         return order[np.searchsorted(self._rows, rows, sorter=order)]
 
     def _forget(self) -> None:
-        """Keep the highest scores, the lately seen where they tie."""
+        """Keep the boards with the highest scores; among equal scores, the recently played ones."""
         if len(self._rows) > self.options.size:
             kept = np.lexsort((column(self._known, "seen_at"), self.scores()))[-self.options.size :]
             self._rows, self._known = self._rows[kept], self._known[kept]
 
     def scores(self) -> NDArray[np.float64]:
-        """Of all remembered boards."""
+        """The scores of all remembered boards."""
         return getattr(self, f"_{self.options.score}")()
 
     def _regret(self) -> NDArray[np.float64]:
@@ -162,7 +162,7 @@ class LevelReplay:
         return rate * (1 - rate)
 
     def priorities(self) -> NDArray[np.float64]:
-        """Chances of all remembered boards: by rank of the score, mixed with how long each has not been seen."""
+        """Probabilities of all remembered boards: by the rank of the score, mixed with the time since each was last played."""
         scores = self.scores()
         ranks = np.empty(len(scores))
         ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)

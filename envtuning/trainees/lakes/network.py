@@ -1,4 +1,4 @@
-"""One agent's view to masked action logits and a value: the network that all agents share."""
+"""The network that all agents share: from one agent's view to masked action logits and a value."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NEVER = -1e9  # logit of a masked action: its probability is exactly 0 in float3
 
 
 class AgentNetwork(nn.Module):
-    """Masked actions are never drawn. Agents tell themselves apart by what ``EgoLayout`` says of who goes first, so that equal
-    agents facing each other need not mirror each other.
+    """Masked actions are never drawn. ``EgoLayout`` tells agents apart by priority, so that two agents in symmetric positions can act
+    differently.
     """
 
     def __init__(self, layout: EgoLayout, **layers: Any) -> None:
@@ -32,7 +32,7 @@ class AgentNetwork(nn.Module):
         channels: Sequence[int] = (),
         separate_value: bool = False,
     ) -> None:
-        """Make the layers; ``LakeOptions`` says what each setting is."""
+        """Make the layers. ``LakeOptions`` describes the settings."""
         self._view = (len(layout.planes), layout.window, layout.window)
         self._view_size = layout.window_size
         self._mask_at = layout.features.index("mask_0") + layout.window_size
@@ -66,7 +66,7 @@ class AgentNetwork(nn.Module):
 
 
 def _convolutions(planes: int, window: int, channels: Sequence[int]) -> tuple[nn.Module, int]:
-    """3×3 convolutions without padding, so that the view shrinks towards the agent; and the flat length of what is left."""
+    """3×3 convolutions without padding, so that the view shrinks towards the agent; and the flat length of their output."""
     layers: list[nn.Module] = []
     for width in channels:
         layers += [_scaled(nn.Conv2d(planes, width, 3), 2**0.5), nn.ReLU()]

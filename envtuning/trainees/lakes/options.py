@@ -66,5 +66,5 @@ class LakeOptions(BaseModel):
 
     @property
     def network(self) -> dict[str, Any]:
-        """What ``AgentNetwork`` is built with."""
+        """The arguments of ``AgentNetwork``."""
         return self.model_dump(include={"encoder", "channels", "hidden", "separate_value"})

@@ -1,4 +1,4 @@
-"""``SharedPolicy``: the trained network on its own, as ``mapf_frozenlake.evaluate`` takes neural policies."""
+"""``SharedPolicy``: the trained network alone, in the form that ``mapf_frozenlake.evaluate`` takes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from mapf_frozenlake.types import Action
 
 
 class SharedPolicy:
-    """Acts for every agent of every lake by one network, at a temperature: 0 takes the likeliest action, 1 draws as trained.
+    """Acts for every agent of every lake by one network, at a temperature: 0 takes the likeliest action, 1 samples as in training.
 
-    What is drawn is the same for the same sequence of observations after construction.
+    The same sequence of observations after construction gives the same actions.
     """
 
     def __init__(
         self, network: AgentNetwork, env_kwargs: dict[str, Any], *, temperature: float = 0.0, seed: int = 0
     ) -> None:
         self.network = network.eval()
-        self.env_kwargs = env_kwargs  # of environments whose observations it understands
+        self.env_kwargs = env_kwargs  # for environments with the observations that it needs
         self.temperature = temperature
         self._random = np.random.default_rng(seed)
 
     def act(self, observation: NDArray[np.float32]) -> NDArray[np.int64]:
         """float32[N, A, EgoLayout.size] → int64[N, A]; empty slots wait."""
         actions = np.full(observation.shape[:2], int(Action.WAIT), np.int64)
-        agents = observation.any(axis=2)  # an empty slot sees zeros
+        agents = observation.any(axis=2)  # the observation of an empty slot is zero
         with torch.inference_mode():
             logits = self.network.policy_and_value(torch.from_numpy(observation[agents]))[0].numpy()
         actions[agents] = self._draw(logits) if self.temperature > 0 else logits.argmax(axis=1)

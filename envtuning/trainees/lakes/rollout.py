@@ -1,4 +1,4 @@
-"""A stretch of experience as arrays, and what PPO learns from it: returns and advantages, episode by episode."""
+"""``Rollout``: experience as arrays, with the returns and advantages that PPO learns from."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mapf_frozenlake.types import NUM_ACTIONS
 
 @dataclass
 class Rollout:
-    """``length`` steps of ``num_envs`` lakes with ``num_agents`` slots each; written step by step, then read at once.
+    """``length`` steps of ``num_envs`` lakes with ``num_agents`` slots each. It is written step by step, then read as a whole.
 
-    Step t sees ``rows[t]``, acts, and is paid ``rewards[t]``. An episode that ended at t is replaced at t + 1: that step
-    moves nobody (``moved`` is False) and is no experience.
+    At step t the agents see ``rows[t]``, act, and get ``rewards[t]``. An episode that ended at t is replaced at t + 1: in that
+    step no agent moves (``moved`` is False), and it does not count as experience.
     """
 
     rows: NDArray[np.float32]  # [length + 1, num_envs, num_agents, row]
@@ -56,13 +56,13 @@ class Rollout:
         return advantages
 
     def returns(self, gamma: float) -> NDArray[np.float32]:
-        """Discounted rewards from each step to its episode's end, or to the rollout's, beyond which nothing is counted."""
+        """Discounted rewards from each step to the end of its episode or of the rollout, whichever comes first."""
         returns, nothing = np.empty_like(self.rewards), np.zeros_like(self.values)
         generalised_advantages(self.rewards, nothing, self.terminated, self.ended, gamma, 1.0, returns)
         return returns
 
     def experience(self, gamma: float, lambda_: float) -> dict[str, NDArray]:
-        """The steps in which an agent moved, flat, with advantages and value targets; a copy, safe to keep."""
+        """The steps in which an agent moved, as flat arrays, with advantages and value targets. The arrays are copies."""
         advantages = self.advantages(gamma, lambda_)
         targets = advantages + self.values[:-1]
         chosen = np.flatnonzero(self.active & self.moved[:, :, None])
@@ -82,7 +82,7 @@ class Rollout:
 
 @njit(cache=True)
 def generalised_advantages(rewards, values, terminated, ended, gamma, lambda_, out):
-    """GAE(γ, λ): nothing is expected after a termination; a truncated episode is worth its last observation's value.
+    """GAE(γ, λ): the value after a termination is 0; a truncated episode continues with the value of its last observation.
 
     rewards float32[T, n, A]; values float32[T + 1, n, A]; terminated, ended bool[T, n]; out float32[T, n, A].
     """
@@ -117,7 +117,7 @@ def draw_actions(logits, draws, actions, log_probs):
         chosen = -1
         for a in range(num_actions):
             if weights[a] > 0.0:
-                chosen = a  # the last possible one, should rounding leave something over
+                chosen = a  # the last possible one, if rounding leaves a remainder
                 left -= weights[a]
                 if left < 0.0:
                     break

@@ -19,7 +19,7 @@ from mapf_frozenlake.world.batch import LakeBatch
 
 
 class Decides(Protocol):
-    """What sampling asks of a network."""
+    """A network as sampling uses it."""
 
     def policy_and_value(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """float32[n, EgoLayout.size] → masked logits [n, NUM_ACTIONS], values [n]."""
@@ -27,9 +27,9 @@ class Decides(Protocol):
 
 
 class LakeSampler:
-    """Plays a batch of lakes from a fresh start on; what it samples depends on weights, config and seed alone.
+    """Plays a batch of lakes from a fresh start. Its samples depend only on weights, config and seed.
 
-    ``levels`` chooses the boards, and is told what came of them; without it each episode has a new one.
+    ``levels`` chooses the boards and gets their results; without it, every episode has a new board.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class LakeSampler:
         self.rollout.rows[-1] = env.reset()
 
     def sample(self, network: Decides) -> tuple[Rollout, dict[str, float]]:
-        """``length`` steps in each lake from where the last ones ended, and the counts that ``as_metrics`` reads.
+        """``length`` further steps in each lake, and the counts that ``as_metrics`` reads.
 
-        The rollout is written anew by the next call.
+        The next call overwrites the rollout.
         """
         rollout, env = self.rollout, self.env
         counts: dict[str, float] = defaultdict(float)
@@ -75,14 +75,14 @@ class LakeSampler:
         return rollout, counts
 
     def experience(self, network: Decides, options: LakeOptions) -> tuple[dict[str, NDArray], dict[str, float]]:
-        """A rollout as PPO learns from it, and its counts; the boards' scores are brought up to what it showed."""
+        """A rollout in the form that PPO learns from, and its counts. It also updates the boards' scores."""
         rollout, counts = self.sample(network)
         if self.levels is not None:
             self.levels.learnt(rollout, options.gae_lambda, self.env.pool.arrays.makespan)
         return rollout.experience(options.gamma, options.gae_lambda), counts
 
     def _decide(self, network: Decides, t: int) -> None:
-        """Draw the actions of step t, and write down what the network thought of them."""
+        """Draw the actions of step t, and store the network's outputs for them."""
         rollout = self.rollout
         agents = rollout.active[t]
         logits, values = _forward(network, rollout.rows[t][agents])
@@ -97,7 +97,7 @@ class LakeSampler:
 
 
 def sampler_of(env: LakeBatch, options: LakeOptions, *seed: int) -> LakeSampler:
-    """A sampler as the options say; all its randomness is from these numbers."""
+    """A sampler with these options; all its randomness comes from ``seed``."""
     levels = None
     if options.levels is not None:
         shape = {"num_envs": env.num_envs, "pool_size": env.pool.size, "length": options.rollout}
@@ -112,7 +112,7 @@ def _forward(network: Decides, rows: NDArray[np.float32]) -> tuple[NDArray[np.fl
 
 
 def as_metrics(counts: dict[str, float]) -> Metrics:
-    """What came of a rollout, or of several whose counts were added up."""
+    """The metrics of a rollout, or of several whose counts were added up."""
     episodes = max(1, counts["episodes"])
     return {
         "env_steps": float(counts["env_steps"]),

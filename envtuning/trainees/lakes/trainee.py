@@ -1,4 +1,4 @@
-"""``LakeTrainee``: what the trainees of lakes have in common, whoever samples and takes the gradient steps."""
+"""``LakeTrainee``: the common part of the trainees on lakes; subclasses sample and take the gradient steps."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LakeTrainee(Trainee):
 
     @classmethod
     def check_options(cls, **options: Any) -> None:
-        """Raises ``ValueError`` for options that are none; starts nothing."""
+        """Raises ``ValueError`` for unknown or wrong options, without starting anything."""
         checked_window(cls.options_type(**options).window, MAX_SIZE)
 
     @classmethod
@@ -71,16 +71,16 @@ class LakeTrainee(Trainee):
 
     @classmethod
     def window_in(cls, capacity: Mapping[str, Any], **options: Any) -> int:
-        """The side of what an agent sees: a network plays only where it is the side that it was trained with."""
+        """The side of an agent's window: a network plays only with the side that it was trained with."""
         return checked_window(cls.options_type(**options).window, capacity["max_size"])
 
     @abstractmethod
     def make(self, seed: int) -> None:
-        """What samples and learns, its weights drawn by this seed."""
+        """Make the parts that sample and learn, with weights drawn by this seed."""
 
     @abstractmethod
     def begin(self, config: LakeConfig, seed: int) -> Callable[[], Metrics]:
-        """Start every lake anew on this config, all randomness from the seed; what is returned does one iteration."""
+        """Start every lake anew on this config, with all randomness from the seed; returns a function that does one iteration."""
 
     def train(self, config: LakeConfig, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
         try:
@@ -90,28 +90,28 @@ class LakeTrainee(Trainee):
             raise InfeasibleConfig(str(error)) from error
 
     def new_network(self) -> AgentNetwork:
-        """With new weights."""
+        """A network with new weights."""
         return AgentNetwork(EgoLayout(self.env_kwargs["window"], self.options.hints), **self.options.network)
 
     @abstractmethod
     def copied_network(self) -> AgentNetwork:
-        """A copy of the network as it is now."""
+        """A copy of the current network."""
 
     @abstractmethod
     def weights_are_finite(self) -> bool:
-        """Whether every weight is a number."""
+        """Whether every weight is finite."""
 
     def policy(self) -> SharedPolicy:
-        """The policy as it is now, a copy; acts at ``options.temperature``."""
+        """A copy of the current policy; it acts at ``options.temperature``."""
         return SharedPolicy(self.copied_network(), self.env_kwargs, temperature=self.options.temperature)
 
     def _iterate(self, once: Callable[[], Metrics], budget: int, on_iteration: OnIteration | None) -> Metrics:
-        """One iteration after the other until ``budget`` env steps are spent; the call's metrics."""
+        """Iterate until ``budget`` env steps are spent; returns the call's metrics."""
         history: list[Metrics] = []
         while sum(done["env_steps"] for done in history) < budget:
             history.append(once())
             if on_iteration is not None:
-                on_iteration(history[-1])  # first, so that the steps of a divergence are charged too
+                on_iteration(history[-1])  # first, so that the steps of a divergence count too
             self._raise_unless_finite(history[-1])
         return summary(history)
 
@@ -121,13 +121,13 @@ class LakeTrainee(Trainee):
             wrong.append("weights")
         if wrong:
             raise TrainingDiverged(
-                f"{', '.join(wrong)} left the finite numbers: go on from the last checkpoint with a lower learning rate "
+                f"{', '.join(wrong)} not finite: continue from the last checkpoint with a lower learning rate "
                 f"(lr={self.options.lr}) or a smaller grad_clip ({self.options.grad_clip})"
             )
 
 
 def summary(history: list[Metrics]) -> Metrics:
-    """A call's metrics: sums of what is counted, rates over its last iterations, the gradient smoothed."""
+    """A call's metrics: sums of the counts, rates over its last iterations, and the smoothed norm of the gradient."""
     late = history[-LATELY:]
     episodes = max(1.0, sum(done["episodes"] for done in late))
     found = dict(history[-1])

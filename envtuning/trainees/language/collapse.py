@@ -1,6 +1,6 @@
-"""The papers' collapse: the entropy vanishes and the gradient's norm surges, some steps before the numbers stop being finite.
+"""Detects the papers' collapse: entropy vanishes and the gradient's norm surges, some steps before numbers stop being finite.
 
-A pure function of the metrics of one stage; ``collapsed`` says why, or None.
+``collapsed`` is a pure function of the metrics of one stage; it returns the reason, or None.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median
 
-WINDOW = 5  # optimiser steps that count as now
+WINDOW = 5  # optimiser steps that count as the present
 BEGIN = 10  # optimiser steps that count as healthy, from the stage's first on
-ENTROPY_LEFT = 0.2  # of the healthy entropy: below it, it is gone
+ENTROPY_LEFT = 0.2  # part of the healthy entropy; below it, the entropy counts as gone
 SILENT = 3  # optimiser steps without any difference between replies
-SURGE = 3.0  # times the healthy gradient norm: above it, it surges
+SURGE = 3.0  # times the healthy gradient norm; above it, the norm surges
 
 
 def collapsed(history: Sequence[dict[str, float]]) -> str | None:
-    """Why these iterations, a stage's so far, are a collapse; None while they are none or too few to tell.
+    """Why a stage's iterations so far are a collapse; None if they are not, or if they are too few to decide.
 
-    Entropy alone also falls when a task is learnt, and the gradient alone surges where a config is new: only both together
-    count, each against this stage's own first steps.
+    Entropy also falls when a task is learnt, and the gradient also surges when a config is new. So only both together count,
+    each compared with this stage's own first steps.
     """
     steps = [one for one in history if "entropy" in one and "grad_norm" in one]
     if len(steps) < BEGIN + WINDOW:
@@ -37,7 +37,7 @@ def collapsed(history: Sequence[dict[str, float]]) -> str | None:
 
 
 def unrewarded(history: Sequence[dict[str, float]]) -> str | None:
-    """Why a stage's iterations so far teach nothing: in each of them, all replies to a prompt earned the same; None if some did not."""
+    """Why a stage's iterations so far teach nothing: in each, all replies to a prompt had the same reward; None if some differed."""
     told = [one["equal_groups"] for one in history if "equal_groups" in one]
     if len(told) < SILENT or min(told) < 1.0:
         return None

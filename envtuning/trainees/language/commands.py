@@ -1,4 +1,4 @@
-"""What ``envtuning pretrain`` does: the model that a run's file needs, taught on the run's target, its held-out cases left out."""
+"""``envtuning pretrain``: makes the model for a run and teaches it on the run's target, without the held-out cases."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from envtuning.worlds.episodes import rates
 from mapf_frozenlake import LakeConfig, LakeError
 from mapf_frozenlake.generator.symmetry import canonical_keys
 
-BOARDS = 48_000  # that a model for lakes is taught
-PASSES = 25  # over the training tasks that a model for tool use is taught
+BOARDS = 48_000  # of pretraining on lakes
+PASSES = 25  # over the training tasks of tool use
 
 Told = Callable[[int, int, float], None]
 
@@ -32,21 +32,23 @@ def pretrain_for(
     seed: int = 0,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> Path:
-    """Teach a model for this run; no held-out case of it, nor of ``also``, is shown. Raises ``SpecError`` where it cannot be.
+    """Teach a model for this run, without the held-out cases of it and of ``also``. Raises ``SpecError`` if that is impossible.
 
-    ``samples`` boards or conversations are shown; ``progress`` gets how many were, how many will be, and the loss.
+    ``samples`` boards or conversations are shown; ``progress`` gets the number shown, the total, and the loss.
     """
     told = progress or (lambda done, of, loss: None)
     if out.exists():
         raise SpecError(f"{out} exists already: choose another folder, or remove it to train the model again")
     for one in also:
         if one.world.name != spec.world.name:
-            raise SpecError(f"{one.name} is a run in the world {one.world.name!r}, {spec.name} in {spec.world.name!r}")
+            raise SpecError(
+                f"{one.name} runs in the world {one.world.name!r}, but {spec.name} in {spec.world.name!r}: name runs in one world"
+            )
     if spec.world.name == "tools":
         return _on_tools(spec, out, samples, seed, told)
     if spec.world.name != "lakes":
         raise SpecError(
-            f"{spec.name} is a run in the world {spec.world.name!r}: models are pretrained on lakes and on tools"
+            f"{spec.name} runs in the world {spec.world.name!r}, but models can be pretrained only on lakes and on tools: name such a run"
         )
     return _on_lakes(spec, out, also, samples or BOARDS, seed, told)
 
@@ -54,8 +56,8 @@ def pretrain_for(
 def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, seed: int, told: Told) -> Path:
     if spec.world.options.get("mode") == "turns":
         raise SpecError(
-            f"{spec.name} asks for a move per reply (world.options.mode: turns), and pretraining teaches whole plans, which no "
-            "turn can be read from: set the mode to plan, or train a model that is brought along"
+            f"{spec.name} has a move per reply (world.options.mode: turns), but pretraining teaches whole plans: set the mode to "
+            "plan, or train a model of your own"
         )
     style = spec.world.options.get("style", "paper")
     options = Pretraining(samples=samples, seed=seed, style=style)
@@ -69,7 +71,7 @@ def _on_lakes(spec: RunSpec, out: Path, also: Sequence[RunSpec], samples: int, s
 
 
 def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: Told) -> Path:
-    """Training scenarios are no held-out ones, whatever the run: the cut between them is stored."""
+    """No training scenario is held out in any run, because the cut between them is stored."""
     from envtuning.worlds.bfcl.config import BFCLConfig
     from envtuning.worlds.bfcl.lessons import teach
     from envtuning.worlds.bfcl.pool import fitting
@@ -95,7 +97,7 @@ def _on_tools(spec: RunSpec, out: Path, samples: int | None, seed: int, told: To
 
 
 def validated(spec: RunSpec, folder: Path) -> tuple[float, int]:
-    """What this model scores on the run's validation cases before any training, and how many these are."""
+    """This model's score on the run's validation cases before training, and the number of these cases."""
     plan = Plan.of(spec)
     trainee, cases = plan.make_trainee(model=str(folder)), draw_validation(plan)
     try:

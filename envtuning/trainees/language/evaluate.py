@@ -1,6 +1,6 @@
-"""Any model on the papers' boards: resumable, concurrent, never over its caps, with the published rows beside it.
+"""Evaluates any model on the papers' boards. It can be resumed, asks concurrently, and never exceeds its caps.
 
-The model is named as an engineer's backend is: ``openai/gpt-5-mini``, ``server/http://localhost:8000/v1#model``, ``local/FOLDER``.
+The model is named like an engineer's backend: ``openai/gpt-5-mini``, ``server/http://localhost:8000/v1#model``, ``local/FOLDER``.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from mapf_frozenlake.evaluation import evaluate
 from mapf_frozenlake.evaluation.run import Progress
 from mapf_frozenlake.text import TextStyle
 
-DECISIVE = ("temperature", "seed", "thinking")  # of a chat: with another value its answers would be others
+DECISIVE = ("temperature", "seed", "thinking")  # settings of a chat that change its answers
 
 
 class CappedChat:
-    """Asks a chat from many threads; a question is asked only while its worst case fits under the caps with all in flight."""
+    """Asks a chat from many threads. A question is asked only if its worst case, with all open questions, fits under the caps."""
 
     def __init__(self, chat: Chat, meter: Meter, max_tokens: int, ledger: Ledger | None = None) -> None:
         self.chat, self.meter, self.max_tokens = chat, meter, max_tokens
-        self.ledger = ledger  # in which every question is noted before it is asked
+        self.ledger = ledger  # every question is written here before it is asked
         self._lock = threading.Lock()
-        self._open: list[Taken] = []  # worst cases of all that is being asked now
+        self._open: list[Taken] = []  # worst cases of all open questions
 
     def __call__(self, prompt: str) -> str:
-        """The reply to one prompt; a reply that was cut or refused is what there is of it."""
+        """The reply to one prompt. A cut or refused reply is returned as far as it exists."""
         return self.answer([{"role": "user", "content": prompt}])
 
     def answer(self, messages: list[Message]) -> str:
-        """The same for a conversation so far."""
+        """The reply to a conversation."""
         worst, line = self._reserve(messages)
         completion: Completion | None = None
         try:
@@ -53,7 +53,7 @@ class CappedChat:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What decides its answers, besides the model."""
+        """The settings that decide its answers, besides the model."""
         return {"max_tokens": self.max_tokens} | {
             name: getattr(self.chat, name) for name in DECISIVE if hasattr(self.chat, name)
         }
@@ -81,7 +81,7 @@ class CappedChat:
     def _record_cost(
         self, messages: list[Message], completion: Completion | None, worst: Taken, line: int | None
     ) -> None:
-        """What was really spent takes the place of the worst case; a failure may have been billed in full."""
+        """Replaces the worst case by the real cost; a failure counts in full, because it may have been billed."""
         with self._lock:
             self._open.remove(worst)
             if completion is not None:
@@ -96,13 +96,13 @@ class CappedChat:
 
 
 def ledger_beside(answers: Path | None) -> Ledger | None:
-    """What the answers took, failures and what was open at a kill included; nothing where there are no answers yet. Raises ``LedgerDamaged``."""
+    """The ledger of the answers in this file, with failures and questions that were open at a kill. Raises ``LedgerDamaged``."""
     if answers is None:
         return None
     answers = Path(answers)
     ledger = Ledger(answers.with_name(answers.name + ".spent"))
     if not answers.exists() and ledger.path.exists():
-        ledger.total()  # or it is somebody's own
+        ledger.total()  # raises if the file is not a ledger
         ledger.path.unlink()
     return ledger
 
@@ -117,7 +117,7 @@ def capped_chat(
     temperature: float | None = None,
     **options: Any,
 ) -> CappedChat:
-    """The model of this name under caps, which hold for all that the answers in this file took."""
+    """The model of this name under caps. The caps include the cost of the answers that are already in this file."""
     if temperature is None and model.startswith("local/"):
         temperature = 0.0
     if temperature is not None:
@@ -153,10 +153,10 @@ def evaluate_model(
     progress: Progress | None = None,
     **options: Any,
 ) -> tuple[EvaluationTable, Meter]:
-    """The model's table on a suite, and what it took. Raises ``RunError`` where a cap or a failure ended it.
+    """The model's table on a suite, and its cost. Raises ``RunError`` if a cap or a failure ended it.
 
-    ``answers`` keeps every reply as it comes: what it holds is not asked, nor paid, again, and the caps hold for all that it took.
-    ``temperature`` is the provider's own where it is not given, and 0 for a local model. ``options`` are the backend's.
+    ``answers`` keeps every reply as it comes. Questions with an answer in it are not asked or paid again, and the caps include
+    their cost. The default of ``temperature`` is the provider's own, and 0 for a local model. ``options`` are the backend's.
     """
     asked = capped_chat(
         model,

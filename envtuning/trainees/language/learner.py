@@ -1,7 +1,7 @@
-"""TRL's ``GRPOTrainer``, made once and kept for the whole run: a stage swaps its data and leaves weights and moments alone.
+"""TRL's ``GRPOTrainer``, made once for the whole run: a new stage changes its data and keeps weights and moments.
 
-What the trainer keeps of a stretch of training is set by hand before the next one: rows, seed, length, buffers. The
-reference of the KL term is the run's first model and does not move when a checkpoint is loaded.
+The trainer's state of one stretch of training (rows, seed, length, buffers) is reset before the next one. The reference of the
+KL term is the run's first model; loading a checkpoint does not change it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Metrics = dict[str, float]
 Rows = list[dict[str, Any]]
 OnIteration = Callable[[Metrics], None]
 
-SHORTEST = 24  # tokens of a prompt and its reply, at least: so many prompts are drawn for a budget in tokens
+SHORTEST = 24  # least tokens of a prompt with its reply: bounds the number of prompts for a budget in tokens
 
 # TRL's names for what a report needs.
 LOGGED = {
@@ -77,25 +77,25 @@ class Learner:
                 args=GRPOConfig(
                     output_dir=self.folder.name, seed=seed, max_steps=1, **(_of_device() | self.options.settings())
                 ),
-                train_dataset=dataset([{"prompt": "", "metadata": {}}]),  # rows come with each stretch
+                train_dataset=dataset([{"prompt": "", "metadata": {}}]),  # each stretch brings its rows
                 processing_class=self.tokenizer,
                 peft_config=_lora(options.lora),
                 callbacks=[self.watch],
                 rollout_func=self._play if tasks is not None and tasks.turns else None,
             )
-        self.trainer.remove_callback(PrinterCallback)  # the loop's console speaks for the run
+        self.trainer.remove_callback(PrinterCallback)  # the loop's console prints for the run
         policy = self.policy()
         self.outcomes.eos, self.outcomes.begun = frozenset(policy.eos), policy.begun
         self.trainer.model.eval()
-        base_digest(self.trainer, self.model)  # kept from here on: what peft copies to train is still the first model's
+        base_digest(self.trainer, self.model)  # computed now: peft's copy is still that of the first model
 
     @property
     def model(self) -> Any:
-        """The model under training, without what accelerate wrapped around it."""
+        """The model under training, without accelerate's wrapper."""
         return self.trainer.accelerator.unwrap_model(self.trainer.model)
 
     def policy(self, temperature: float | None = None, sampling: Any = None) -> ReplyPolicy:
-        """The model as it is at each reply, answering without learning; what it samples for training is drawn by ``sampling``."""
+        """A policy that replies with the current model and does not learn. Replies for training are drawn by ``sampling``."""
         options = self.options
         return ReplyPolicy(
             self.model,
@@ -109,7 +109,7 @@ class Learner:
         )
 
     def base_model(self) -> Any:
-        """The model that the run began with: the reference of the KL term, or, without one, loaded anew. It draws as ``model`` does."""
+        """The model that the run began with: the reference of the KL term, or loaded anew if there is none. It samples as ``model`` does."""
         if self.trainer.ref_model is not None:
             base = self.trainer.accelerator.unwrap_model(self.trainer.ref_model)
         else:
@@ -123,12 +123,12 @@ class Learner:
         return base
 
     def prompts_for(self, budget: int) -> int:
-        """At most how many prompts a stretch of this budget takes: whole batches, at least one."""
+        """The largest number of prompts for a stretch of this budget: whole batches, at least one."""
         replies = budget if self.unit == "samples" else budget // SHORTEST
         return max(1, math.ceil(replies / self.options.batch)) * (self.options.batch // self.options.group)
 
     def _play(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        """TRL's ``rollout_func``: turns, by the shared player; drawn by the settings that TRL would itself draw with."""
+        """TRL's ``rollout_func`` for turns: the shared player plays, with the sampling settings of TRL."""
         assert self.tasks is not None
         policy = self.policy(sampling=trainer.generation_config)
         return rollout(policy, prompts, self.tasks.begin, self.tasks.judge)
@@ -138,8 +138,8 @@ class Learner:
     ) -> list[Metrics]:
         """Learn on each row once, a batch of rows at a time, until the budget is spent. Returns every optimiser step's metrics.
 
-        ``on_iteration`` gets a step's metrics as it ends; what it raises ends the training, and the next stretch begins
-        from whatever is loaded then.
+        ``on_iteration`` gets each step's metrics when it ends. If it raises, training ends, and the next stretch begins from the
+        state that is loaded then.
         """
         prompts = self.options.batch // self.options.group
         if not rows or len(rows) % prompts:
@@ -162,14 +162,14 @@ class Learner:
         return self.watch.history
 
     def save(self, folder: Path) -> None:
-        """An ordinary transformers folder, and beside it what only training needs."""
+        """An ordinary transformers folder, with the files that only training needs beside it."""
         with quiet():
             save_state(folder, self.trainer, self.model, self.tokenizer)
             if (folder / GENERATION_CONFIG_NAME).exists():  # an adapter has none
                 self.habits.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
-        """Weights and moments become what was saved, in place; the reference stays the run's first model."""
+        """Restore weights and moments in place. The reference stays the run's first model."""
         load_state(folder, self.trainer, self.model)
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class Learner:
 
 
 class _Watch(TrainerCallback):
-    """Turns what TRL logs after each optimiser step into the loop's metrics."""
+    """Turns TRL's log of each optimiser step into the loop's metrics."""
 
     def begin(self, learner: Learner, on_iteration: OnIteration | None, budget: int | None) -> None:
         self.learner, self.on_iteration, self.left = learner, on_iteration, budget
@@ -192,7 +192,7 @@ class _Watch(TrainerCallback):
         if options.processes > 1:
             counted = counted.of_all_processes()
         step |= counted.metrics()
-        tokens = float(logs.get("num_tokens") or self.tokens)  # counted from the stretch's first step on
+        tokens = float(logs.get("num_tokens") or self.tokens)  # since the stretch's first step
         step["tokens"], self.tokens = tokens - self.tokens, tokens
         step["samples"] = (
             float(options.batch) if state.global_step % options.steps_per_batch == 1 % options.steps_per_batch else 0.0
@@ -213,7 +213,7 @@ def dataset(rows: Rows) -> Any:
 
 
 def _of_device() -> dict[str, Any]:
-    """What TRL is told of the machine. It computes in bfloat16 by default, which most CPUs only emulate: six times slower."""
+    """TRL's arguments for this machine. By default it computes in bfloat16, which most CPUs only emulate, six times slower."""
     return {} if torch.cuda.is_available() else {"use_cpu": True, "bf16": False}
 
 
@@ -241,7 +241,7 @@ def _lora(settings: dict[str, Any] | None) -> Any:
 
 @contextmanager
 def _random_state(seed: int) -> Iterator[None]:
-    """TRL samples by the process's random state: seed it for a stretch, and put it back."""
+    """TRL samples from the process's random state: seeds it for a stretch, and restores it."""
     import random
 
     import numpy as np

@@ -1,10 +1,10 @@
-"""Engineers on the model under training: ``checkpoint``, ``base`` and ``introspection``. They live inside a run.
+"""Engineers on the model under training: ``checkpoint``, ``base`` and ``introspection``. They exist only inside a run.
 
-``checkpoint``     the trainee as it is now reads the report and writes the next config, constrained to the schema
+``checkpoint``     the current trainee reads the report and writes the next config, constrained to the schema
 ``base``           the model that the run began with does the same
-``introspection``  no words: slices are weighed by how sure the trainee is of its own replies to them
+``introspection``  reads no words: it weights slices by how sure the trainee is of its own replies to them
 
-All three are asked between two stages, in the process that trains, and leave the trainee as they found it.
+All three are asked between two stages, in the training process, and do not change the trainee.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _CHAT: Allowed = {
     **ENGINEER,
     **dict.fromkeys(("constrained", "longest_string", "temperature", "thinking", "time_limit"), PLAIN),
 }
-BOARDS = 20  # per slice that introspection asks its own model about
+BOARDS = 20  # of each slice that introspection uses
 
 
 def live_engineer(name: str, trainee: Any, *, timeout: float | None = None, **options: Any) -> Engineer:
-    """The engineer on this trainee, as it is when it is asked; None: to look at before the run. ``options`` are ``LiveChat``'s and ``ModelEngineer``'s.
+    """The engineer on this trainee's current model; the trainee is None before the run. ``options`` are ``LiveChat``'s and ``ModelEngineer``'s.
 
-    ``timeout`` bounds one reply, in seconds, where ``time_limit`` does not.
+    ``timeout`` bounds one reply, in seconds, if ``time_limit`` is not given.
     """
     if name == "introspection":
         return IntrospectionEngineer(trainee=trainee, **options)
@@ -65,9 +65,9 @@ def remote_engineer(name: str, group: Any, options: dict[str, Any]) -> Engineer:
 
 
 class IntrospectionEngineer(PlainEngineer):
-    """``half-success`` by the model's own word: p is the probability that it gives its own greedy replies, not their success.
+    """``half-success`` on the model's certainty: p is the probability of its own greedy replies, not their success.
 
-    Asked about ``boards`` boards of each slice, drawn from the current config; what that takes is in the proposal's usage.
+    The model is asked about ``boards`` boards of each slice, drawn from the current config; the cost is in the proposal's usage.
     """
 
     name = "introspection"
@@ -97,7 +97,7 @@ class IntrospectionEngineer(PlainEngineer):
         return design
 
     def _certainty(self, config: BaseModel, names: Sequence[str], seed: int) -> dict[str, float]:
-        """Per slice the mean probability of the model's own greedy replies."""
+        """Per slice, the mean probability of the model's own greedy replies."""
         found = {}
         for name in names:
             prompts = self.trainee.prompts(only(config, name), self.boards, seed)
@@ -108,13 +108,13 @@ class IntrospectionEngineer(PlainEngineer):
 
 
 def only(config: BaseModel, name: str) -> Any:
-    """The config with one slice alone in use."""
+    """The config with only this slice in use."""
     shares = {piece.name: piece.share for piece in find_slices(find_knobs(config, ("*",))) if piece.share is not None}
     return with_values(config, {share.path: float(one == name) for one, share in shares.items()})
 
 
 def _named(name: str, allowed: Allowed) -> Callable[..., Engineer]:
-    """What ``engineers.make`` calls."""
+    """The function that ``engineers.make`` calls."""
 
     @reads(allowed)
     def make(rest: str = "", *, trainee: Any, timeout: float | None = None, **options: Any) -> Engineer:

@@ -1,7 +1,7 @@
 """``LMTrainee``: a small transformer under supervision, on the certified answers of a stage's own cases; it learns in seconds.
 
-``options`` are ``LMOptions``. The model is made from nothing or read from a folder, and is saved as transformers saves, so that its
-checkpoints can be trained on by the trainee ``grpo``. A unit of budget is a question whose answer it is shown, or that it answers.
+``options`` are ``LMOptions``. The model has random weights or is read from a folder. It is saved in transformers' format, so that
+the trainee ``grpo`` can continue from its checkpoints. A unit of budget is a question that it answers, or whose answer it is shown.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from envtuning.trainees.language.trainee import summary
 from envtuning.trainees.process_state import set_threads
 from envtuning.worlds.world import Form, offers
 
-UPDATES = 50  # of an iteration, whose questions are drawn and read at once
+UPDATES = 50  # in an iteration; their questions are drawn and encoded together
 TRIED = 16  # questions that it answers before each iteration
-COUNTED = "updates.json"  # in a checkpoint: how many there were
+COUNTED = "updates.json"  # in a checkpoint: the number of updates so far
 
 
 class LMOptions(BaseModel):
@@ -110,7 +110,7 @@ class LMTrainee(Trainee):
 
     @classmethod
     def check_options(cls, **options: Any) -> None:
-        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing."""
+        """Raises ``ValueError`` or ``ImportError`` for unknown or wrong options, without loading anything."""
         from engineers.extras import require
 
         given = LMOptions(**options)
@@ -127,7 +127,7 @@ class LMTrainee(Trainee):
         return ({"CPU": LMOptions(**options).torch_threads or 1},)
 
     def train(self, config: Any, budget: int, *, seed: int, on_iteration: OnIteration | None = None) -> Metrics:
-        """Learn for ``budget`` samples, the questions that it answers included. Raises ``TrainingDiverged``."""
+        """Learn for ``budget`` samples, including the questions that it answers. Raises ``TrainingDiverged``."""
         history: list[Metrics] = []
         left = budget
         while left > 0:
@@ -164,7 +164,7 @@ class LMTrainee(Trainee):
         self.model.eval()
         if not (isfinite(loss) and isfinite(norm)):
             raise TrainingDiverged(
-                f"loss {loss} and gradient norm {norm}: go on from the last checkpoint with a lower learning_rate "
+                f"loss {loss} and gradient norm {norm}: continue from the last checkpoint with a lower learning_rate "
                 f"({self.options.learning_rate})"
             )
         return loss, norm
@@ -175,11 +175,11 @@ class LMTrainee(Trainee):
         )
 
     def policy(self) -> ReplyPolicy:
-        """The model as it is now, which answers greedily."""
+        """The current model; it answers greedily."""
         return self._policy(deepcopy(self.model))
 
     def save(self, folder: Path) -> None:
-        """An ordinary transformers folder, and beside it what only training needs."""
+        """An ordinary transformers folder, with the files that only training needs beside it."""
         from envtuning.trainees.language.quiet import quiet
         from envtuning.trainees.language.state import save_weights
 
@@ -199,10 +199,10 @@ class LMTrainee(Trainee):
         self.updates = updates
 
     def slim(self, folder: Path) -> None:
-        """The optimiser's state is kept for the last stage alone."""
+        """Only the last stage keeps the optimiser's state."""
         from envtuning.trainees.language.state import OPTIMISER
 
         (folder / OPTIMISER).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""

@@ -1,4 +1,4 @@
-"""``LanguageOptions``: what stands under ``trainee.options`` in a run's file. The defaults are the papers' settings."""
+"""``LanguageOptions``: the keys under ``trainee.options`` in a run's file. The defaults are the papers' settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAPERS: dict[str, Any] = {
     "scale_rewards": "group",
     "max_grad_norm": 1.0,
     "loss_type": "grpo",
-    # GRPO as it was published has none of these. They are written down so that no later default of TRL's changes the loss.
+    # Published GRPO has none of these. They are set so that a later default of TRL cannot change the loss.
     "num_iterations": 1,
     "importance_sampling_level": "token",
     "delta": None,
@@ -34,14 +34,14 @@ PAPERS: dict[str, Any] = {
     "reward_weights": None,
     "router_aux_loss_coef": None,
     "temperature": 1.0,
-    # A batch of 8 prompts is generated at once and used in two optimiser steps: with one, the clip would never act.
+    # A batch of 8 prompts is generated at once and used in two optimiser steps; with one step, the clip would never act.
     "per_device_train_batch_size": 32,
     "gradient_accumulation_steps": 2,
     "steps_per_generation": 4,
     "max_completion_length": 512,
     "gradient_checkpointing": False,
 }
-# What the loop relies on: a constant rate across swaps, rows in their order, every step logged, NaN not hidden.
+# The loop relies on these: a constant rate across configs, rows in order, a log of every step, NaN not hidden.
 REQUIRED: dict[str, Any] = {
     "lr_scheduler_type": "constant",
     "warmup_steps": 0,
@@ -54,7 +54,7 @@ REQUIRED: dict[str, Any] = {
     "remove_unused_columns": False,
     "dataloader_num_workers": 0,
 }
-# Losses whose gradient is a sum of the replies' own, so that some can be left out; whether they divide it by the replies at hand (dapo: by tokens).
+# Losses whose gradient is a sum over replies, so that some can be left out; and whether the sum is divided by the replies at hand (dapo: by tokens).
 DIVIDED_BY_REPLIES = {"grpo": True, "dr_grpo": True, "dapo": False}
 _GRPO = (
     "adam_beta1", "adam_beta2", "adam_epsilon", "beta", "bf16", "cast_lm_head_to_fp32", "delta", "disable_dropout",
@@ -72,7 +72,7 @@ _LORA = (
     "bias", "exclude_modules", "fan_in_fan_out", "layers_pattern", "layers_to_transform", "lora_alpha",
     "lora_dropout", "modules_to_save", "r", "target_modules", "use_dora", "use_rslora",
 )  # fmt: skip
-# What a file may set. ``reward`` names a module, which has a rule of its own; ``launch`` may name a program.
+# Options that a file may set. ``reward`` names a module, which has its own rule; ``launch`` could name a program.
 FROM_FILE: Allowed = {
     **dict.fromkeys(
         (
@@ -144,11 +144,11 @@ class LanguageOptions(BaseModel):
     def _leaves_the_loop_its_own(self) -> LanguageOptions:
         taken = sorted(self.grpo.keys() & set(OWNED))
         if taken:
-            raise ValueError(f"grpo.{taken[0]} is the loop's own to set: leave it out")
+            raise ValueError(f"grpo.{taken[0]} is set by the loop: leave it out")
         if self.grpo.get("use_adaptive_entropy"):
             raise ValueError(
-                "grpo.use_adaptive_entropy: what it steers by is in no checkpoint, so a resumed run would be another one: leave it "
-                "out, and set entropy_coef"
+                "grpo.use_adaptive_entropy=True: its state is not in checkpoints, so a resumed run would differ: leave it out, and "
+                "set entropy_coef"
             )
         generated = self.of_grpo("per_device_train_batch_size") * self.of_grpo("steps_per_generation") * self.processes
         group = self.of_grpo("num_generations")
@@ -170,13 +170,13 @@ class LanguageOptions(BaseModel):
     def _raise_unless_equal_groups_teach_nothing(self) -> None:
         if self.of_grpo("beta"):
             raise ValueError(
-                f"skip_equal_groups: with grpo.beta={self.of_grpo('beta')} every reply is drawn to the reference model, equal groups "
-                "too: set beta to 0, or skip none"
+                f"skip_equal_groups: with grpo.beta={self.of_grpo('beta')} equal groups have a gradient too, from the KL term: set "
+                "beta to 0, or leave skip_equal_groups out"
             )
         if self.of_grpo("loss_type") not in DIVIDED_BY_REPLIES:
             raise ValueError(
-                f"skip_equal_groups: grpo.loss_type={self.of_grpo('loss_type')!r} has another loss without them: use one of "
-                f"{', '.join(DIVIDED_BY_REPLIES)}, or skip none"
+                f"skip_equal_groups: grpo.loss_type={self.of_grpo('loss_type')!r} gives another loss without them: use one of "
+                f"{', '.join(DIVIDED_BY_REPLIES)}, or leave skip_equal_groups out"
             )
         for name in ("entropy_coef", "top_entropy_quantile"):
             if name in self.grpo:
@@ -185,7 +185,7 @@ class LanguageOptions(BaseModel):
                 )
 
     def raise_unless_turns_are_played_here(self) -> None:
-        """Conversations of several turns are sampled by the loop's own player, in this process."""
+        """Raises ``ValueError`` for options that the loop's own player cannot use: it samples conversations of several turns, in this process."""
         for name in OTHER_GENERATORS:
             if self.of_grpo(name):
                 raise ValueError(
@@ -194,7 +194,7 @@ class LanguageOptions(BaseModel):
                 )
 
     def of_grpo(self, name: str) -> Any:
-        """A setting of GRPO, the papers' where the file says nothing."""
+        """A setting of GRPO; the default is the papers'."""
         return self.grpo.get(name, PAPERS.get(name))
 
     @property
@@ -204,7 +204,7 @@ class LanguageOptions(BaseModel):
 
     @property
     def batch(self) -> int:
-        """Replies that are generated at once, by all processes together."""
+        """Replies that all processes together generate at once."""
         return self.of_grpo("per_device_train_batch_size") * self.of_grpo("steps_per_generation") * self.processes
 
     @property
@@ -214,15 +214,17 @@ class LanguageOptions(BaseModel):
         return uses // self.of_grpo("gradient_accumulation_steps")
 
     def settings(self) -> dict[str, Any]:
-        """All arguments of GRPOConfig but those of one stretch: its folder, its seed and its length."""
+        """All arguments of GRPOConfig except those of one stretch: folder, seed and length."""
         return PAPERS | REQUIRED | self.grpo
 
 
 def named(place: str | None) -> Any:
-    """The reward function that ``package.module:function`` names; on a file's word, only of a module that the user trusts."""
+    """The reward function at ``package.module:function``. If a file names it, the user must trust the module."""
     if place is None:
         return None
     try:
         return object_at(place, known=())
     except ImportError as error:
-        raise ValueError(f"reward={place!r} cannot be had ({error}): write it as package.module:function") from error
+        raise ValueError(
+            f"reward={place!r} cannot be imported ({error}): write it as package.module:function"
+        ) from error

@@ -1,4 +1,4 @@
-"""What training saw: every sampled reply judged once, counted by slice, for the metrics and for the engineer's report."""
+"""Training outcomes: every sampled reply is judged once and counted by slice, for metrics and the engineer's report."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Slice:
 
 @dataclass
 class Outcomes:
-    """Counts since the last ``take``; a reward function for TRL that counts as it pays."""
+    """Counts since the last ``take``. It is also TRL's reward function, which counts every reply that it rewards."""
 
     eos: frozenset[int]  # the tokens that end a reply
-    pays: Any = None  # a reward function in place of the config's own
+    pays: Any = None  # a reward function that replaces the config's
     slices: dict[str, Slice] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
-    begun: str = ""  # the thought that every prompt ends in; see ``begun_thought``
+    begun: str = ""  # the beginning of a thought at the end of every prompt; see ``begun_thought``
     __name__ = "reward"  # TRL logs a reward function under its name
 
     def __call__(
@@ -37,7 +37,7 @@ class Outcomes:
         completions: Sequence[Reply],
         metadata: Sequence[Mapping[str, Any]],
         completion_ids: Sequence[Sequence[int]],
-        paid: Sequence[float] | None = None,  # a played conversation was judged by its environment
+        paid: Sequence[float] | None = None,  # the environment has judged a played conversation
         failure: Sequence[str | None] | None = None,
         **columns: Any,
     ) -> list[float]:
@@ -67,7 +67,7 @@ class Outcomes:
         return sum(piece.replies for piece in self.slices.values())
 
     def metrics(self) -> dict[str, float]:
-        """Rates over everything counted; empty where nothing was."""
+        """Rates over all counts; empty if nothing was counted."""
         if not self.replies:
             return {}
         failures = sum((piece.failures for piece in self.slices.values()), Counter())
@@ -78,7 +78,7 @@ class Outcomes:
         }
 
     def results(self) -> list[SliceResult]:
-        """One row per slice, as reports have them."""
+        """One row per slice, in the form of a report."""
         return [
             SliceResult(
                 name=name,
@@ -90,7 +90,7 @@ class Outcomes:
         ]
 
     def of_all_processes(self) -> Outcomes:
-        """The counts of every process of a group together; each judged its own replies. All of them must call this."""
+        """The sum of the counts of all processes of a group; each judged its own replies. All of them must call this."""
         from accelerate.utils import gather_object
 
         whole = Outcomes(self.eos, self.pays)
@@ -104,14 +104,14 @@ class Outcomes:
         return whole
 
     def take(self) -> Outcomes:
-        """What was counted since the last time; counting begins anew."""
+        """The counts since the last call; counting starts again from 0."""
         taken = Outcomes(self.eos, self.pays, self.slices, self.rewards)
         self.slices, self.rewards = {}, []
         return taken
 
 
 def named(failure: FailureKind | None, cut: bool) -> str | None:
-    """The kind of failure; a failed reply that was cut at its limit failed for that."""
+    """The kind of failure; for a failed reply that was cut at its limit it is "truncated"."""
     if failure is None:
         return None
     return TRUNCATED if cut else str(failure)

@@ -1,4 +1,4 @@
-"""The model as a policy of replies: a batch of conversations is one call of generation."""
+"""The model as a policy that replies: one call of generation for a batch of conversations."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Belief:
 
     @property
     def tokens(self) -> int:
-        return 2 * self.reply.tokens  # written, then read once more
+        return 2 * self.reply.tokens  # tokens are written, then read once more
 
 
 class ReplyPolicy:
-    """A transformers model that answers conversations; weights, modes and random state stay as they were."""
+    """A transformers model that answers conversations, without changing its weights, modes or the random state."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class ReplyPolicy:
         threads: int | None = None,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
-        self.sampling = sampling  # transformers' GenerationConfig for what training draws; None: as replies are
+        self.sampling = sampling  # transformers' GenerationConfig for training; None: as for replies
         self.template = dict(template or {})  # switches of the chat template
         self.max_tokens, self.temperature, self.batch = max_tokens, temperature, batch
-        self.threads = threads  # of PyTorch on CPU; None: as the process has them
+        self.threads = threads  # of PyTorch on CPU; None: the process's own number
 
     def reply(self, conversations: Sequence[Conversation], *, seed: int = 0) -> list[Reply]:
-        """One reply to each, a function of (weights, conversations, seed)."""
+        """One reply to each conversation; a function of (weights, conversations, seed)."""
         replies: list[Reply] = []
         with set_threads(self.threads), as_found(self.model, seed):
             for begin in range(0, len(conversations), self.batch):
@@ -63,22 +63,22 @@ class ReplyPolicy:
         return [self.told(prompt, ids) for prompt, ids in zip(prompts, self._continue(prompts), strict=True)]
 
     def told(self, prompt: Sequence[int], written: Sequence[int]) -> Reply:
-        """What was written, as a reply; one without a token that ends it was cut off."""
+        """The written tokens as a ``Reply``; without an end token it was cut off."""
         text = self.begun + self.tokenizer.decode(written, skip_special_tokens=True)
         cut = written[-1] not in self.eos
         return Reply(text, tokens=len(prompt) + len(written), prompt=len(prompt), truncated=cut)
 
     @cached_property
     def begun(self) -> str:
-        """What of a thought stands at the prompt's end: without it a reply that was cut in its thoughts would be read as an answer."""
+        """The beginning of a thought at the prompt's end. Without it, a reply that was cut inside a thought would be read as an answer."""
         return begun_thought(self.tokenizer, **self.template)
 
     def prompt(self, conversation: Conversation) -> list[int]:
-        """The conversation's tokens, up to where the model answers."""
+        """The conversation's tokens, up to the model's answer."""
         return prompt_ids(self.tokenizer, conversation, **self.template)
 
     def beliefs(self, conversations: Sequence[Conversation]) -> list[Belief]:
-        """The greedy replies, and what the model thinks of them."""
+        """The greedy replies, and how sure the model is of them."""
         with set_threads(self.threads), as_found(self.model, 0):
             found: list[Belief] = []
             for begin in range(0, len(conversations), self.batch):
@@ -94,7 +94,7 @@ class ReplyPolicy:
         ]
 
     def certainty(self, prompt: Sequence[int], ids: Sequence[int]) -> tuple[float, float]:
-        """Log-probability of these tokens behind the prompt, and the mean entropy where they were chosen."""
+        """Log-probability of these tokens after the prompt, and the mean entropy of the choices."""
         import torch
 
         whole = torch.tensor([[*prompt, *ids]], device=self.model.device)
@@ -106,7 +106,7 @@ class ReplyPolicy:
         return float(chosen), float(entropy)
 
     def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
-        """What the model writes after each prompt, as tokens, by the process's own random state; for training."""
+        """The model's tokens after each prompt, sampled from the process's own random state; for training."""
         from engineers.backends.live import modes_kept
 
         written: list[list[int]] = []
@@ -116,7 +116,7 @@ class ReplyPolicy:
         return written
 
     def _continue(self, prompts: Sequence[list[int]], *, greedy: bool = False, settings: Any = None) -> list[list[int]]:
-        """One call of generation; each row up to and with the token that ends it."""
+        """One call of generation; each row includes its end token."""
         import torch
 
         settings = settings or self._settings(0.0 if greedy else self.temperature)
@@ -132,7 +132,7 @@ class ReplyPolicy:
         return [row[:end] for row, end in zip(rows, end_of, strict=True)]
 
     def _settings(self, temperature: float) -> Any:
-        """How a reply is drawn: greedily, or from the whole distribution at this temperature."""
+        """Settings of sampling: greedy, or the whole distribution at this temperature."""
         from transformers import GenerationConfig
 
         return GenerationConfig(
@@ -146,14 +146,14 @@ class ReplyPolicy:
 
     @property
     def eos(self) -> list[int]:
-        """The tokens that end a reply: the tokenizer's, and those that the model names."""
+        """The tokens that end a reply: those of the tokenizer and of the model."""
         named = getattr(self.model.generation_config, "eos_token_id", None)
         ids = [self.tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]
         return list(dict.fromkeys(index for index in ids if index is not None))
 
 
 def only_tokens(habits: Any) -> Any:
-    """A model's ``generation_config`` without what it says of drawing: which tokens begin, end and fill a reply."""
+    """A model's ``generation_config`` without its sampling settings: only the tokens that begin, end and pad a reply."""
     from transformers import GenerationConfig
 
     names = ("bos_token_id", "eos_token_id", "pad_token_id")
@@ -162,7 +162,7 @@ def only_tokens(habits: Any) -> Any:
 
 @contextmanager
 def _own_habits_aside(model: Any) -> Iterator[None]:
-    """Generation as its caller says, and no more: transformers would fill what that leaves open from the model's own
+    """Generation with the caller's settings only: transformers would take missing ones from the model's own
     ``generation_config``, such as the top_p or the repetition_penalty of a model from the hub.
     """
     from transformers import GenerationConfig

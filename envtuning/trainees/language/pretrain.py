@@ -1,7 +1,7 @@
-"""``pretrain``: a small model made from nothing and taught on certified plans by cross-entropy, saved as transformers saves.
+"""``pretrain``: makes a small model with random weights, and teaches it certified plans by cross-entropy.
 
-Boards of ``held_out`` are never shown, nor their rotations, reflections and relabellings; their keys are kept beside the
-weights, so that a run can tell whether its validation and test are new to the model.
+The boards of ``held_out``, their rotations, reflections and relabellings are never shown. Their keys are stored beside the
+weights, so that a run can tell whether its validation and test sets are new to the model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mapf_frozenlake.text import TextStyle
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-HELD_OUT = "held_out.npy"  # uint64[n], sorted: symmetry keys that training here never saw
+HELD_OUT = "held_out.npy"  # uint64[n], sorted: symmetry keys that this training never saw
 RECORD = "pretraining.json"
 CHUNK = 4_096  # boards drawn at a time
 
@@ -39,11 +39,11 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True)
 class Pretraining:
-    """How long and how fast. The seed decides weights, boards and their order."""
+    """Length and learning rate of the training. The seed decides weights, boards and their order."""
 
     samples: int = 60_000
     batch: int = 64
-    learning_rate: float = 2e-3  # at its highest; rises over the first twentieth, then falls along a cosine
+    learning_rate: float = 2e-3  # the highest rate; it rises over the first twentieth, then falls along a cosine
     seed: int = 0
     style: TextStyle = "short"
     width: int = 128
@@ -63,7 +63,7 @@ def pretrain(
     options: Pretraining = Pretraining(),
     progress: Progress | None = None,
 ) -> Path:
-    """Make, teach and save a model; the folder appears only when it is whole. Equal arguments give equal weights."""
+    """Make, teach and save a model. The folder appears only when it is complete. Equal arguments give equal weights."""
     from envtuning.trainees.language.small import small_model
     from envtuning.trainees.language.tokenizer import small_tokenizer
 
@@ -115,7 +115,7 @@ def teach(
 
 
 def warmed_cosine(done: float, warm: float = 0.05) -> float:
-    """The part of the highest learning rate at which training that is ``done`` (0 to 1) continues."""
+    """The learning rate, as a part of the highest, when a part ``done`` (0 to 1) of the training is over."""
     if done < warm:
         return (done + 1e-3) / warm
     return 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (done - warm) / (1 - warm)))
@@ -124,7 +124,7 @@ def warmed_cosine(done: float, warm: float = 0.05) -> float:
 def batches_of(
     tokenizer: PreTrainedTokenizerBase, config: LakeConfig, held_out: NDArray[np.uint64], options: Pretraining
 ) -> Any:
-    """(ids, labels), int64[batch, length] each, padded on the right; boards in an order of the seed's."""
+    """(ids, labels), int64[batch, length] each, padded on the right; boards in an order that the seed decides."""
     left = options.samples
     for first in range(0, options.samples, CHUNK):
         boards = generate(config, n=min(CHUNK, left), seed=options.seed, first=first, exclude=held_out, num_threads=1)
@@ -136,14 +136,14 @@ def batches_of(
 
 
 def lessons(tokenizer: PreTrainedTokenizerBase, boards: InstanceSet, style: TextStyle) -> list[Taught]:
-    """(ids, labels) of each board: prompt and optimal plan, of which the plan is taught."""
+    """(ids, labels) of each board: prompt and optimal plan; only the plan is taught."""
     return tokens_of(tokenizer, lessons_of(boards, style))
 
 
 def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet]) -> None:
-    """A checkpoint has not seen what its first model was not taught and its run did not train on either.
+    """Store with a checkpoint the boards that it has not seen: those that neither its first model nor its run trained on.
 
-    Of a first model from elsewhere nobody knows what it was taught: what its run held out counts alone.
+    If the first model comes from elsewhere, its training data are unknown; then only the run's held-out boards count.
     """
     unseen = np.unique(excluded_keys(excluded))
     if (first / HELD_OUT).is_file():
@@ -154,18 +154,18 @@ def pass_on_unseen(first: Path, checkpoint: Path, excluded: Sequence[InstanceSet
 
 
 def boards_in(held_out: Sequence[Any]) -> list[InstanceSet]:
-    """Those of the held-out cases that a model can have been taught here."""
+    """The held-out cases that are boards: pretraining here teaches only boards."""
     return [cases for cases in held_out if isinstance(cases, InstanceSet)]
 
 
 def raise_unless_unseen(folder: Path, boards: InstanceSet) -> None:
     """Raise ``LakeError`` when the model in ``folder`` was trained here without holding these boards out."""
     if not (folder / HELD_OUT).is_file():
-        return  # made elsewhere: nobody knows what it has seen
+        return  # made elsewhere: its training data are unknown
     keys = canonical_keys(boards)
     seen = ~np.isin(keys, np.load(folder / HELD_OUT))
     if seen.any():
         raise LakeError(
-            f"{int(seen.sum())} of {len(keys)} held-out boards may have been taught to the model in {folder}: pretrain it "
+            f"The model in {folder} may have seen {int(seen.sum())} of {len(keys)} held-out boards: pretrain it "
             "with `envtuning pretrain --hold-out` for this run, or validate on the boards it was made for"
         )

@@ -1,4 +1,4 @@
-"""transformers without its progress bars and without what it says to TRL of its own future: the loop's console speaks for the run."""
+"""Silences transformers' progress bars and its deprecation warnings to TRL: the loop's console prints for the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No bars while weights are read or written, no warning of names that TRL still uses; afterwards as it was."""
+    """No progress bars for weights, and no warnings about names that TRL still uses; restored afterwards."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

@@ -1,4 +1,4 @@
-"""Turn-based rollouts for GRPO: the shared player plays, and every token is kept with who wrote it.
+"""Turn-based rollouts for GRPO: the shared player plays, and every token is kept with its author.
 
 TRL trains on the tokens of a whole conversation; those that the environment wrote are masked out of the loss.
 """
@@ -17,7 +17,7 @@ from envtuning.worlds.text_player import Conversation, Messages, Reply, converse
 Begin = Callable[
     [int], tuple[Any, int, dict[str, Any] | None]
 ]  # a case's number -> environment, seed and options of reset
-Judge = Callable[[int, Conversation], tuple[float, str | None]]  # what the episode pays, and its kind of failure
+Judge = Callable[[int, Conversation], tuple[float, str | None]]  # the episode's reward and its kind of failure
 
 
 @dataclass
@@ -30,12 +30,12 @@ class Tape:
 
 
 class Recorder:
-    """A policy for the player that samples and keeps the tokens; a conversation is known by its list of messages."""
+    """A policy for the player that samples and keeps the tokens. Its list of messages identifies a conversation."""
 
     def __init__(self, policy: ReplyPolicy) -> None:
         self.policy = policy
         self.tapes: dict[int, Tape] = {}
-        # What sampling raised: the player would ask again, and go on without an answer.
+        # An error of sampling: the player would ask again, and continue without an answer.
         self.error: Exception | None = None
         self.between = turn_markup(policy.tokenizer, **policy.template)
 
@@ -60,7 +60,7 @@ class Recorder:
         return replies
 
     def _hear(self, messages: Messages) -> None:
-        """What the environment said last, as the chat template would have put it."""
+        """Append the environment's last message, as the chat template writes it."""
         tape = self.tapes.get(id(messages))
         if tape is None:
             self.tapes[id(messages)] = Tape(self.policy.prompt(messages))
@@ -68,14 +68,14 @@ class Recorder:
         behind, after = self.between
         last = tape.written[-1:]
         ended = self.policy.tokenizer.decode(last) if last and last[0] in self.policy.eos else ""
-        before = behind.removeprefix(ended)  # a reply that was cut gets the end that it lacks
+        before = behind.removeprefix(ended)  # a reply that was cut gets its missing end
         said = self.policy.tokenizer(before + messages[-1]["content"] + after, add_special_tokens=False).input_ids
         tape.written += said
         tape.mine += [0] * len(said)
 
 
 def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judge: Judge) -> dict[str, list[Any]]:
-    """What TRL's ``rollout_func`` is to return: every prompt played to its end, all of them in step.
+    """The return value of TRL's ``rollout_func``: every prompt is played to its end, all in step.
 
     A prompt's first message names its ``case``.
     """
@@ -87,7 +87,7 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
             ending.callback(env.close)
         talks = converse(envs, recorder, seeds=seeds, options=options)
     if recorder.error is not None:
-        raise recorder.error  # nothing is learnt from conversations that the model was cut out of
+        raise recorder.error  # never learn from conversations in which the model could not reply
     tapes = [recorder.tapes[id(talk.messages)] for talk in talks]
     judged = [judge(case, talk) for case, talk in zip(cases, talks, strict=True)]
     return {
@@ -101,5 +101,5 @@ def rollout(policy: ReplyPolicy, prompts: Sequence[Messages], begin: Begin, judg
 
 
 def _last(mine: Sequence[int]) -> int:
-    """Behind the model's last token."""
+    """The index after the model's last token."""
     return max((at + 1 for at, own in enumerate(mine) if own), default=0)

@@ -1,4 +1,4 @@
-"""A stage's config as rows of prompts: fresh boards, none of them held out, the same for the same seed."""
+"""A stage's config as rows of prompts: new boards, none of them held out, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows_of(
     mode: str = "plan",
     exclude: NDArray[np.uint64] | None = None,
 ) -> list[dict[str, Any]]:
-    """``n`` rows for TRL; ``metadata`` names the slice that a reply is counted for. Raises ``InfeasibleConfig``."""
+    """``n`` rows for TRL; ``metadata`` names the slice that a reply counts for. Raises ``InfeasibleConfig``."""
     try:
         boards = generate(config, n=n, seed=seed, exclude=exclude, num_threads=1)
     except GenerationError as error:

@@ -1,7 +1,7 @@
 """GRPO without the replies that teach nothing.
 
-Where all replies to a prompt were paid alike, their advantage is zero; without a KL term so is their part of the gradient.
-Reading them again, forward and backward, is arithmetic for nothing: for a small model half of a training step.
+If all replies to a prompt have the same reward, their advantage is zero, and without a KL term so is their gradient. Their forward
+and backward passes can be left out; for a small model they can be half of a training step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SignalTrainer(GRPOTrainer):
         if kept.all():
             return super()._compute_loss(model, inputs)
         if not kept.any():
-            kept[0] = True  # one reply keeps the gradient there, all of it zero: every process takes every step
+            kept[0] = True  # one reply stays, with a gradient of zero, so that every process takes every step
         count = len(kept)
         left = {
             name: value[kept] if isinstance(value, torch.Tensor) and value.dim() and len(value) == count else value

@@ -1,4 +1,4 @@
-"""A Qwen3 of about a million parameters with random weights: the architecture of the large ones, smaller numbers."""
+"""A Qwen3 of about a million parameters with random weights: the architecture of the large models in small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTEXT = 16_384  # tokens: an engineer's question has thousands
 def small_model(
     tokenizer: PreTrainedTokenizerFast, seed: int = 0, *, width: int = 128, layers: int = 4, heads: int = 4
 ) -> Qwen3ForCausalLM:
-    """Random weights of this seed; the default has 1.2 million. Leaves torch's random state as it was."""
+    """A model with random weights from this seed; by default it has 1.2 million. Does not change torch's random state."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 

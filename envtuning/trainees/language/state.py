@@ -4,7 +4,7 @@
 
     CHECKPOINT/model.safetensors, config.json, tokenizer.json, …   as `save_pretrained` writes them; LoRA: the adapter alone
                optimizer.pt      Adam's moments; only the last stage of a run keeps them
-               base.json         which model the KL term's reference is
+               base.json         identifies the model of the KL term's reference
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def save_state(folder: Path, trainer: Any, model: Any, tokenizer: Any) -> None:
 
 
 def save_weights(folder: Path, model: Any, tokenizer: Any, optimiser: torch.optim.Optimizer) -> None:
-    """What ``load_weights`` and ``load_optimiser`` read, and transformers too."""
+    """Write the files that ``load_weights``, ``load_optimiser`` and transformers read."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     torch.save(optimiser.state_dict(), folder / OPTIMISER)
@@ -44,8 +44,8 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
     began = untrusted.parsed((folder / BASE).read_bytes())
     if began["weights"] != (digest := base_digest(trainer, model)):
         raise ValueError(
-            f"{folder} continues from a model called {began['name']} with weights {began['weights']}, the one there now has "
-            f"{digest}: bring the run's first model back, or start a new run"
+            f"{folder} continues from the model {began['name']} with weights {began['weights']}, but the weights there now are "
+            f"{digest}: restore the run's first model, or start a new run"
         )
     if is_peft(model):
         from peft import set_peft_model_state_dict
@@ -60,13 +60,13 @@ def load_state(folder: Path, trainer: Any, model: Any) -> None:
 
 
 def load_optimiser(folder: Path, optimiser: torch.optim.Optimizer) -> None:
-    """Its moments as they were saved there; none where the folder has none."""
+    """Restore the saved moments; without a file the optimiser has none."""
     kept = folder / OPTIMISER
     if not kept.exists():
         _forget(optimiser)
         return
     saved = load_tensors(kept)
-    # Learning rate and the like are the options', not the checkpoint's.
+    # The learning rate and similar settings come from the options, not from the checkpoint.
     pairs = zip(optimiser.state_dict()["param_groups"], saved["param_groups"], strict=True)
     saved["param_groups"] = [group | {"params": theirs["params"]} for group, theirs in pairs]
     optimiser.load_state_dict(saved)
@@ -74,7 +74,7 @@ def load_optimiser(folder: Path, optimiser: torch.optim.Optimizer) -> None:
 
 
 def optimiser_of(trainer: Any) -> Any:
-    """The trainer's optimiser, made before its first stretch where there is none yet."""
+    """The trainer's optimiser; it is made here if there is none yet."""
     if trainer.optimizer is None:
         trainer.create_optimizer()
     return getattr(trainer.optimizer, "optimizer", trainer.optimizer)
@@ -92,13 +92,13 @@ def base_digest(trainer: Any, model: Any) -> str:
         elif is_peft(model):
             source = {name: value for name, value in model.state_dict().items() if "lora_" not in name}
         else:
-            source = {}  # beta 0: nothing refers to the first model
+            source = {}  # beta 0: no reference model
         cached = trainer._base_digest = digest_of(source)
     return cached
 
 
 def digest_of(weights: dict[str, torch.Tensor]) -> str:
-    """Names the weights: 16 hex digits, by each tensor's sum and norm in double precision."""
+    """Identifies the weights: 16 hex digits from each tensor's sum and norm in double precision."""
     found = hashlib.sha256()
     for name in sorted(weights):
         values = weights[name].detach().double()
@@ -125,7 +125,7 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def _as_in_memory(folder: Path, dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """The saved tensors by the names that they have in memory: transformers fuses a mixture's experts, and saves them one by one."""
+    """The saved tensors under their names in memory: transformers fuses the experts of a mixture, but saves them one by one."""
     from transformers import AutoModelForCausalLM
 
     raise_unless_data(str(folder), "trainee.options.model")
@@ -144,10 +144,10 @@ def load_weights(folder: Path, model: Any) -> None:
     missing = sorted(own.keys() - weights.keys() - set(model.all_tied_weights_keys))
     if missing:
         raise ValueError(
-            f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more: it is of another architecture"
+            f"the checkpoint lacks {missing[0]} and {len(missing) - 1} more tensors, so it has another architecture: load it with its own options"
         )
 
 
 def _forget(optimiser: Any) -> None:
-    """As if it had never made a step."""
+    """Reset it to its state before the first step."""
     optimiser.state.clear()

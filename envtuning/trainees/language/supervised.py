@@ -17,7 +17,7 @@ Taught = tuple[list[int], list[int]]  # ids and labels of a lesson, equally long
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase, lessons: Sequence[Lesson]) -> list[Taught]:
-    """Each lesson's question as the chat template puts it, and its answer, of which the answer and its end are taught."""
+    """Each lesson's question in the chat template, with its answer; only the answer and its end are taught."""
     asked = [templated(tokenizer, [{"role": "user", "content": lesson.question}]) for lesson in lessons]
     questions = tokenizer(asked, add_special_tokens=False).input_ids
     answers = tokenizer([lesson.answer for lesson in lessons], add_special_tokens=False).input_ids
@@ -36,7 +36,7 @@ def padded(taught: Sequence[Taught], pad: int) -> tuple[Any, Any]:
 
 
 def step(model: Any, optimiser: Any, ids: Any, labels: Any, rate: float) -> tuple[float, float]:
-    """One update at this learning rate, its gradient clipped to a norm of 1; the loss and the norm before the clip."""
+    """One update at this learning rate, with the gradient clipped to a norm of 1; returns the loss and the norm before clipping."""
     import torch
 
     for group in optimiser.param_groups:
@@ -50,7 +50,7 @@ def step(model: Any, optimiser: Any, ids: Any, labels: Any, rate: float) -> tupl
 
 
 def taught_loss(model: Any, ids: Any, labels: Any) -> Any:
-    """Cross-entropy of the taught tokens; the others never reach the output layer. Padding lies behind: no mask is needed."""
+    """Cross-entropy of the taught tokens; the others skip the output layer. Padding is on the right, so no mask is needed."""
     import torch
 
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]

@@ -1,7 +1,7 @@
-"""Where the prompts come from and what replies are worth: the world's side of GRPO.
+"""The world's side of GRPO: prompts, and rewards of replies.
 
-``LakePlans``: a lake, one reply with every agent's plan. ``LakeTurns``: a lake, a reply per step. ``EnvTurns``: any world
-whose training environment speaks in strings.
+``LakePlans``: lakes, with all agents' plans in one reply. ``LakeTurns``: lakes, with a reply for each step. ``EnvTurns``: any
+world with a training environment of strings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rows = list[dict[str, Any]]
 
 
 class Tasks(Protocol):
-    """Prompts of one world. ``rows`` begins a stretch of training; the rest is about the rows of the last call."""
+    """Prompts of one world. ``rows`` begins a stretch of training; the other methods are about these rows."""
 
     turns: bool  # whether a conversation has several
 
@@ -38,12 +38,12 @@ class Tasks(Protocol):
         ...
 
     def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
-        """What a played conversation pays, and its kind of failure."""
+        """The reward of a played conversation, and its kind of failure."""
         ...
 
 
 def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) -> Tasks:
-    """The tasks of a world: lakes by their own texts, others by their text environments."""
+    """The tasks of a world: lakes have their own texts, other worlds use their text environments."""
     if isinstance(world, LakeWorld):
         made = LakeTurns if world.mode == "turns" else LakePlans
         return made(world.style, exclude)
@@ -51,7 +51,7 @@ def tasks_of(world: Any, capacity: Mapping[str, Any], exclude: Sequence[Any]) ->
 
 
 class LakePlans:
-    """One prompt, one reply with all plans, judged by its row alone."""
+    """One prompt and one reply with all plans; the row suffices to judge it."""
 
     turns = False
 
@@ -69,7 +69,7 @@ class LakePlans:
 
 
 class LakeTurns:
-    """A reply for each step, in ``MAPFFrozenLakeText-v0``, with feedback where the config says so."""
+    """A reply for each step, in ``MAPFFrozenLakeText-v0``, with feedback if the config has it."""
 
     turns = True
 
@@ -93,7 +93,7 @@ class LakeTurns:
         return MAPFFrozenLakeTextEnv(mode="turns", style=self.style, config=config), case, {"instance": board}
 
     def judge(self, case: int, talk: Conversation) -> tuple[float, str | None]:
-        """As in validation, the moves are judged as the plan that they come to; with an unread reply they are none, and pay 0."""
+        """As in validation, all moves together are judged as a plan. If a reply cannot be read there is no plan, and the reward is 0."""
         plan = moves_of(talk).outcome
         if isinstance(plan, str):
             return 0.0, plan.partition(":")[0]
@@ -103,7 +103,7 @@ class LakeTurns:
 
 
 class EnvTurns:
-    """Any world with a training environment of strings: case k is what it deals after ``reset`` with its seed."""
+    """Any world with a training environment of strings: case k is the episode after ``reset`` with its seed."""
 
     turns = True
 

@@ -1,7 +1,7 @@
 """A tokenizer for small models: the words of lakes, plans and reports are single tokens, and so are JSON's signs.
 
-Made by counting, from texts that this package writes itself; the same on any machine. Any text can be encoded: what has no
-word of its own is spelt in bytes.
+It is made by counting in texts that this package writes, and is the same on every machine. It can encode any text, because
+other words are spelt in bytes.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 VOCABULARY = 2048
 PAD, END = "<|pad|>", "<|end|>"
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
-# One token in front of each turn, and one behind what the model wrote.
+# One token before each turn, and one after each reply of the model.
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ '<|' + message.role + '|>' + message.content }}"
     "{% if message.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-# A word or a number of up to two digits with the blank before it; every other sign, and every blank, stands alone.
+# A word or a number of up to two digits, with the blank before it. Every other sign or blank stands alone.
 PIECES = r" ?[A-Za-z]+| ?\d{1,2}|\s|[^A-Za-z\d\s]"
 WEIGHT = 1_000  # how often a word that must be a single token is counted
 
 
 def small_tokenizer() -> PreTrainedTokenizerFast:
-    """The tokenizer, the caller's own: equal to every other one that this version makes."""
+    """A new tokenizer, equal to all others that this version makes."""
     return _tokenizer_of(_trained())
 
 
@@ -73,7 +73,7 @@ def _spelt() -> str:
 
 
 def _counted(texts: Iterable[str], vocabulary: int) -> str:
-    """Bytes, and pairs of them that are frequent in these texts, up to this many tokens."""
+    """A vocabulary of bytes and of byte pairs that are frequent in these texts, up to this many tokens."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -95,7 +95,7 @@ def _counted(texts: Iterable[str], vocabulary: int) -> str:
 
 
 def single_tokens() -> list[str]:
-    """What must be one token each: cells, numbers, moves, the words of the short style and of an answer."""
+    """Words that must be single tokens: cells, numbers, moves, the words of the short style and of an answer."""
     letters = [ICE, HOLE, *START_LETTERS, *GOAL_LETTERS]
     numbers = [str(number) for number in range(100)]
     moves = [action.name for action in Action]
@@ -111,7 +111,7 @@ def _texts() -> Iterator[str]:
 
 
 def _of_engineers() -> Iterator[str]:
-    """What an engineer is asked in: the templates, the knobs' descriptions, configs."""
+    """Texts of an engineer's prompts: the templates, the knobs' descriptions, configs."""
     for template in sorted(_templates(resources.files("engineers.model") / "templates")):
         yield from [template] * 20
     yield from [json.dumps(LakeConfig.model_json_schema())] * 20
@@ -128,7 +128,7 @@ def _templates(folder: Traversable) -> Iterator[str]:
 
 
 def _of_lakes() -> Iterator[str]:
-    """Prompts in every style and what the judge says about a bad plan."""
+    """Prompts in every style, and the judge's words about a bad plan."""
     config = LakeConfig(num_agents=3, slices={size: {"hole_ratio": 0.2} for size in (3, 4, 5, 6)})
     for instance in generate(config, n=40, seed=0, num_threads=1):
         plan = [[int(Action.RIGHT), int(Action.DOWN)]] * 3
@@ -147,7 +147,7 @@ ENGINEERING = (
 
 
 def templated(tokenizer: Any, messages: Sequence[Mapping[str, str]], **template: Any) -> str:
-    """A conversation as the model reads it, up to where it answers. ``template``: switches such as Qwen3's ``enable_thinking``."""
+    """A conversation as the model reads it, up to its answer. ``template``: switches such as Qwen3's ``enable_thinking``."""
     talk = [dict(turn) for turn in messages]
     return tokenizer.apply_chat_template(
         talk, chat_template=missing_template(tokenizer), tokenize=False, add_generation_prompt=True, **template
@@ -155,13 +155,13 @@ def templated(tokenizer: Any, messages: Sequence[Mapping[str, str]], **template:
 
 
 def begun_thought(tokenizer: Any, **template: Any) -> str:
-    """What the chat template writes of a thought before the model goes on with it, as "<think>"; the reply lacks it."""
+    """The beginning of a thought that the chat template writes for the model, such as "<think>"; the reply lacks it."""
     text = templated(tokenizer, [{"role": "user", "content": "question"}], **template)
     return open_thought(text.rpartition("question")[2])
 
 
 def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
-    """What the chat template writes between an answer and the user's words, the answer's end first, and behind these."""
+    """The chat template's texts around the user's words: before them (first the end of the last answer), and after them."""
     talk = [
         {"role": "user", "content": "first"},
         {"role": "assistant", "content": "answer"},
@@ -173,10 +173,10 @@ def turn_markup(tokenizer: Any, **template: Any) -> tuple[str, str]:
 
 
 def prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]], **template: Any) -> list[int]:
-    """A conversation's tokens, up to where the model answers.
+    """A conversation's tokens, up to the model's answer.
 
-    Later turns are put behind the earlier ones, which stay as they were written: many a template would rewrite them (Qwen3's takes the
-    thoughts out), and a model is trained on whole conversations, token by token.
+    Later turns are appended, and earlier ones stay as they were written. Many templates would rewrite them (Qwen3's removes the
+    thoughts), but a model is trained on whole conversations, token by token.
     """
     first = next((at for at, turn in enumerate(messages) if turn["role"] == "assistant"), len(messages))
     text = templated(tokenizer, messages[:first], **template)

@@ -1,6 +1,6 @@
-"""``GRPOTrainee``: a language model under GRPO, in a run like any other trainee.
+"""``GRPOTrainee``: trains a language model with GRPO.
 
-``options`` are ``LanguageOptions``. With one process the model is trained here; with several, by a group of workers.
+``options`` are ``LanguageOptions``. One process trains the model here; several are a group of workers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from envtuning.trainees.language.workers import WorkerGroup
 
 NEEDED = ("torch", "transformers", "trl", "datasets")
-UNITS = ("samples", "tokens")  # that a budget of this trainee may be in
+UNITS = ("samples", "tokens")  # of this trainee's budgets
 LATELY = 10  # iterations over which a call's rates are averaged
 
 
 @reads(FROM_FILE)
 class GRPOTrainee(Trainee):
-    """See ``Trainee`` for what its methods promise; with one process on CPU it is deterministic."""
+    """``Trainee`` documents the methods. With one process on CPU it is deterministic."""
 
     in_words = "A language model under GRPO, from the config's reward of sampled replies."
     form: Form = "replies"
@@ -78,13 +78,13 @@ class GRPOTrainee(Trainee):
 
     @staticmethod
     def check_options(**options: Any) -> None:
-        """Raises ``ValueError`` or ``ImportError`` for options that are none; loads nothing but the reward's module."""
+        """Raises ``ValueError`` or ``ImportError`` for unknown or wrong options; loads only the reward's module."""
         from engineers.extras import require
 
         given = LanguageOptions(**options)
         if given.model.startswith((".", "/")) and not (Path(given.model) / "config.json").is_file():
             raise ValueError(
-                f"there is no model in {options['model']}: `envtuning pretrain {options['model']} --for RUN` makes a small one"
+                f"there is no model in {options['model']}: make a small one with `envtuning pretrain {options['model']} --for RUN`"
             )
         raise_unless_data(given.model, "trainee.options.model")
         named(given.reward)
@@ -94,7 +94,7 @@ class GRPOTrainee(Trainee):
 
     @classmethod
     def resources(cls, **options: Any) -> Sequence[Mapping[str, float]]:
-        """With several processes all are the run's own children, on one node."""
+        """Several processes are all children of the run's own, on one node."""
         given = LanguageOptions(**options)
         gpus = 0 if given.of_grpo("use_cpu") else given.processes
         return ({"CPU": given.processes * (given.torch_threads or 1), "GPU": gpus},)
@@ -126,7 +126,7 @@ class GRPOTrainee(Trainee):
             wrong = [name for name in ("loss", "grad_norm") if step.get(name, 0.0) - step.get(name, 0.0) != 0.0]
             if wrong:
                 raise TrainingDiverged(
-                    f"{' and '.join(wrong)} left the finite numbers: go on from the last checkpoint with a lower "
+                    f"{', '.join(wrong)} not finite: continue from the last checkpoint with a lower "
                     f"learning_rate ({self.options.of_grpo('learning_rate')}) or a higher beta ({self.options.of_grpo('beta')})"
                 )
 
@@ -135,7 +135,7 @@ class GRPOTrainee(Trainee):
         return summary(history)
 
     def policy(self) -> Any:
-        """What a world asks, many conversations at once: see ``ReplyPolicy``."""
+        """The current policy, which answers many conversations at once: see ``ReplyPolicy``."""
         if self.group is not None:
             from envtuning.trainees.language.workers import RemotePolicy
 
@@ -143,15 +143,15 @@ class GRPOTrainee(Trainee):
         return self.learner.policy()
 
     def language_model(self) -> tuple[Any, Any]:
-        """The model as it is now, and its tokenizer: for the engineer ``checkpoint``, which leaves both as they are."""
+        """The current model and its tokenizer, for the engineer ``checkpoint``, which does not change them."""
         return self.learner.model, self.learner.tokenizer
 
     def base_model(self) -> tuple[Any, Any]:
-        """The model that the run began with, and its tokenizer: for the engineer ``base``."""
+        """The model that the run began with, and its tokenizer, for the engineer ``base``."""
         return self.learner.base_model(), self.learner.tokenizer
 
     def prompts(self, config: Any, n: int, seed: int) -> list[Any]:
-        """``n`` conversations about cases of a config, up to where the model answers; none of them held out."""
+        """``n`` conversations about cases of a config, up to the model's answer; no case is held out."""
         if self.group is not None:
             return self.group.call("prompts", config, n, seed)
         return [[dict(turn) for turn in row["prompt"]] for row in self.tasks.rows(config, n, seed)]
@@ -170,7 +170,7 @@ class GRPOTrainee(Trainee):
         self.learner.load(folder)
 
     def slim(self, folder: Path) -> None:
-        """The optimiser's state is kept for the last stage alone: for a large model it is larger than the model."""
+        """Only the last stage keeps the optimiser's state, which is larger than a large model itself."""
         from envtuning.trainees.language.state import OPTIMISER
 
         (folder / OPTIMISER).unlink(missing_ok=True)
@@ -183,7 +183,7 @@ class GRPOTrainee(Trainee):
 
 
 def summary(history: Sequence[Metrics]) -> Metrics:
-    """A call's metrics: sums of what is counted, means of the rest over its last iterations."""
+    """A call's metrics: sums of the counts, means of all others over its last iterations."""
     late = history[-LATELY:]
     names = dict.fromkeys(name for step in history for name in step)
     found: Metrics = {}

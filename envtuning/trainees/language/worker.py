@@ -17,21 +17,21 @@ from envtuning.trainees.language.workers import ADDRESS, KEY, PLACES, StretchSto
 
 
 class Worker:
-    """Does what the loop asks, together with the other ranks; rank 0 alone speaks with the loop."""
+    """Carries out the loop's calls, together with the other ranks. Only rank 0 talks to the loop."""
 
     def __init__(self, state: PartialState, line: Connection | None) -> None:
         self.state, self.line = state, line
         self.trainee: Any = None
 
     def serve(self) -> None:
-        """Until the loop says stop, or is gone."""
+        """Serve calls until the loop says stop, or is gone."""
         while True:
             method, given, named = self._next()
             if method == "stop":
                 return
             try:
                 result = ("done", getattr(self, method)(*given, **named))
-            except Exception as error:  # what the trainee raises is the loop's to judge
+            except Exception as error:  # the loop handles the trainee's errors
                 result = ("raised", error)
             if self.line is not None:
                 self.line.send(result)
@@ -45,7 +45,7 @@ class Worker:
         return told[0]
 
     def make(self, *, trusted: frozenset[str] | None, options: dict[str, Any], **trainee: Any) -> None:
-        """The trainee, in a process that trusts what the loop's does."""
+        """Make the trainee; this process trusts the same modules as the loop's."""
         trust_only(trusted)
         from envtuning.trainees.language.trainee import GRPOTrainee
 
@@ -55,7 +55,7 @@ class Worker:
         return self.trainee.train(config, budget, seed=seed, on_iteration=self._tell)
 
     def _tell(self, step: dict[str, float]) -> None:
-        """An iteration's metrics to the loop; all ranks stop together where it wants them to."""
+        """Send an iteration's metrics to the loop; all ranks stop together if it asks for that."""
         go_on = [True]
         if self.line is not None:
             self.line.send(("told", step))
@@ -71,7 +71,7 @@ class Worker:
         return self._shared("beliefs", conversations)
 
     def _shared(self, method: str, conversations: list[Any], **named: Any) -> list[Any]:
-        """Every rank does its stretch of the list; the whole, in order."""
+        """Every rank does its part of the list; returns all results in order."""
         count, rank = self.state.num_processes, self.state.process_index
         bounds = [len(conversations) * part // count for part in range(count + 1)]
         mine = conversations[bounds[rank] : bounds[rank + 1]]

@@ -1,7 +1,7 @@
-"""Several processes for one trainee: a group of workers trains, replies and answers the engineer; the loop stays in its own.
+"""Several processes for one trainee: a group of workers trains, replies and answers the engineer, outside of the loop's process.
 
-``accelerate launch`` starts the group once for the run (``torchrun`` on CPU, where accelerate starts a single process). Rank 0
-holds the line to the loop and passes each call on to the others, so that all ranks do the same thing at the same time.
+``accelerate launch`` starts the group once for the run (on CPU ``torchrun``, because accelerate starts a single process there).
+Rank 0 is connected to the loop and passes each call on to the others, so that all ranks do the same thing at the same time.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from envtuning.trainees.base import WorkerLost
 from envtuning.trainees.language.options import LanguageOptions
 
 ADDRESS, KEY = "ENVTUNING_WORKERS_ADDRESS", "ENVTUNING_WORKERS_KEY"
-PLACES = "ENVTUNING_WORKERS_PATH"  # that modules are imported from: what the loop's process imports, the workers find as well
-START_LIMIT = 600  # seconds until the group must have called back: loading a large model takes minutes
+PLACES = "ENVTUNING_WORKERS_PATH"  # the loop's import path, so that the workers find the same modules
+START_LIMIT = 600  # seconds until the group must have connected: loading a large model takes minutes
 Told = Callable[[Any], None]
 
 
 class StretchStopped(RuntimeError):
-    """The loop has seen enough of this stretch of training. Defined here: the loop's process cannot read a class of a worker's main module."""
+    """The loop has stopped this stretch of training. It is defined here because the loop cannot unpickle a class of a worker's main module."""
 
 
 class WorkerGroup:
-    """The loop's end of the line. Every method of the trainee in the workers can be called by its name."""
+    """The loop's end of the connection. Every method of the workers' trainee can be called by its name."""
 
     def __init__(self, options: LanguageOptions, **trainee: Any) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="workers-")
@@ -45,8 +45,8 @@ class WorkerGroup:
         self.call("make", trusted=trusted(), options=options.model_dump(), **trainee)
 
     def _accepted(self, listener: Listener) -> Connection:
-        """The line, once rank 0 has called. Raises ``WorkerLost`` where the group dies or stays silent."""
-        listener._listener._socket.settimeout(1.0)  # type: ignore[attr-defined]  # no public way to wait for a while only
+        """The connection, when rank 0 has opened it. Raises ``WorkerLost`` if the group dies or stays silent."""
+        listener._listener._socket.settimeout(1.0)  # type: ignore[attr-defined]  # there is no public way to wait with a limit
         for _ in range(START_LIMIT):
             try:
                 return listener.accept()
@@ -56,7 +56,7 @@ class WorkerGroup:
         raise WorkerLost(f"the workers did not start within {START_LIMIT} s (exit status {self.process.poll()})")
 
     def call(self, method: str, *given: Any, told: Told | None = None, **named: Any) -> Any:
-        """What the workers' trainee returns. ``told`` gets what it reports on the way; what ``told`` raises stops the workers."""
+        """Returns the result of the workers' trainee. ``told`` gets its reports meanwhile; if ``told`` raises, the workers stop."""
         raised: BaseException | None = None
         try:
             self.line.send((method, given, named))
@@ -91,7 +91,7 @@ class WorkerGroup:
 
 
 class RemotePolicy:
-    """Replies by the workers, each of which answers its part of the conversations."""
+    """Replies by the workers; each answers its part of the conversations."""
 
     def __init__(self, group: WorkerGroup) -> None:
         self.group = group
@@ -118,7 +118,7 @@ class RemoteChat:
 
 
 def command(options: LanguageOptions) -> list[str]:
-    """How the group is started."""
+    """The command that starts the group."""
     import torch
 
     count = str(options.processes)

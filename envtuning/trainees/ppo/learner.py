@@ -1,4 +1,4 @@
-"""PPO's update: what a rollout says about the policy, in a few passes of small steps."""
+"""PPO's update: a few passes over a rollout, in small gradient steps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from envtuning.trainees.lakes.options import LakeOptions
 
 
 class PPOLearner:
-    """Owns the optimiser. What ``learn`` does depends on weights, optimiser, experience and the generator's state alone."""
+    """Owns the optimiser. The result of ``learn`` depends only on weights, optimiser, experience and the generator's state."""
 
     def __init__(self, network: AgentNetwork, options: LakeOptions) -> None:
         self.network, self.options = network, options
         self.optimiser = torch.optim.Adam(network.parameters(), lr=options.lr, fused=True)
 
     def learn(self, experience: Mapping[str, NDArray], shuffle: torch.Generator) -> dict[str, float]:
-        """``epochs`` passes over the experience in shuffled minibatches; the means of what was seen on the last one."""
+        """``epochs`` passes over the experience in shuffled minibatches; returns the means of the last pass."""
         data = {name: torch.from_numpy(array) for name, array in experience.items() if name != "action_dist_inputs"}
         advantages = data["advantages"]
         data["advantages"] = (advantages - advantages.mean()) / advantages.std(correction=0).clamp_min(1e-4)
@@ -32,7 +32,7 @@ class PPOLearner:
         return {name: sum(one[name] for one in seen) / len(seen) for name in seen[0]}
 
     def _step(self, batch: Mapping[str, Tensor]) -> dict[str, float]:
-        """One gradient step; the losses before it and the gradient's norm before clipping."""
+        """One gradient step; returns the losses before it, and the gradient's norm before clipping."""
         options = self.options
         logits, values = self.network.policy_and_value(batch["obs"])
         log_probs = torch.log_softmax(logits, dim=1)

@@ -23,7 +23,7 @@ from mapf_frozenlake import LakeBatch, LakeConfig
 
 @reads(dict.fromkeys(LakeOptions.model_fields, DATA))
 class PPOTrainee(LakeTrainee):
-    """A ``Trainee``: see there for what its methods promise; it is deterministic. ``options`` are ``LakeOptions``."""
+    """A deterministic ``Trainee``, which documents the methods. ``options`` are ``LakeOptions``."""
 
     options_type = LakeOptions
     options: LakeOptions
@@ -39,7 +39,7 @@ class PPOTrainee(LakeTrainee):
         return partial(self._once, sampler, torch.Generator().manual_seed(seed))
 
     def _once(self, sampler: LakeSampler, shuffle: torch.Generator) -> Metrics:
-        """Sample, then learn from it."""
+        """Sample a rollout, and learn from it."""
         experience, counts = sampler.experience(self.network, self.options)
         return as_metrics(counts) | self.learner.learn(experience, shuffle)
 
@@ -56,7 +56,7 @@ class PPOTrainee(LakeTrainee):
         return all(bool(torch.isfinite(weight).all()) for weight in self.network.parameters())
 
     def save(self, folder: Path) -> None:
-        """Weights and optimiser. There is no random state to keep: each ``train`` call is seeded."""
+        """Saves weights and optimiser. There is no random state to save, because each call of ``train`` is seeded."""
         state = {"network": self.network.state_dict(), "optimiser": self.learner.optimiser.state_dict()}
         torch.save(state, folder / "learner.pt")
 
@@ -66,7 +66,7 @@ class PPOTrainee(LakeTrainee):
         self.learner.optimiser.load_state_dict(state["optimiser"])
         raise_unless_fits(self.learner.optimiser)
         for group in self.learner.optimiser.param_groups:
-            group["lr"] = self.options.lr  # the checkpoint may have been trained with another
+            group["lr"] = self.options.lr  # the checkpoint may have another one
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""

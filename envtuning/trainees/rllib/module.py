@@ -1,4 +1,4 @@
-"""The agents' network as RLlib's modules are asked."""
+"""The agents' network as an RLModule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mapf_frozenlake.world.layout import EgoLayout
 
 
 class LakeModule(TorchRLModule, ValueFunctionAPI, AgentNetwork):
-    """``model_config``: ``window`` and ``hints`` of the observation (``EgoLayout``), and ``network``, which is ``LakeOptions.network``."""
+    """``model_config``: ``window`` and ``hints`` of the observation (``EgoLayout``), and ``network`` (``LakeOptions.network``)."""
 
     def setup(self) -> None:
         config: Any = self.model_config

@@ -1,4 +1,4 @@
-"""The options of the RLlib trainee, and the RLlib configuration that they give."""
+"""The options of the RLlib trainee, and RLlib's configuration from them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mapf_frozenlake import LakeConfig
 from mapf_frozenlake.types import NUM_ACTIONS
 from mapf_frozenlake.world.layout import EgoLayout
 
-LOOK_FOR_LOST = 2.0  # seconds of each iteration while a runner is lost: one that is back answers at once
+LOOK_FOR_LOST = 2.0  # seconds in each iteration, while a runner is lost; a runner that is back answers at once
 
 
 class RLlibOptions(LakeOptions):
-    """All of ``LakeOptions``, and on how many processes."""
+    """``LakeOptions``, and the number of processes."""
 
     num_env_runners: int = Field(0, ge=0, description="Remote EnvRunners; 0: sample in this process.")
     num_learners: int = Field(0, ge=0, description="Remote Learners; 0: learn in this process.")
@@ -55,7 +55,7 @@ def algorithm_config(options: RLlibOptions, lake_kwargs: dict[str, Any], seed: i
             num_cpus_per_env_runner=options.cpus_per_env_runner,
             rollout_fragment_length=options.rollout,
             sample_timeout_s=options.sample_timeout,
-            validate_env_runners_after_construction=False,  # which waits for ever; the trainee looks after it
+            validate_env_runners_after_construction=False,  # this could wait for ever; the trainee checks the runners itself
         )
         .learners(
             num_learners=options.num_learners,

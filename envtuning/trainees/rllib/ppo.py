@@ -1,4 +1,4 @@
-"""PPO on batches instead of episodes: native sampling in, RLlib's stock Learner behind it, everything else RLlib's own."""
+"""PPO on batches instead of episodes: native sampling, then RLlib's stock Learner; the rest is RLlib's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LakePPO(PPO):
     ]  # of the last iteration, summed over the runners: env_steps, episodes, …; remote: workers, workers_lost
 
     def training_step(self) -> None:
-        """Sample on every runner, learn, hand the new weights out. Without any sample: leave it to the next iteration."""
+        """Sample on every runner, learn, and send out the new weights. Without any sample, do nothing until the next iteration."""
         with self.metrics.log_time((TIMERS, ENV_RUNNER_SAMPLING_TIMER)):
             samples = self._sample()
         if not samples:
@@ -45,12 +45,12 @@ class LakePPO(PPO):
             )
 
     def ask_runners(self, do: Callable[[Any], Any], timeout: float) -> list[Any]:
-        """What ``do`` returns on the local runner and on each remote one that is in service.
+        """The results of ``do`` on the local runner and on each remote one in service.
 
-        Raises ``GenerationError`` where one of them cannot draw boards.
+        Raises ``GenerationError`` if one of them cannot draw boards.
 
-        Who is dead, or silent for ``timeout`` seconds (one that waits for a place to start again), is out of service until RLlib
-        has heard of it again and brought it up to date: it is neither waited for nor counted once more.
+        A runner that is dead, or silent for ``timeout`` seconds (for example because no place is free for its restart), is out of
+        service until RLlib has reached and updated it. Until then this neither waits for it nor counts it as lost again.
         """
         group = self.env_runner_group
         asked = set(group.healthy_env_runner_ids())
@@ -63,7 +63,7 @@ class LakePPO(PPO):
         return [answer for _, answer in answers]
 
     def _sample(self) -> list[SampleBatch]:
-        """One rollout of every runner that answers in time."""
+        """One rollout from every runner that answers in time."""
         group = self.env_runner_group
         remote = group.num_remote_env_runners()
         asked = len(group.healthy_env_runner_ids())
@@ -80,7 +80,7 @@ class LakePPO(PPO):
 
     def _learn(self, experience: SampleBatch) -> None:
         learners = max(1, self.config.num_learners)
-        if spare := len(experience) % learners:  # learners in step need shares of one size
+        if spare := len(experience) % learners:  # Learners in step need parts of equal size
             experience = experience[:-spare]
         share = len(experience) // learners
         results = self.learner_group.update(
@@ -97,7 +97,7 @@ class LakePPO(PPO):
 
 
 def _with_index(env_runner: Any, *, do: Callable[[Any], Any]) -> tuple[int, Any]:
-    """What the generator cannot draw is an answer: RLlib takes a remote runner that raises for a lost one."""
+    """Returns a ``GenerationError`` instead of raising it: RLlib treats a remote runner that raises as lost."""
     try:
         return env_runner.worker_index, do(env_runner)
     except GenerationError as error:
@@ -105,14 +105,14 @@ def _with_index(env_runner: Any, *, do: Callable[[Any], Any]) -> tuple[int, Any]
 
 
 def _sample_once(env_runner: Any) -> tuple[SampleBatch, dict[str, float], Any] | None:
-    """None from the local runner where remote ones sample."""
+    """A sample; None from the local runner if remote ones sample."""
     if env_runner.env is None:
         return None
     return env_runner.sample(), dict(env_runner.outcomes), env_runner.get_metrics()
 
 
 def _joined(samples: list[SampleBatch]) -> SampleBatch:
-    """All runners' experience; its advantages have mean 0 and deviation 1."""
+    """All runners' experience, with advantages scaled to mean 0 and deviation 1."""
     experience = concat_samples(samples)
     advantages = experience["advantages"]
     experience["advantages"] = (advantages - advantages.mean()) / max(1e-4, advantages.std())

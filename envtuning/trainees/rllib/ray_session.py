@@ -1,4 +1,4 @@
-"""Ray for one machine or many: the same call, only the address differs."""
+"""Starts Ray for one machine or many: only the address differs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ OBJECT_STORE = 200 * 1024**2  # bytes; a rollout of experience is a few tens of 
 
 
 def start_ray() -> None:
-    """Use the Ray of this process, or the cluster that RAY_ADDRESS names, or start a small one of one's own on this machine.
+    """Use the Ray of this process, or the cluster at RAY_ADDRESS, or else start a small one on this machine.
 
-    Another Ray on this machine, or the address file that a killed one left behind, is none of ours. Raises ``ConnectionError``
-    where the named cluster does not answer.
+    Another Ray on this machine, or the address file of a killed one, is ignored. Raises ``ConnectionError`` if the named
+    cluster does not answer.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
-    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # its advice would bury what a run prints
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)  # its advice would hide the run's own output
     if ray.is_initialized():
         return
     if named := os.environ.get("RAY_ADDRESS"):
@@ -33,7 +33,7 @@ def start_ray() -> None:
                 ray.init(log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConnectionError(
-                f"RAY_ADDRESS={named}: no Ray answers there ({error}): start it, or unset RAY_ADDRESS and the run has one of its own"
+                f"RAY_ADDRESS={named}: no Ray answers there ({error}): start it, or unset RAY_ADDRESS so that the run starts its own"
             ) from error
         return
     with _our_sigterm(), _out_of_a_strangers_folder():
@@ -48,16 +48,16 @@ def start_ray() -> None:
 
 @contextmanager
 def _out_of_a_strangers_folder() -> Iterator[None]:
-    """Ray's workers import from the folder that Ray was started in, before all others, also where this process does not."""
+    """Ray's workers import first from the folder in which Ray was started, even if this process does not. So start it elsewhere."""
     with nullcontext() if is_imported_from() else chdir(sys.prefix):
         yield
 
 
 @contextmanager
 def _our_sigterm() -> Iterator[None]:
-    """Ray sets its own handler of SIGTERM, which drains the node for long; at an ordinary end Ray stops all the same.
+    """Keep this process's handler of SIGTERM: Ray's own one drains the node, which takes long. Ray also stops at an ordinary end.
 
-    While Ray starts, its handler leaves by ``SystemExit``: this process's handler is called in its place.
+    While Ray starts, its handler raises ``SystemExit``; then this process's handler is called instead.
     """
     ours = signal.getsignal(signal.SIGTERM)
     try:

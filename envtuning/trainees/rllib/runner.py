@@ -17,7 +17,7 @@ from mapf_frozenlake.world.batch import LakeBatch
 
 
 class AgentBatch(LakeBatch):
-    """The native batch by the names that RLlib's EnvRunner has for an environment; its spaces are one agent's."""
+    """The native batch with the attributes that RLlib's EnvRunner expects; its spaces are those of one agent."""
 
     @property
     def single_observation_space(self) -> gym.spaces.Box:
@@ -35,13 +35,13 @@ class AgentBatch(LakeBatch):
         return self
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 class LakeEnvRunner(SingleAgentEnvRunner):
     """Samples batches of experience ready to learn from, advantages included, instead of episode objects.
 
-    After ``begin(seed)`` what it samples depends on the weights, the config and the seed alone.
+    After ``begin(seed)``, its samples depend only on the weights, the config and the seed.
     """
 
     env: AgentBatch | None
@@ -51,16 +51,16 @@ class LakeEnvRunner(SingleAgentEnvRunner):
         self.options: LakeOptions = lakes.pop("options")
         self.env = AgentBatch(num_envs=self.config.num_envs_per_env_runner, **lakes)
         self.num_envs = self.env.num_envs
-        self.sampler: LakeSampler | None = None  # None: nothing has begun
+        self.sampler: LakeSampler | None = None  # None before ``begin``
         self.outcomes: dict[str, float] = {}  # of the last sample: env_steps, episodes, successes, valid, …
 
     def begin(self, seed: int) -> None:
-        """Start every episode anew, all randomness from ``seed`` and this runner's index."""
+        """Start every episode anew; all randomness comes from ``seed`` and this runner's index."""
         assert self.env is not None
         self.sampler = sampler_of(self.env, self.options, seed, self.worker_index)
 
     def sample(self, **_: Any) -> SampleBatch:
-        """One rollout of every lake, from where the last one left off."""
+        """One rollout of every lake, which continues the last one."""
         if self.sampler is None:
             self.begin(self.config.seed or 0)
         assert self.sampler is not None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import ray
 import torch
-import tree  # dm-tree, which RLlib brings
+import tree  # dm-tree, a requirement of RLlib
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_OPTIMIZER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.utils.metrics import LEARNER_RESULTS
@@ -31,15 +31,15 @@ from envtuning.trainees.rllib.ray_session import start_ray
 from envtuning.trainees.tensors import load_tensors, raise_unless_fits
 from mapf_frozenlake import LakeConfig
 
-_PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # what a checkpoint holds of a Learner
+_PARTS = (COMPONENT_RL_MODULE, COMPONENT_OPTIMIZER)  # a Learner's parts in a checkpoint
 _LEARNER = tuple(f"{COMPONENT_LEARNER}/{part}" for part in _PARTS)
 
 
 @reads(dict.fromkeys(RLlibOptions.model_fields, DATA))
 class RLlibTrainee(LakeTrainee):
-    """A ``Trainee``: see there for what its methods promise. With a local runner and learner it is deterministic.
+    """A ``Trainee``, which documents the methods. With a local runner and learner it is deterministic.
 
-    ``algorithm`` is the RLlib Algorithm itself, for whatever else RLlib can do with it; ``options`` are ``RLlibOptions``.
+    ``algorithm`` is the RLlib Algorithm itself, for other uses of RLlib; ``options`` are ``RLlibOptions``.
     """
 
     options_type = RLlibOptions
@@ -60,10 +60,10 @@ class RLlibTrainee(LakeTrainee):
         return (here, *runners, *learners)
 
     def _built(self, settings: PPOConfig) -> LakePPO:
-        """The Algorithm with all its remote EnvRunners up. Raises ``WorkerLost`` where they are not within ``build_timeout``.
+        """The Algorithm with all its remote EnvRunners up. Raises ``WorkerLost`` if they are not up within ``build_timeout``.
 
-        RLlib's constructor waits for its first runner, for ever where there is no place for it or its node is gone: it runs in a
-        thread here, which ends when the runners that it waits for are killed.
+        RLlib's constructor waits for its first runner, and for ever if no place is free for it or its node is gone. So it runs in a
+        thread, which ends when the runners that it waits for are killed.
         """
         algorithm = LakePPO.__new__(LakePPO)
         raised: list[Exception] = []
@@ -82,7 +82,9 @@ class RLlibTrainee(LakeTrainee):
             raise raised[0]
         if getattr(algorithm, "env_runner_group", None) is None:
             raise WorkerLost(self._too_few(0))
-        up = len(algorithm.ask_runners(_nothing, max(1.0, deadline - time.monotonic()))) - 1  # without the local one
+        up = (
+            len(algorithm.ask_runners(_nothing, max(1.0, deadline - time.monotonic()))) - 1
+        )  # not counting the local one
         if up == self.options.num_env_runners and not thread.is_alive():
             return algorithm
         said = self._too_few(up)
@@ -109,7 +111,7 @@ class RLlibTrainee(LakeTrainee):
         return self._once
 
     def _once(self) -> Metrics:
-        """One of RLlib's iterations, as our metrics."""
+        """One of RLlib's iterations, with this package's metrics."""
         lost = 0.0
         deadline = time.monotonic() + self.options.sample_timeout
         while True:
@@ -123,7 +125,7 @@ class RLlibTrainee(LakeTrainee):
                     f"none of {self.options.num_env_runners} EnvRunners came back within sample_timeout="
                     f"{self.options.sample_timeout} s: make a new trainee and load the last checkpoint"
                 )
-            time.sleep(1)  # RLlib brings lost runners back, as soon as Ray has restarted them
+            time.sleep(1)  # RLlib reconnects lost runners as soon as Ray has restarted them
         metrics = as_metrics(outcomes) | _learnt(results[LEARNER_RESULTS][DEFAULT_MODULE_ID])
         if "workers" in outcomes:
             metrics["workers"] = outcomes["workers"]
@@ -141,15 +143,15 @@ class RLlibTrainee(LakeTrainee):
         return all(result.get() for result in self.algorithm.learner_group.foreach_learner(_has_finite_weights))
 
     def save(self, folder: Path) -> None:
-        """Weights and optimiser. There is no random state to keep: each ``train`` call is seeded."""
+        """Saves weights and optimiser. There is no random state to save, because each call of ``train`` is seeded."""
         state = self.algorithm.learner_group.get_state(components=list(_LEARNER))[COMPONENT_LEARNER]
         plain = tree.map_structure(_as_tensor, {part: state[part] for part in _PARTS})
         torch.save(plain, folder / "learner.pt")
 
     def load(self, folder: Path) -> None:
-        """Restore the saved state in the learner and in all runners, whether it is newer or older than the current one.
+        """Restore the saved state in the learner and in all runners, even if it is older than the current one.
 
-        RLlib's own restore keeps whichever weights are newer by their sequence number, and leaves remote runners on the
+        RLlib's own restore keeps the newer weights, by their sequence number, and does not update remote runners, which keep the
         weights that they were built with.
         """
         state = load_tensors(folder / "learner.pt")
@@ -162,15 +164,15 @@ class RLlibTrainee(LakeTrainee):
 
 
 def _stop(algorithm: LakePPO) -> None:
-    """Give its processes back. Runners end with their handles; RLlib would ask each to stop, and wait for lost ones."""
+    """Release its processes. Runners end with their handles; RLlib would ask each to stop, and wait for lost ones."""
     algorithm.env_runner_group._worker_manager.clear()
     algorithm.stop()
-    with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays where somebody wrote into it
+    with suppress(OSError):  # RLlib makes a folder in ~/ray_results; it stays if it has files
         Path(algorithm.logdir).rmdir()
 
 
 def _learnt(learner: dict[str, Any]) -> Metrics:
-    """What the Learner says of its last update, by our names."""
+    """The Learner's metrics of its last update, under this package's names."""
     return {
         "grad_norm": float(learner["gradients_default_optimizer_global_norm"]),
         "loss": float(learner["total_loss"]),
@@ -182,7 +184,7 @@ def _learnt(learner: dict[str, Any]) -> Metrics:
 
 
 def _nothing(env_runner: Any) -> None:
-    """Answers when it is up."""
+    """Returns when the runner is up."""
 
 
 def _begin(env_runner: Any, *, seed: int) -> None:
@@ -199,14 +201,14 @@ def _has_finite_weights(learner: Any) -> bool:
 
 
 def _as_tensor(leaf: Any) -> Any:
-    """Arrays as tensors and NumPy's scalars as Python's: what ``torch.load`` takes from a file without running code."""
+    """Arrays become tensors, and NumPy's scalars Python's: ``torch.load`` reads these without running code."""
     if isinstance(leaf, np.ndarray):
         return torch.from_numpy(leaf.copy())
     return leaf.item() if isinstance(leaf, np.generic) else leaf
 
 
 def _restore_learner(learner: Any, *, state: dict[str, Any], lr: float) -> None:
-    """The checkpoint may have been trained with another learning rate."""
+    """Restores the state, with the learning rate of the options instead of the checkpoint's."""
     _restore(learner, state=state)
     for optimiser in learner._named_optimizers.values():
         raise_unless_fits(optimiser)
@@ -215,6 +217,6 @@ def _restore_learner(learner: Any, *, state: dict[str, Any], lr: float) -> None:
 
 
 def _restore(learner_or_runner: Any, *, state: dict[str, Any]) -> None:
-    """Count from 0 again, so that RLlib takes this state and all that follow it."""
+    """Restores the state with its sequence number at 0, so that RLlib accepts this state and all later ones."""
     learner_or_runner._weights_seq_no = 0
     learner_or_runner.set_state(state)

@@ -62,7 +62,7 @@ def _explanation(task: Task, talk: Conversation) -> str:
     record = talk.records[turn] if talk.records else None
     if record is None or record.check is None or record.check.right:
         return "The episode ended before its last turn."
-    wanted = ", ".join(call.name for call in task.plan[turn])  # no values: the model that reads this may be the one under validation
+    wanted = ", ".join(call.name for call in task.plan[turn])  # no values: the reader may be the model under validation
     if not record.check.called:
         what = "no call was made"
     elif not record.check.state:

@@ -27,7 +27,7 @@ from envtuning.worlds.episodes import Episode, by_slice
 from envtuning.worlds.text_player import Conversation, converse
 from envtuning.worlds.world import About, Form, InfeasibleConfig, Purpose, TooFewCases, World
 
-AT_ONCE = 64  # conversations that a policy is asked in
+AT_ONCE = 64  # conversations played together
 
 ABOUT = About(
     name="tools",

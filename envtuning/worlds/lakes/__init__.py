@@ -1,1 +1,1 @@
-"""Lakes: MAPF-FrozenLake as the loop sees it. Read ``world`` first, then ``play`` and ``episodes``."""
+"""Lakes: MAPF-FrozenLake for the loop. Read ``world`` first, then ``play`` and ``episodes``."""

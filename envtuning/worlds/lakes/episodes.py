@@ -1,4 +1,4 @@
-"""Lakes that were played: the verdict kept with the moves, and how it was played."""
+"""Played lakes: each episode's verdict and moves, and statistics of how it was played."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mapf_frozenlake.types import NUM_ACTIONS, Action, Event, FailureKind, Insta
 from mapf_frozenlake.world.move import joint_move
 
 LETTERS = "LDRUW"  # by action
-LONGEST_REPLY = 2_000  # characters of a reply that stay with its episode
+LONGEST_REPLY = 2_000  # characters of a reply that are kept with its episode
 COLLISIONS = (int(Event.VERTEX), int(Event.SWAP))
 
 
 @dataclass(frozen=True)
 class LakeEpisode(Episode):
-    """What the judge said and saw stays with the episode as long as it is in memory; on the disk stand the moves."""
+    """An episode with the judge's verdict and playback. These are kept in memory only; the moves are stored."""
 
     verdict: Verdict | None = field(default=None, compare=False, repr=False)
     playback: Playback | None = field(default=None, compare=False, repr=False)
@@ -42,10 +42,10 @@ def judged(
     cost: Mapping[str, int],
     reply: str = "",
 ) -> LakeEpisode:
-    """One board's episode, judged once. ``cost`` is what it took besides env steps, ``reply`` what a policy of words wrote."""
+    """One board's episode, judged once. ``cost`` is its cost besides env steps; ``reply`` is the text of a language model."""
     verdict, playback = judge_and_play(instance, plan)
     rates = {"valid_rate": float(verdict.valid)}
-    if not slippery and verdict.optimal is not None:  # on ice that slips nobody knows the optimum
+    if not slippery and verdict.optimal is not None:  # on slippery ice the optimum is unknown
         rates["optimal_rate"] = float(verdict.optimal)
     rates["legal_rate"] = float(verdict.failure in (None, FailureKind.GOAL_MISSED))
     if not slippery and verdict.makespan_gap is not None:
@@ -68,7 +68,7 @@ def judged(
 def failed(
     case: int, instance: Instance, kind: str, note: str, cost: Mapping[str, int], reply: str = ""
 ) -> LakeEpisode:
-    """An episode that ended before there was anything to judge."""
+    """An episode without moves to judge."""
     return LakeEpisode(
         case=case,
         slice=str(instance.height),
@@ -81,14 +81,14 @@ def failed(
 
 
 def _kept(reply: str) -> dict[str, str]:
-    """The end of a reply, where its plan is; nothing of a policy that writes none."""
+    """The end of a reply, where the plan stands; empty for a policy that writes no replies."""
     if not reply:
         return {}
     return {"reply": reply if len(reply) <= LONGEST_REPLY else f"…{reply[1 - LONGEST_REPLY :]}"}
 
 
 def _steps_charged(moves: Sequence[str], makespan: int | None, horizon: int) -> int:
-    """Env steps: until success, else as long as the plan is; within 1 and the horizon."""
+    """Env steps until success, or else the length of the plan; at least 1 and at most the horizon."""
     length = max((len(line) for line in moves), default=0)
     if makespan is not None:
         length = min(length, makespan)
@@ -96,7 +96,7 @@ def _steps_charged(moves: Sequence[str], makespan: int | None, horizon: int) -> 
 
 
 def letters(plan: Plan) -> list[str]:
-    """A letter of LDRUW for every move, a text for every agent."""
+    """One text for each agent, with a letter of LDRUW for each move."""
     return ["".join(LETTERS[action] for action in line) for line in plan]
 
 
@@ -105,9 +105,9 @@ def plan_of(trace: Any) -> Plan:
 
 
 def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
-    """How it was played: steps in which an agent stood still off its goal, collisions had, and collisions avoided.
+    """Counts of steps in which an agent stood still off its goal, of collisions, and of avoided collisions.
 
-    A collision is avoided in a step in which everybody's shortest way would have collided, and nobody did.
+    A collision is avoided in a step in which the agents' shortest ways would have collided, and no agent collided.
     """
     idle = collisions = avoided = 0
     if episode.playback is not None:
@@ -131,8 +131,8 @@ def behaviour(instance: Instance, episode: LakeEpisode) -> dict[str, float]:
 
 
 def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str, Split]:
-    """One size's episodes split by what the config's knobs control: whether a wait is needed, how far the goals are, and how
-    many agents there are. A kind that has no board is left out.
+    """Success on one size's episodes, split by what the config's knobs control: whether a wait is needed, the distance to
+    the goals, and the number of agents. A kind without boards is left out.
     """
     boards = np.array([episode.case for episode in episodes])
     valid = np.array([episode.succeeded for episode in episodes])
@@ -157,7 +157,7 @@ def success_by_kind(cases: InstanceSet, episodes: Sequence[Episode]) -> dict[str
 
 
 def missed_by_kind(cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[str, float]:
-    """How one size's goals were missed without a violation, as parts of its episodes; empty where none was."""
+    """How goals were missed without a violation, as parts of one size's episodes; empty if there is no such episode."""
     kinds = [
         how_missed(cases[episode.case], episode.playback)
         for episode in episodes
@@ -168,8 +168,8 @@ def missed_by_kind(cases: InstanceSet, episodes: Sequence[LakeEpisode]) -> dict[
 
 
 def how_missed(instance: Instance, playback: Playback) -> str:
-    """In the last quarter of the steps, the agents that ended off their goals stood still, came nearer (the sum of their ways
-    fell: more time might have done), or wandered.
+    """What the agents that ended off their goals did in the last quarter of the steps: they stood still, came nearer (the sum
+    of their distances fell, so more time might have helped), or wandered.
     """
     late = playback.positions[-1 - math.ceil(len(playback.events) / 4) :]
     away = np.flatnonzero((late[-1] != instance.goals).any(axis=1))
@@ -185,7 +185,7 @@ def how_missed(instance: Instance, playback: Playback) -> str:
 
 
 def downhill(field: NDArray[np.int16], cell: Sequence[int]) -> int:
-    """The first action that brings the cell nearer to the field's goal; WAIT where none does."""
+    """The first action that leads nearer to the field's goal; WAIT if there is none."""
     row, col = cell
     best, choice = field[row, col], int(Action.WAIT)
     for action, (near_row, near_col) in enumerate(((row, col - 1), (row + 1, col), (row, col + 1), (row - 1, col))):

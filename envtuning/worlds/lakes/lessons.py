@@ -10,7 +10,7 @@ from mapf_frozenlake.types import Solution
 
 
 def lessons_of(boards: InstanceSet, style: TextStyle) -> list[Lesson]:
-    """One lesson for each board, in order; every board has a solution, as the generator's have."""
+    """One lesson for each board, in order. Every board must have a solution, as all generated boards do."""
     instances = list(boards)
     lessons = []
     for instance, solution in zip(instances, solve_batch(instances, num_threads=1), strict=True):

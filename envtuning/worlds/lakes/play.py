@@ -1,4 +1,4 @@
-"""Playing a policy of any form on boards: it is asked in batches, and what it did becomes a plan for the judge."""
+"""Plays a policy of any form on boards: it is asked in batches, and its actions become a plan for the judge."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Mode = Literal["plan", "turns"]
 
 @dataclass(frozen=True)
 class Found:
-    """What came of asking a policy about a board."""
+    """A policy's result on a board."""
 
-    outcome: Plan | ParseError | str  # a plan, no plan, or how the policy failed
+    outcome: Plan | ParseError | str  # a plan, or why there is none: the reply could not be read, or the policy failed
     cost: Mapping[str, int] = field(default_factory=dict)
-    reply: str = ""  # what it wrote, if it writes
+    reply: str = ""  # of a language model
 
 
 def play_lakes(
@@ -69,16 +69,16 @@ def _is_function_of_text(policy: Any) -> bool:
     try:
         return form_of(policy) == "text"
     except LakeError:
-        return False  # no annotation says what it takes: an instance
+        return False  # without an annotation it takes an instance
 
 
 def _acted(
     policy: NeuralPolicy, boards: InstanceSet, cases: Sequence[int], config: LakeConfig, seed: int
 ) -> list[Found]:
-    """All boards at once. Where the policy raises they are played one by one, so that one bad board fails alone."""
+    """All boards at once. If the policy raises, they are played one by one, so that only a bad board fails."""
     try:
         answers = dict(neural_answers(policy, boards, cases, config, seed))
-        return [Found(answers[case]) for case in cases]  # type: ignore[arg-type]  # all of them are plans
+        return [Found(answers[case]) for case in cases]  # type: ignore[arg-type]  # all answers are plans
     except Exception as error:
         if len(cases) == 1:
             return [Found(f"policy_error: {type(error).__name__}: {error}")]
@@ -88,13 +88,13 @@ def _acted(
 def _plan_of(solver: Callable[[Instance], Any], boards: InstanceSet, case: int) -> Found:
     try:
         plan = next(solver_answers(solver, boards, [case], 1))[1]
-    except Exception as error:  # whatever a third party's policy raises fails this board, and no other
+    except Exception as error:  # any error of a third party's policy fails this board only
         return Found(f"policy_error: {type(error).__name__}: {error}")
     return Found(plan if plan is not None else [[] for _ in range(boards[case].num_agents)])
 
 
 def _plans_in_words(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
-    """Every board at once: one question, one reply with the whole plan."""
+    """All boards at once: one question each, and one reply with the whole plan."""
     questions = [[{"role": "user", "content": plan_prompt(board, style)}] for board in boards]
     return [_read(reply, board) for reply, board in zip(ask(policy, questions, seed=seed), boards, strict=True)]
 
@@ -110,7 +110,7 @@ def _read(reply: Reply, board: Instance) -> Found:
 
 
 def _turns(policy: Any, boards: InstanceSet, config: LakeConfig, seed: int, style: TextStyle) -> list[Found]:
-    """All boards in step, a move of every agent in each reply; a reply that cannot be read is a turn of waiting."""
+    """All boards in step; each reply has a move for every agent. After a reply that cannot be read, all agents wait."""
     envs = [MAPFFrozenLakeTextEnv(mode="turns", style=style, config=alone(config, board)) for board in boards]
     begun = [{"instance": board} for board in boards]
     talks = converse(envs, policy, seeds=[seed + case for case in range(len(envs))], options=begun)
@@ -124,7 +124,7 @@ def alone(config: LakeConfig, board: Instance) -> LakeConfig:
 
 
 def moves_of(talk: Conversation) -> Found:
-    """What a conversation of turns comes to: the moves of every agent, or how it failed."""
+    """The moves of every agent in a conversation, or how it failed."""
     cost = {"samples": 1, "tokens": talk.tokens}
     said = "\n".join(reply.text for reply in talk.replies)
     if talk.error is not None:

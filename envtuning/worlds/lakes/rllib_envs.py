@@ -1,4 +1,4 @@
-"""The lake for stock RLlib: by ``register_env`` in each of the three interfaces that RLlib samples from.
+"""Lakes for stock RLlib, registered by ``register_env`` for each of the three interfaces that RLlib can sample.
 
     register_lakes()
     PPOConfig().environment("lakes", env_config={"size": 5, "num_agents": 2}).env_runners(
@@ -6,7 +6,7 @@
     PPOConfig().environment("lake-agents", env_config={…}).multi_agent(…)             # RLlib's MultiAgentEnv
     PPOConfig().environment("lake-pettingzoo", env_config={…}).multi_agent(…)         # PettingZoo under RLlib's wrapper
 
-``env_config`` is what ``gym.make`` takes. All three have ``set_config`` underneath, so ``RLlibCurriculumCallback`` works.
+``env_config`` has the arguments of ``gym.make``. All three have a ``set_config``, so ``RLlibCurriculumCallback`` works.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AgentDict = dict[str, Any]
 
 
 def register_lakes() -> None:
-    """Make "lakes", "lake-agents" and "lake-pettingzoo" known to RLlib, on remote EnvRunners too; Gymnasium's id is "lakes"."""
+    """Register "lakes" (Gymnasium), "lake-agents" and "lake-pettingzoo" with RLlib, also for remote EnvRunners."""
     register_env("lakes", lake_or_lakes)
     register_env(ENV_ID, lake_or_lakes)
     register_env("lake-agents", LakeMultiAgentEnv)
@@ -35,7 +35,7 @@ def register_lakes() -> None:
 
 
 def lake_or_lakes(env_config: dict[str, Any]) -> gym.Env | gym.vector.VectorEnv:
-    """One lake, or the native vector interface where RLlib says how many: observations flat, for RLlib's default networks."""
+    """One lake, or the native vector interface if RLlib asks for several. Observations are flat, for RLlib's default networks."""
     settings = dict(env_config)
     num_envs = settings.pop("num_envs", None)
     settings["flat"] = True
@@ -50,12 +50,12 @@ def lake_of_pettingzoo(env_config: dict[str, Any]) -> ParallelPettingZooEnv:
 
 
 def _without_masks(env_config: Mapping[str, Any]) -> MAPFFrozenLakeParallelEnv:
-    """Arrays in place of dicts: RLlib's default networks take no masks, and "ego" observations have them inside."""
+    """Observations are arrays instead of dicts: RLlib's default networks take no masks, and "ego" observations contain them."""
     return parallel_env(**({"action_mask": None} | dict(env_config)))
 
 
 class LakeMultiAgentEnv(MultiAgentEnv):
-    """RLlib's multi-agent interface; an episode may fill fewer than all slots. ``agents`` stay those of the last episode until reset."""
+    """RLlib's multi-agent interface. An episode may leave slots empty. ``agents`` are those of the last episode until reset."""
 
     def __init__(self, env_config: dict[str, Any] | None = None) -> None:
         self.lake = _without_masks(env_config or {})
@@ -77,7 +77,7 @@ class LakeMultiAgentEnv(MultiAgentEnv):
         return observations, rewards, terminated, truncated, infos
 
     def set_config(self, config: LakeConfig) -> None:
-        """Draw and rule by this config from the next reset on; the spaces stay."""
+        """Use this config from the next reset on; the spaces stay the same."""
         self.lake.set_config(config)
 
     def get_config(self) -> LakeConfig:

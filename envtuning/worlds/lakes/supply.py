@@ -15,7 +15,7 @@ from mapf_frozenlake.generator.strata import Stratum, strata_of
 from mapf_frozenlake.generator.symmetry import canonical_keys
 from mapf_frozenlake.instance_set import InstanceSet
 
-PATIENCE = 1_000  # draws in a row that bring no new board, until a kind counts as exhausted
+PATIENCE = 1_000  # a kind counts as exhausted after this many draws in a row without a new board
 _AT_ONCE = 100
 _REMEDY = "hold out fewer boards, or choose a size or a hole_ratio that has more"
 _LABELS = {ANY: "", WAIT: " that need a wait", NO_WAIT: " that need no wait"}
@@ -26,11 +26,11 @@ Keys = NDArray[np.uint64]
 def raise_unless_enough(
     config: LakeConfig, count: int, drawn: InstanceSet | None, *, seed: int, exclude: Sequence[InstanceSet]
 ) -> None:
-    """Raises ``TooFewCases`` where a set of ``count`` boards has to repeat one, or leaves none to train on.
+    """Raises ``TooFewCases`` if a set of ``count`` boards must repeat one, or leaves none to train on.
 
-    Judged for each kind of board: a size, a number of agents, and the wait label where the slice has a wait ratio. A set
-    may repeat a board by chance: it is refused only where its kind has fewer different boards, beyond those in
-    ``exclude``, than the set needs of it. ``drawn`` is the set; None where drawing it failed.
+    This is checked for each kind of board: a size, a number of agents, and the wait label if the slice has a wait ratio. A
+    set may repeat a board by chance. It is refused only if there are fewer different boards of a kind, beyond those in
+    ``exclude``, than it needs. ``drawn`` is the set, or None if drawing it failed.
     """
     strata = strata_of(config)
     kind_of = strata.sequence(count)
@@ -43,18 +43,17 @@ def raise_unless_enough(
         if left < needed and (total := _total(kind, left, seed, held_out)):
             taken = f", {total - left:,} of them held out" if total > left else ""
             raise TooFewCases(
-                f"{_named(kind)}: a set needs {needed:,} different boards and there are {total:,}{taken}: {_REMEDY}"
+                f"{_named(kind)}: a set needs {needed:,} different boards, but there are {total:,}{taken}: {_REMEDY}"
             )
         if drawn is not None and not _different(kind, 1, seed=seed, excluded=now):
             total = _total(kind, 0, seed, now)
             raise TooFewCases(
-                f"{_named(kind)}: nothing would be left to train on, as all its different boards ({total:,}) are held out: "
-                f"{_REMEDY}"
+                f"{_named(kind)}: all {total:,} different boards are held out, so none is left to train on: {_REMEDY}"
             )
 
 
 def _total(kind: Stratum, left: int, seed: int, held_out: Keys) -> int:
-    """How many different boards there are of a kind that has ``left`` beyond the held-out ones; 0: it cannot be drawn."""
+    """The number of different boards of a kind that has ``left`` beyond the held-out ones; 0 if it cannot be drawn."""
     if not held_out.size:
         return left
     return _different(kind, left + held_out.size, seed=seed, excluded=np.empty(0, np.uint64))
@@ -65,14 +64,14 @@ def _named(kind: Stratum) -> str:
 
 
 def _different(kind: Stratum, enough: int, *, seed: int, excluded: Keys, met: Iterable[int] = ()) -> int:
-    """How many different boards of this kind are not excluded; ``enough`` if there are so many or more."""
+    """The number of different boards of this kind that are not excluded, at most ``enough``."""
     drawer, found, first, in_vain = Drawer([kind], seed, excluded), set(met), 0, 0
     while len(found) < enough and in_vain < PATIENCE:
         rows = np.arange(min(_AT_ONCE, enough))
         boards = InstanceSet.empty(rows.size, kind.height, kind.width, kind.num_agents)
         try:
             drawer.fill(boards, np.zeros_like(rows), first + rows, rows)
-        except GenerationError:  # of all the draws that one board may take, none brought a board
+        except GenerationError:  # no board within the limit of draws for one
             break
         before = len(found)
         found |= set(canonical_keys(boards).tolist())

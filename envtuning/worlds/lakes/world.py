@@ -35,7 +35,7 @@ from mapf_frozenlake.letters import MAX_LETTERED_AGENTS
 from mapf_frozenlake.text import TextStyle
 from mapf_frozenlake.text.rewards import payment_of_plans
 
-UNKNOWN = -1  # of a board's least makespan, and of whether it needs a wait
+UNKNOWN = -1  # a board's least makespan, or whether it needs a wait
 LONGEST_FILM = 40  # steps; a wandering episode's film is cut here
 
 ABOUT = About(
@@ -98,7 +98,7 @@ class LakeWorld(World[LakeConfig]):
     def check_target(self, config: LakeConfig, form: Form) -> None:
         if config.is_slippery and form != "acts":
             raise InfeasibleConfig(
-                "the target is slippery, and on ice that slips a plan written beforehand has no fixed outcome: validate on "
+                "the target has is_slippery=True, and on slippery ice a plan has no fixed outcome: validate on "
                 "a target with is_slippery false, or train a policy that acts on observations"
             )
 
@@ -107,7 +107,7 @@ class LakeWorld(World[LakeConfig]):
     ) -> InstanceSet:
         count = per_slice * len(self.slices(config))
         try:
-            if purpose == "probe":  # as the stage's own config deals them, shares included
+            if purpose == "probe":  # drawn by the stage's own shares
                 return generate(config, n=count, seed=seed, exclude=exclude)
             return _held_out(even_shares(config), count, seed, exclude)
         except GenerationError as error:
@@ -139,7 +139,7 @@ class LakeWorld(World[LakeConfig]):
         return found
 
     def as_dealt(self, config: LakeConfig) -> LakeConfig:
-        """Hole ratios of whole holes: 0.1 of the five free cells of a 3×3 board is one hole, 0.2."""
+        """Hole ratios rounded to whole holes: 0.1 of the five free cells of a 3×3 board becomes one hole, which is 0.2."""
         slices = {
             size: piece.model_copy(update={"hole_ratio": _dealt_holes(config, size, piece.hole_ratio)})
             for size, piece in config.slices.items()
@@ -150,16 +150,16 @@ class LakeWorld(World[LakeConfig]):
         return {size: success_by_kind(cases, group) for size, group in by_slice(episodes).items()}
 
     def drawn(self, config: LakeConfig, cases: InstanceSet) -> dict[str, dict[str, float]]:
-        """Per size what the generator dealt: shares, holes, waits, distances, least makespans."""
+        """Per size, what was really drawn: shares, holes, waits, distances, least makespans."""
         return {name: _drawn(cases, int(name)) for name in self.slices(config)}
 
     def features(self, cases: InstanceSet) -> NDArray[np.float64]:
-        """Size, holes, whether a wait is needed, and the mean way from start to goal, each over the range engineers are shown."""
+        """Size, holes, whether a wait is needed, and the mean distance from start to goal, each scaled by the range that engineers see."""
         agents = cases.num_agents.astype(int)
         sizes = cases.heights.astype(int)
         outside = (
             np.prod(cases.holes.shape[1:]) - sizes * cases.widths
-        )  # of a board that is smaller than the room; marked as holes
+        )  # off the board in a larger array; marked as holes
         holes = (cases.holes.sum(axis=(1, 2)) - outside) / np.maximum(1, sizes * sizes - 2 * agents)
         ways = np.abs(cases.starts.astype(int) - cases.goals).sum(axis=(1, 2)) / agents  # absent agents are equal
         columns = ((sizes - 3) / 7, holes / 0.5, cases.needs_wait == 1, ways / 10)
@@ -169,7 +169,9 @@ class LakeWorld(World[LakeConfig]):
         from mapf_frozenlake.render import animated_svg, ansi, plan_frames, save_animation
 
         instance = cases[episode.case]
-        plan = plan_of(episode.trace) or [[] for _ in range(instance.num_agents)]  # nothing could be read: nobody moves
+        plan = plan_of(episode.trace) or [
+            [] for _ in range(instance.num_agents)
+        ]  # no plan could be read: no agent moves
         steps = episode.cost["env_steps"]
         optimal = episode.metrics.get("optimal_rate")
         outcome = (episode.failure or ("optimal" if optimal else "valid")).replace("_", " ")
@@ -184,7 +186,7 @@ class LakeWorld(World[LakeConfig]):
         )
 
     def validated_as(self, target: LakeConfig, config: LakeConfig) -> LakeConfig:
-        """While a stage shows hints, its validation shows them as well."""
+        """If a stage shows hints, its validation shows them too."""
         return target.model_copy(update={"hint_strength": config.hint_strength})
 
     def capacity(self, configs: Sequence[LakeConfig]) -> dict[str, Any]:
@@ -213,7 +215,7 @@ class LakeWorld(World[LakeConfig]):
         return env
 
     def lessons(self, config: LakeConfig, count: int, *, seed: int, exclude: Sequence[Any]) -> list[Lesson]:
-        """Boards with an optimal plan of each, for models that write whole plans."""
+        """Boards, each with an optimal plan, for models that write whole plans."""
         if self.mode != "plan":
             raise InfeasibleConfig(
                 f"mode {self.mode!r} has no certified answers: they are whole plans, so set the world's mode to plan"
@@ -244,7 +246,7 @@ def raise_unless_lakes(world: World[Any]) -> None:
 
 
 def _held_out(config: LakeConfig, count: int, seed: int, exclude: Sequence[InstanceSet]) -> InstanceSet:
-    """A set to validate or test on. Raises ``TooFewCases`` where the config has too few different boards for it."""
+    """A set for validation or test. Raises ``TooFewCases`` if the config has too few different boards for it."""
     try:
         drawn = validation_suite(config, count, seed, exclude=exclude)
     except GenerationError:
@@ -283,7 +285,7 @@ def _drawn(cases: InstanceSet, size: int) -> dict[str, float]:
 
 
 def _dealt_holes(config: LakeConfig, size: int, hole_ratio: float) -> float:
-    """In the mean over the counts of agents, each with its weight."""
+    """The hole ratio that is really dealt, as a weighted mean over the numbers of agents."""
     weights = {count: weight for count, weight in config.agent_weights.items() if size * size > 2 * count}
     if not sum(weights.values()):
         return hole_ratio

@@ -83,7 +83,7 @@ def test_a_language_model_has_the_papers_settings_and_what_the_loop_relies_on():
 
 @pytest.mark.parametrize("name", OWNED)
 def test_what_the_loop_sets_itself_is_refused(name):
-    with pytest.raises(ValidationError, match=f"grpo.{name} is the loop's own to set: leave it out"):
+    with pytest.raises(ValidationError, match=rf"grpo\.{name}\b"):
         language(grpo={name: 1})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -124,16 +125,17 @@ def test_at_most_64_environments_are_open_and_they_are_used_again():
 @pytest.mark.parametrize(
     ("act", "note"),
     [
-        (lambda seen: np.full((len(seen), 1), 7.0), "the policy's action array([7.], dtype=float32) is not in Box(-1.0, 1.0, (1,), float32)"),
-        (lambda seen: np.zeros((len(seen) + 1, 1)), "the policy gave 2 actions to 1 observations: give one for each"),
-        (lambda seen: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda seen: np.full((len(seen), 1), 7.0), r"array\(\[7\.\], dtype=float32\).*Box\(-1\.0, 1\.0, \(1,\), float32\)"),
+        (lambda seen: np.zeros((len(seen) + 1, 1)), r"\b2 actions\b.*\b1 observations\b"),
+        (lambda seen: 1 / 0, "^ZeroDivisionError: division by zero$"),
     ],
 )  # fmt: skip
 def test_a_policy_that_fails_is_noted_in_its_own_words_and_charged_a_step(act, note):
     policy = Half()
     policy.act = act
     for episode in WORLD.play(policy, cases_of(WON, LOST), Config(), seed=0):
-        assert (episode.failure, episode.note, episode.cost) == ("policy_error", note, {"env_steps": 1, "episodes": 1})
+        assert (episode.failure, episode.cost) == ("policy_error", {"env_steps": 1, "episodes": 1})
+        assert re.search(note, episode.note)
         assert (episode.metrics, episode.picture) == ({"success_rate": 0.0, "reward": 0.0, "episode_length": 0.0}, "")
 
 
@@ -181,10 +183,10 @@ def test_cases_are_drawn_until_a_thousand_seeds_in_a_row_bring_no_new_one():
     options = {"seed": 0, "seeds": range(5, 9), "taken": frozenset(), "distinct": True}
     assert [case.fingerprint for case in draw_cases({"a": 3}, fingerprint_of, **options)] == ["1", "1000", "2000"]
     assert set(asked) == {5, 6, 7, 8}
-    said = "slice a: 4 cases are needed and 1,000 seeds in a row brought no new one after "
-    with pytest.raises(TooFewCases, match=f"{said}1: ask"):
+    said = r"slice a: 4 cases\b.*\b1,000 seeds\b.*"
+    with pytest.raises(TooFewCases, match=rf"{said}\b1:"):
         draw_cases({"a": 4}, lambda *_: "same", **options)
-    with pytest.raises(TooFewCases, match=f"{said}0 beyond the 2 that are held out already: ask"):
+    with pytest.raises(TooFewCases, match=rf"{said}\b0\b.*\b2\b"):
         draw_cases({"a": 4}, lambda *_: "same", **options | {"taken": frozenset({"same", "other"})})
     assert len(draw_cases({"a": 4}, lambda *_: "same", **options | {"distinct": False})) == 4
 

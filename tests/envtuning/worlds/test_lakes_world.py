@@ -239,7 +239,7 @@ def test_worlds_are_made_by_name_or_place():
         ("seas", {}, "no world 'seas': there are lakes"),
         ("no.module:World", {}, "cannot be imported"),
         ("envtuning.runs.seeds:World", {}, "has no 'World'"),
-        ("envtuning.runs.seeds:derive", {"seed": 1}, "does not say that it is one"),
+        ("envtuning.runs.seeds:derive", {"seed": 1}, "envtuning.runs.seeds:derive"),
         ("lakes", {"depth": 3}, "cannot be made with these options"),
     ]:
         with pytest.raises(UnknownWorld, match=says):

@@ -79,8 +79,8 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
     assert world.validated_as("target", "config") == "target"
     assert (world.capacity([]), world.behaviour([], []), world.drawn(Sliced(), [])) == ({}, {}, {})
     assert world.film([], None) is None
-    for asked, said in ((world.features, "says no features"), (world.make_env, "makes no training environments")):
-        with pytest.raises(NotImplementedError, match=f"the world 'seas' {said}"):
+    for asked, said in ((world.features, "features"), (world.make_env, "make_env")):
+        with pytest.raises(NotImplementedError, match=rf"'seas'.*\b{said}\b"):
             asked([]) if asked == world.features else asked(None, exclude=(), capacity={}, seed=0)
 
 

@@ -101,7 +101,7 @@ def test_lakes_too_small_for_their_sets_are_refused_with_their_number_of_boards(
     world, config = make_world("lakes"), LakeConfig.single(3, num_agents=1, hole_ratio=0.3)
     boards = len(boards_of_three())
     assert boards == 190
-    with pytest.raises(TooFewCases, match=f"1 agent.*: a set needs 191 different boards and there are {boards}:"):
+    with pytest.raises(TooFewCases, match=rf"1 agent.*\b191 different boards\b.*\b{boards}:"):
         world.draw(config, boards + 1, seed=0, purpose="validation", exclude=())
     validation = world.draw(config, boards, seed=0, purpose="validation", exclude=())  # by chance not all of them
     held_out = len(validation.fingerprints())
@@ -118,11 +118,11 @@ def test_lakes_whose_boards_are_all_held_out_are_refused():
         make_world("lakes"),
         LakeConfig.single(3, num_agents=1, hole_ratio=0.0, min_distance=4),
     )  # one board: corner to corner
-    with pytest.raises(TooFewCases, match=r"nothing would be left to train on.*\(1\)"):
+    with pytest.raises(TooFewCases, match=r"all 1 different boards"):
         world.draw(corners, 1, seed=0, purpose="validation", exclude=())
     edges = LakeConfig.single(3, num_agents=1, hole_ratio=0.0, min_distance=3)
     every = generate(edges, 200)
-    with pytest.raises(TooFewCases, match="needs 1 different boards and there are 3, 3 of them held out"):
+    with pytest.raises(TooFewCases, match=r"\b1 different boards\b.*\b3, 3 of them held out"):
         world.draw(edges, 1, seed=0, purpose="test", exclude=(every,))
 
 
@@ -147,7 +147,7 @@ def test_lakes_judge_each_kind_of_board_by_itself():
 def test_a_world_too_small_for_its_sets_is_refused_with_its_number(name):
     world, config = WORLDS[name]
     there_are = {"corridor": 6 * 5, "guess": 40}[name]  # in the first slice: a start and a flag; numbers
-    with pytest.raises(TooFewCases, match=rf"3000 cases are needed .* after {there_are}\b"):
+    with pytest.raises(TooFewCases, match=rf"\b3000 cases\b.*\b{there_are}:"):
         world.draw(config, 3_000, seed=0, purpose="test", exclude=())
 
 

@@ -19,9 +19,7 @@ from envtuning.worlds.bfcl.scripted import DONE
 from envtuning.worlds.bfcl.statistics import macro_interval, scenario_interval
 from envtuning.worlds.bfcl.tasks import Task
 
-LONG_TURN = (
-    12  # calls; a longer turn is one reply without faults, because retries would reach the limit of steps
-)
+LONG_TURN = 12  # calls; a longer turn is one reply without faults, because retries would reach the limit of steps
 
 Messages = Callable[[str], str]
 
