@@ -98,7 +98,8 @@ def evidence(asked: Sequence[str]) -> dict[str, Any]:
     weak = [load(name) for name in names(weak=True)]
     trees = [seed for one in weak for seed in one.seeds]
     players = {name: Asked.of(name, "menu", None, None, None, {}).asked_by_menu(weak[0], print) for name in asked}
-    return questions.as_data(trees, {name: questions.answers_of(player, trees) for name, player in players.items()})
+    found = questions.as_data(trees, {name: questions.answers_of(player, trees) for name, player in players.items()})
+    return found | {"named": {name: questions.named(player, trees) for name, player in players.items()}}
 
 
 def real(tree: str, out: Path, jobs: int) -> dict[str, dict[int, float]]:

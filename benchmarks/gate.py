@@ -249,9 +249,7 @@ class Seen:
     success: list[np.ndarray] = field(default_factory=list)
     letters: list[np.ndarray] = field(default_factory=list)
     drawn: list[np.ndarray] = field(default_factory=list)  # the parts of the data in each stage so far
-    entropy: Callable[[], np.ndarray] | None = (
-        None  # of the policy's own answers now, by slice; made where an arm asks for it
-    )
+    entropy: Callable[[], np.ndarray] | None = None  # of the policy's own answers now; made where an arm asks for it
     entropies: list[np.ndarray] = field(default_factory=list)  # what an arm that asks has seen of it
 
 

@@ -110,6 +110,12 @@ def best_setting(rule: str) -> Any:
     return max(ends, key=lambda config: ends[config])
 
 
+def row_of(name: str, found: dict[str, Any], over: dict[str, float]) -> str:
+    """An arm's row, with the points that ``reader`` ends above it."""
+    mean, low, high, bound = (100 * over[key] for key in ("mean", "low", "high", "bound"))
+    return f"{line(name, found)} {mean:+.1f} ({low:+.1f}, {high:+.1f}) | {bound:+.1f} |"
+
+
 def main() -> None:
     arguments = arguments_of(command(__doc__))
     torch.set_num_threads(1)
@@ -120,7 +126,7 @@ def main() -> None:
         found[name] = measured(SLOW, FRESH, TRAININGS, lambda root, seed, name=name, c=config: Run(root, name, c, seed))
         gains = [ours - theirs for ours, theirs in zip(reader, found[name]["per_root"], strict=True)]
         over[name] = asdict(t_mean(gains)) | {"bound": lower_bound(gains)}
-        print(line(name, found[name]), f"reader - it: {' '.join(f'{100 * x:+.1f}' for x in over[name].values())}")
+        print(row_of(name, found[name], over[name]), flush=True)
     fresh = {"variant": SLOW.name, "roots": FRESH, "training_seeds": TRAININGS}
     tried = {rule: len(configs) for rule, (_, configs) in RULES.items()}
     figures = {"arms": found, "settings": settings, "settings_tried": tried, "reader_minus": over}

@@ -9,7 +9,6 @@ word of one syllable. A sentence ends at a full stop, a question mark, an exclam
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import subprocess
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks._record import record
+from benchmarks._command import arguments_of, command, record_if_asked
 
 ROOT = Path(__file__).parents[1]
 ALONE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")  # pages outside of docs/
@@ -115,11 +114,10 @@ def show(table: dict[str, dict[str, float]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command(__doc__)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="pages to measure (default: all)")
     parser.add_argument("--before", metavar="COMMIT", help="measure the pages of this commit beside")
-    parser.add_argument("--record", action="store_true", help="store the figures in benchmarks/results")
-    options = parser.parse_args()
+    options = arguments_of(parser)
     pages = pages_now()
     chosen = {name: pages[name] for name in options.pages} if options.pages else pages
     found = {"now": measured(chosen)}
@@ -129,8 +127,7 @@ def main() -> None:
     for when, of_then in found.items():
         print(f"{when}:")
         show(of_then["by page"] | {"in all": of_then["in all"]})
-    if options.record:
-        print(record("readability", found))
+    record_if_asked(options, "readability", found)
 
 
 if __name__ == "__main__":

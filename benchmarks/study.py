@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks import readme
 from benchmarks._record import RESULTS, conditions, raise_unless_committed, record
 from benchmarks.study_figure import draw
+from envtuning.cli.arguments import listed_seeds
 from envtuning.runs.spec import SpecError
 from envtuning.show.terminal import make_console
 from envtuning.studies.intervals import Interval
@@ -45,7 +46,7 @@ def main() -> None:
     try:
         study = load_study(HERE / f"{arguments.study}.yaml")
         wanted = part_of(study, arguments.arms)
-        seeds = seeds_of(study, arguments.seeds)
+        seeds = seeds_of(study, listed_seeds(arguments.seeds))
     except SpecError as error:
         parser.error(str(error))
     if arguments.redraw:

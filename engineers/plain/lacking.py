@@ -1,8 +1,9 @@
 """Finds what a policy lacks from the places of its failures, and the option of a menu that gives most of it.
 
 A *lack* is a part of the episodes that fails while the rest succeeds: some slices, or the episodes that have something in common
-(``StageReport.splits``). If no part stands out, it is the kind of failure that does. A slice's success is the median of its
-rate, its failures and its parts, so that one false number changes nothing.
+(``StageReport.splits``; in older reports their rates are among the behaviour). If no part stands out, it is the kind of failure
+that does. If no option mentions that kind, weaker evidence counts. A slice's success is the median of its rate, its failures
+and its parts, so that one false number changes nothing.
 
 An option with a written meaning ("5×5 50%, hole ratio 0.3") counts by its numbers beside the lack's words. The names and letters of
 the choice are ignored.
@@ -11,18 +12,22 @@ the choice are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite, sqrt
 from statistics import fmean, median
 
 from engineers.plain.causes import words
+from engineers.plain.signals import variance
 from engineers.report import SliceResult, Split, StageReport, wilson
 
 CLEAR = 0.3  # least difference in success between the failing part and the rest
 STANDS_OUT = 1.5  # a kind of failure stands out from this many times its even part
 SAYS_NOTHING = words("a is are where with the of no valid needed")
+FAR, DISTANCE = words("far"), words("distance")  # what is far has a large distance
 PHRASE = re.compile(r"([A-Za-z][A-Za-z ]*?) (\d+(?:\.\d+)?)(?![\d%×])")
 PART_OF_DATA = re.compile(r"(\S+) (\d+(?:\.\d+)?)%")
+Compared = Callable[[Sequence[Split], Sequence[Split]], tuple[float, float]]  # a part's success and that of the rest
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,34 @@ class Lack:
         return fmean(values) if self.number is None else fmean(value == self.number for value in values)
 
 
-def lack_of(report: StageReport) -> Lack | None:
-    """The clearest lack; None if nothing stands out."""
-    lacks = [*_in_parts(report.splits), *_in_slices(report)]
-    clear = [lack for lack in lacks if lack.size >= CLEAR]
-    if clear:
-        return max(clear, key=lambda lack: round(lack.size, 9))
-    return _in_kinds(report.results)
+def answer(report: StageReport, meanings: Mapping[str, str]) -> tuple[str, Lack] | None:
+    """The option against the first lack that any option mentions, and this lack."""
+    for lack in lacks_of(report):
+        if (option := option_against(lack, meanings)) is not None:
+            return option, lack
+    return None
+
+
+def lacks_of(report: StageReport) -> Iterator[Lack]:
+    """From the surest on: parts and slices that differ by all the evidence, the kind of failure that stands out, parts that differ
+    by their rates, the part that this kind's name mentions, and parts whose difference is only above chance.
+    """
+    splits = report.splits or _splits_by_behaviour(report)
+    yield from _largest([*_in_parts(splits, _sure), *_in_slices(report)])
+    kind = _in_kinds(report.results)
+    if kind:
+        yield kind
+    told = _in_parts(splits, _told)
+    above_chance = [lack for lack, least in zip(told, _in_parts(splits, _chance), strict=True) if least.size > 0]
+    yield from _largest(above_chance)
+    if kind:
+        yield from _largest([lack for lack in told if lack.size > 0 and lack.words & kind.words], 0.0)
+    yield from _largest(above_chance, 0.0)
+
+
+def _largest(lacks: Sequence[Lack], least: float = CLEAR) -> list[Lack]:
+    """The largest of those of this size; none if none has it."""
+    return [max(lacks, key=lambda lack: round(lack.size, 9))] if lacks and max(x.size for x in lacks) >= least else []
 
 
 def option_against(lack: Lack, meanings: Mapping[str, str]) -> str | None:
@@ -73,7 +99,25 @@ def option_against(lack: Lack, meanings: Mapping[str, str]) -> str | None:
     return min((option for option in given if given[option] == best), key=lambda option: meanings[option])
 
 
-def _in_parts(splits: Mapping[str, Mapping[str, Split]]) -> list[Lack]:
+def _splits_by_behaviour(report: StageReport) -> dict[str, dict[str, Split]]:
+    """Of reports before there were splits: rates named ``valid_where_a_wait_is_needed`` or ``valid_with_2_agents``.
+
+    They have no counts: each part is taken to be half of its slice's episodes.
+    """
+    half = {row.name: row.episodes // 2 for row in report.results if row.episodes > 1}
+    named = re.compile(rf"{re.escape(report.objective.removesuffix('_rate'))}_(?:where|with)_(.+)")
+    return {
+        name: {
+            found[1]: Split(episodes=half[name], succeeded=min(half[name], max(0, round(rate * half[name]))))
+            for key, rate in rates.items()
+            if (found := named.fullmatch(key)) and isfinite(rate)
+        }
+        for name, rates in report.behaviour.items()
+        if name in half
+    }
+
+
+def _in_parts(splits: Mapping[str, Mapping[str, Split]], compared: Compared) -> list[Lack]:
     """Of each part, over all slices that have it: its success, and that of all other parts of its kind."""
     names = dict.fromkeys(name for parts in splits.values() for name in parts)
     found = []
@@ -90,8 +134,7 @@ def _in_parts(splits: Mapping[str, Mapping[str, Split]]) -> list[Lack]:
             found.append(
                 Lack(
                     name.replace("_", " "),
-                    _sure_high(inside),
-                    _sure_low(rest),
+                    *compared(inside, rest),
                     words=_words_of(name),
                     number=_number_in(name),
                 )
@@ -135,18 +178,25 @@ def _success(row: SliceResult, report: StageReport) -> float:
     return median(told) if len(told) > 2 else told[0]
 
 
-def _sure_high(splits: Iterable[Split]) -> float:
-    return _interval(splits)[1]
+def _sure(inside: Sequence[Split], rest: Sequence[Split]) -> tuple[float, float]:
+    """The nearest ends of their intervals."""
+    return wilson(*_rate(inside))[1], wilson(*_rate(rest))[0]
 
 
-def _sure_low(splits: Iterable[Split]) -> float:
-    return _interval(splits)[0]
+def _told(inside: Sequence[Split], rest: Sequence[Split]) -> tuple[float, float]:
+    """Their rates."""
+    return _rate(inside)[0], _rate(rest)[0]
 
 
-def _interval(splits: Iterable[Split]) -> tuple[float, float]:
-    counted = list(splits)
-    episodes = sum(split.episodes for split in counted)
-    return wilson(sum(split.succeeded for split in counted) / episodes, episodes)
+def _chance(inside: Sequence[Split], rest: Sequence[Split]) -> tuple[float, float]:
+    """As far apart as the 95 % interval of the difference still allows."""
+    (low, n_low), (high, n_high) = _rate(inside), _rate(rest)
+    return low + 1.96 * sqrt(variance(low, n_low) + variance(high, n_high)), high
+
+
+def _rate(splits: Sequence[Split]) -> tuple[float, int]:
+    episodes = sum(split.episodes for split in splits)
+    return sum(split.succeeded for split in splits) / episodes, episodes
 
 
 def _kind(name: str) -> frozenset[str]:
@@ -156,7 +206,10 @@ def _kind(name: str) -> frozenset[str]:
 
 def _words_of(name: str) -> frozenset[str]:
     """Its significant words; empty for a part that only lacks what its opposite has, because no knob gives more of it."""
-    return frozenset() if "no" in name.lower().split("_") else words(_without_numbers(name)) - SAYS_NOTHING
+    if "no" in name.lower().split("_"):
+        return frozenset()
+    found = words(_without_numbers(name)) - SAYS_NOTHING
+    return found | DISTANCE if found >= FAR else found
 
 
 def _without_numbers(name: str) -> str:

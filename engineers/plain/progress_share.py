@@ -14,7 +14,7 @@ from engineers.knobs import Knob, dump
 from engineers.plain.base import Design
 from engineers.plain.rules import even_pace
 from engineers.plain.shares import mixed_with_uniform
-from engineers.plain.signals import signals
+from engineers.plain.signals import signals, variance
 from engineers.plain.way import Walker, Way, shares_ahead
 from engineers.report import StageRecord, StageReport
 from engineers.roles import find_slices, with_beside
@@ -61,13 +61,7 @@ def learning_progress(records: Sequence[StageRecord], name: str, objective: str)
     ]
     progress = 0.0
     for (before, n_before), (after, n_after) in pairwise(seen):
-        error = math.sqrt(_variance(before, n_before) + _variance(after, n_after))
+        error = math.sqrt(variance(before, n_before) + variance(after, n_after))
         change = max(abs(after - before) - error, 0.0)
         progress = SMOOTHING * change + (1 - SMOOTHING) * progress
     return progress
-
-
-def _variance(rate: float, n: int) -> float:
-    """The standard error of a rate over n episodes, with one success and one failure added, so that it is never 0."""
-    smoothed = (rate * n + 1) / (n + 2)
-    return smoothed * (1 - smoothed) / n

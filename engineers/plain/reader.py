@@ -24,7 +24,7 @@ from engineers.knobs import Knob, dump, find_knobs, get_or_none
 from engineers.plain.base import Design
 from engineers.plain.causes import Remedy, remedies
 from engineers.plain.growth import Array, Belief, Evidence, believed
-from engineers.plain.lacking import lack_of, option_against
+from engineers.plain.lacking import answer
 from engineers.plain.rules import RulesEngineer
 from engineers.plain.shares import checked_floor
 from engineers.plain.signals import signals
@@ -66,11 +66,10 @@ class ReaderEngineer(RulesEngineer):
             if option is not None:
                 told = ", ".join(f"{kind} {count:g}" for kind, count in sorted(failures.items()))
                 design.turn(remedy.knob, option, f"failures so far: {told}; a sample counts {strength:.2f} times")
-        menus = [knob for knob in knobs if knob.meanings]
-        if menus and (lack := lack_of(report)):
-            for knob in menus:
-                if (option := option_against(lack, knob.meanings)) is not None:
-                    design.turn(knob, option, lack.reason)
+        for knob in knobs:
+            if knob.meanings and (found := answer(report, knob.meanings)):
+                option, lack = found
+                design.turn(knob, option, lack.reason)
         return design
 
     def _design_without_order(

@@ -78,3 +78,9 @@ def rates(results: Iterable[SliceResult], objective: str, *, flat: bool = False)
 def learnability(rate: float) -> float:
     """Variance of one success or failure: if all succeed or all fail, nothing is learnt."""
     return rate * (1.0 - rate)
+
+
+def variance(rate: float, n: int) -> float:
+    """Of a rate over n episodes, with one success and one failure added, so that it is never 0."""
+    smoothed = (rate * n + 1) / (n + 2)
+    return smoothed * (1 - smoothed) / n

@@ -27,15 +27,25 @@ Answers = tuple[dict[str, Planted], Altered]  # by confirmed weakness; and to al
 
 
 def answers_of(player: Player, trees: Sequence[Tree]) -> Answers:
-    """Answers on the trees of weak policies. An engineer that chooses from a menu does not see the config of the policy's training."""
-    renamed: Player | None = None
-    if isinstance(player, Chooser):
-        trees = [probed_by_validation(tree) for tree in trees]
-        player = replace(player, hide_current=True)
-        renamed = replace(player, shift=1, knob="variant")
+    """Answers on the trees of weak policies."""
+    trees, player = told_no_training(trees, player)
+    renamed = replace(player, shift=1, knob="variant") if isinstance(player, Chooser) else None
     one_each = [weak[-1] for weak in by_weakness(trees).values()]
     known = {name: planted(weak, player) for name, weak in by_weakness(confirmed(trees)).items()}
     return known, altered(one_each, causes_of, falsified, player, renamed)
+
+
+def told_no_training(trees: Sequence[Tree], player: Player) -> tuple[Sequence[Tree], Player]:
+    """An engineer that chooses from a menu does not see the config of the policy's training, nor a probe of it."""
+    if not isinstance(player, Chooser):
+        return trees, player
+    return [probed_by_validation(tree) for tree in trees], replace(player, hide_current=True)
+
+
+def named(player: Player, trees: Sequence[Tree]) -> dict[str, float]:
+    """By weakness, confirmed or not: the part of the policies that lack it for which its entry is chosen."""
+    trees, player = told_no_training(trees, player)
+    return {name: planted(weak, player).right for name, weak in by_weakness(trees).items()}
 
 
 def causes_of(tree: Tree) -> dict[str, StageReport]:

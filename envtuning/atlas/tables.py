@@ -10,7 +10,7 @@ from envtuning.atlas.evidence import by_weakness, confirmed, gains, lead
 from envtuning.atlas.questions import Answers
 from envtuning.atlas.rows import Agreement, Row, above_open_loop, headroom, reliability
 from envtuning.atlas.store import Tree
-from envtuning.show.console import percent, plain_table
+from envtuning.show.console import money, percent, plain_table
 from envtuning.studies.closed_loop import in_words
 from envtuning.studies.table import bounded
 
@@ -45,7 +45,7 @@ def cells(row: Row, rows: Sequence[Row]) -> list[str]:
         "" if near is None else f"{near.median:.2f} (bound {near.bound:.2f})",
         str(row.fallbacks or ""),
         f"{row.tokens:,}" if row.tokens else "",
-        "unknown" if row.cost is None else f"${row.cost:.4f}" if row.cost else "",
+        "" if row.cost == 0 else money(row.cost),
     ]
 
 

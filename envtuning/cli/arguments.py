@@ -100,6 +100,11 @@ def parse_seeds(text: str) -> list[int]:
     return chosen
 
 
+def listed_seeds(text: str | None) -> list[int] | None:
+    """Like ``parse_seeds``, but a lone number is a seed and no count; None where none is named."""
+    return parse_seeds(f"{text},") if text else None
+
+
 def run_name(spec: RunSpec) -> str:
     """The preset's name, and the engineer's name if it is not the preset's own."""
     named_after = spec.engineer.name.replace("/", "_").replace(":", "_").replace("#", "_")

@@ -14,7 +14,7 @@ from engineers.model.meter import Meter
 from envtuning.atlas import published
 from envtuning.atlas.published import StoredTree
 from envtuning.atlas.roster import ROSTER
-from envtuning.cli.arguments import OnRay, Trusted, parse_seeds
+from envtuning.cli.arguments import OnRay, Trusted, listed_seeds
 from envtuning.cli.base import app, console, trusting
 from envtuning.errors import RunError, SpecError
 from envtuning.runs import atomic
@@ -162,8 +162,7 @@ def build(
         from envtuning.atlas.build import build as train
 
         spec = published.spec_named(file)
-        chosen = parse_seeds(f"{seeds},") if seeds else None
-        train(spec, out / spec.name, work, seeds=chosen, jobs=jobs, ray=ray, ended=console.print)
+        train(spec, out / spec.name, work, seeds=listed_seeds(seeds), jobs=jobs, ray=ray, ended=console.print)
         console.print(f"`envtuning atlas score --tree {file} --folder {out}` scores on it")
 
 
@@ -187,7 +186,7 @@ def real(
         from envtuning.studies.study import execute
 
         spec = published.spec_named(file)
-        arms, chosen = real_arms(spec, asked), parse_seeds(f"{seeds},") if seeds else list(spec.seeds)
+        arms, chosen = real_arms(spec, asked), listed_seeds(seeds) or list(spec.seeds)
         execute(
             arms,
             chosen,

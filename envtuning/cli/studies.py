@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from engineers.registry import DEFAULT_ENGINEER
-from envtuning.cli.arguments import OnRay, Settings, Trusted, adjusted, parse_seeds, parse_settings
+from envtuning.cli.arguments import OnRay, Settings, Trusted, adjusted, listed_seeds, parse_seeds, parse_settings
 from envtuning.cli.base import app, console, trusting
 from envtuning.cli.runs import note_out_of_reach
 from envtuning.runs.plan import Plan
@@ -104,7 +104,7 @@ def study(
             chosen = part_of(written, arms)
             plans = raise_unless_comparable(chosen)
             beyond.raise_unless_playable(written, plans)
-            carry_out(chosen, plans, seeds_of(written, seeds), folder, jobs, ray)
+            carry_out(chosen, plans, seeds_of(written, listed_seeds(seeds)), folder, jobs, ray)
         summary = summarise(written, folder)
         console.print(markdown(summary), markup=False)
         console.print(f"figures: {write(summary, folder)}")

@@ -83,6 +83,10 @@ def percent(rate: float | None, digits: int = 0) -> str:
     return "–" if rate is None else f"{rate:.{digits}%}"
 
 
+def money(dollars: float | None) -> str:
+    return "unknown" if dollars is None else f"${dollars:.4f}"
+
+
 def in_words(name: str) -> str:
     return name.replace("_", " ")
 
@@ -168,8 +172,8 @@ def usage_line(run: RunLog) -> str:
     """The engineer's cost: proposals, tokens, dollars."""
     proposals = sum(answer.proposal is not None for answer in run.state.answers)
     usage = run.state.usage()
-    cost = "unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    return f"engineer {run.plan.spec.engineer.name}: {counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {cost}"
+    said = f"{counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {money(usage.cost)}"
+    return f"engineer {run.plan.spec.engineer.name}: {said}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -149,12 +149,9 @@ def part_of(study: StudySpec, names: str | None) -> Arms:
     return {name: arms[name] for name in chosen}
 
 
-def seeds_of(study: StudySpec, seeds: str | None) -> list[int]:
-    """These of the study's seeds, separated by commas; all where none is named."""
-    try:
-        chosen = list(study.seeds) if seeds is None else [int(seed) for seed in seeds.split(",") if seed.strip()]
-    except ValueError:
-        raise SpecError(f"seeds {seeds!r:.60}: give a list such as {study.seeds[0]},{study.seeds[-1]}") from None
+def seeds_of(study: StudySpec, seeds: list[int] | None) -> list[int]:
+    """These of the study's seeds; all where none is named."""
+    chosen = list(study.seeds) if seeds is None else seeds
     for seed in chosen:
         if seed not in study.seeds:
             raise SpecError(f"{seed} is not a seed of {study.name}: its seeds are {', '.join(map(str, study.seeds))}")

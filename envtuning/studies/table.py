@@ -14,7 +14,7 @@ from rich.table import Table
 
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
-from envtuning.show.console import plain_table
+from envtuning.show.console import money, plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome
@@ -185,7 +185,7 @@ def cells(found: Sequence[Row], headings: Mapping[str, str], *, wide: bool) -> l
         },
         "ignited": [_ignition(row) if wide else "" for row in found],
         "tokens": [f"{row.tokens:,.0f}" if row.tokens else "" for row in found],
-        "cost": ["unknown" if row.cost is None else f"${row.cost:.4f}" if row.cost else "" for row in found],
+        "cost": ["" if row.cost == 0 else money(row.cost) for row in found],
         "incidents": [str(row.incidents or "") for row in found],
         "fallbacks": [str(row.fallbacks or "") for row in found],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks._record import RESULTS
+from benchmarks.atlas_tables import as_json, evidence
 from envtuning.atlas import published
 from envtuning.atlas.legend import words_of
 from envtuning.atlas.published import FOLDER, StoredWalks, load, names, spec_named
 from envtuning.atlas.roster import ROSTER
+from envtuning.atlas.rows import references
 from envtuning.atlas.standing import score
 from envtuning.atlas.store import read_tree
 from envtuning.errors import RunError
@@ -62,8 +66,38 @@ def test_stored_walks_are_those_of_the_engineers_of_today():
 @pytest.mark.prove
 @pytest.mark.parametrize("name", names())
 def test_all_stored_walks_are_those_of_the_engineers_of_today(name):
-    stored = published.index().trees[name].walks
-    assert {engineer: walked(engineer, name) for engineer in ROSTER} == stored
+    tree = load(name)
+    rows = {engineer: score(engineer, [tree])[name].row for engineer in ROSTER}
+    assert {engineer: StoredWalks.of(row) for engineer, row in rows.items()} == tree.published.walks
+    recorded = figures_of(f"atlas_{name}")["rows"]
+    shown = [*references(tree.seeds), *(rows[row["name"]] for row in recorded if row["name"] in ROSTER)]
+    assert recorded == [plain(as_json(row, shown)) for row in shown]
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_recorded_rows_are_those_of_the_stored_walks(name):
+    tree = load(name)
+    rows = [*references(tree.seeds), *tree.roster]
+    now = {row.name: plain(as_json(row, rows)) for row in rows}
+    recorded = {row["name"]: row for row in figures_of(f"atlas_{name}")["rows"]}
+    for row in (*now.values(), *recorded.values()):
+        row["median_distance"] = row["bound"] = None  # rounded in the index
+    assert recorded == now
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize(("result", "asked"), [("atlas_evidence", list(ROSTER)), ("atlas_evidence_reader", ["reader"])])
+def test_recorded_evidence_is_that_of_the_engineers_of_today(result, asked):
+    assert plain(evidence(asked)) == figures_of(result)
+
+
+def figures_of(result):
+    return json.loads((RESULTS / f"{result}.json").read_text(encoding="utf-8"))["figures"]
+
+
+def plain(figures):
+    """As a file has them."""
+    return json.loads(json.dumps(figures))
 
 
 def walked(engineer, name):

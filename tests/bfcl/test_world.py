@@ -190,18 +190,6 @@ def test_a_failure_case_says_what_differs_and_no_values_of_the_ground_truth(worl
     assert not any(value in case.explanation for value in ("temp", "final_report"))
 
 
-def test_a_policy_that_raises_fails_that_task_alone(world):
-    target = BFCLConfig(slices={"base": {}})
-    cases = world.draw(target, 4, seed=1, purpose="validation", exclude=())
-
-    def policy(text):
-        raise RuntimeError("no weights")
-
-    episodes = world.play(policy, cases, target, seed=0)
-    assert {episode.failure for episode in episodes} == {"policy_error"}
-    assert "no weights" in episodes[0].note
-
-
 def test_what_cannot_be_drawn_or_must_not_be_said_is_refused(world):
     with pytest.raises(ValueError, match="every share is 0"):
         BFCLConfig(slices={"base": {"share": 0}})

@@ -74,10 +74,6 @@ def test_a_working_slice_may_lose_only_so_much_at_once(kitchen, report, share, r
         assert "keep at least 25.0%" in said[0]
 
 
-def test_a_slice_that_does_not_work_may_be_dropped(kitchen, report):
-    assert check(with_menu(kitchen, stew={"share": 0.0}), kitchen, report.records(), max_drop=0.1) == []
-
-
 def test_the_limit_is_off_by_default(kitchen, report):
     assert check(with_menu(kitchen, soup={"share": 0.0}), kitchen, report.records()) == []
 

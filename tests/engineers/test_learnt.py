@@ -11,7 +11,7 @@ import pytest
 import engineers
 from engineers.plain.learnt import HIDDEN, MEMORY, SHAPES, TWINS, features, stage, stored
 from engineers.tiers import Tier
-from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, draw
+from envtuning.dynamics.families import DEVELOPMENT, FAMILIES, HELD_OUT, NULL, draw
 from envtuning.dynamics.learners import step, value
 from envtuning.dynamics.reports import Run, play
 
@@ -142,6 +142,37 @@ def test_the_page_has_the_stored_comparison():
     for less in found["less"].values():
         mean, low, high = (100 * less[key] for key in ("mean", "low", "high"))
         assert f"{mean:+.1f} ({low:+.1f}, {high:+.1f})" in page
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("family", [*HELD_OUT, NULL])
+def test_the_recorded_comparison_is_that_of_the_engineers_of_today(family):
+    from benchmarks import learnt as training
+    from benchmarks._record import RESULTS
+
+    studies = json.loads((RESULTS / "learnt.json").read_text(encoding="utf-8"))["figures"]["studies"]
+    [recorded] = [study for study in studies if study["family"] == family]
+    found = training.study(family, recorded["roots"])
+    assert found["best"] == recorded["best"]
+    assert found["open_loop"] == pytest.approx(recorded["open_loop"])
+    for name, row in recorded["rows"].items():
+        assert found["rows"][name]["success"] == pytest.approx(row["success"]), name
+
+
+def test_the_page_says_what_the_seed_of_the_training_changes():
+    from benchmarks._record import RESULTS
+
+    page = (Path(__file__).parents[2] / "docs" / "engineering_gym.md").read_text(encoding="utf-8")
+    found = json.loads((RESULTS / "learnt_seeds.json").read_text(encoding="utf-8"))["figures"]["pooled"]
+    for rival, said in (
+        ("best open loop", "best open loop"),
+        ("failure", "failure rule"),
+        ("give-up", "give-up rule"),
+        ("blind", "blind twin"),
+    ):
+        leads = [100 * one["mean"] for one in found[rival]["by_seed"].values()]
+        row = f"| {said} | {leads[0]:+.1f} | {min(leads[1:]):+.1f} to {max(leads[1:]):+.1f} | {100 * found[rival]['between_trainings']:.1f} |"
+        assert row in page
 
 
 def test_the_page_says_how_fast_the_environment_is():

@@ -198,19 +198,6 @@ def test_uniform_covers_the_space_evenly(example_report):
     assert all(len(values) == 8 for values in seen.values()), "over the stages every size gets every part"
 
 
-def shrunken(won, episodes, pooled):
-    return (won + 10 * pooled) / (episodes + 10)
-
-
-def test_half_success_follows_p_times_one_minus_p(results, report, kitchen):
-    """Of the rates as shrunken as 100 episodes each allow: the pooled one is 141/202."""
-    report = report.model_copy(update={"results": results(soup=0.5, stew=0.9)})
-    config = engineers.make("half-success").propose(report, kitchen).config
-    soup, stew = (shrunken(won, 100, 141 / 202) for won in (50, 90))
-    expected = 0.1 + 0.8 * soup * (1 - soup) / (soup * (1 - soup) + stew * (1 - stew))
-    assert config.menu["soup"].share == pytest.approx(expected, abs=1e-4)
-
-
 def test_few_episodes_are_not_believed(results, report, kitchen):
     """A slice that failed 3 times of 3 is hardly known; one that failed 300 times of 300 is."""
     shares = []
@@ -221,25 +208,6 @@ def test_few_episodes_are_not_believed(results, report, kitchen):
         shares.append(engineers.make("half-success").propose(told, kitchen).config.menu["soup"].share)
     assert shares[0] > 0.4
     assert shares[1] < 0.2
-
-
-def test_half_success_without_a_target_prefers_the_rate_on_what_was_trained(results, report, kitchen):
-    report = report.model_copy(
-        update={"results": results(soup=0.0, stew=0.0), "training_results": results(soup=1.0, stew=0.5)}
-    )
-    config = engineers.make("half-success").propose(report, kitchen).config
-    assert config.menu["stew"].share > 0.8
-
-
-def test_half_success_goes_to_where_half_succeed(results, report, kitchen):
-    """Stew is the target, hotter; success falls from .8 to .05 on the way there. The data goes twice as far as the heat."""
-    target = {"menu": {"stew": {"share": 1.0, "heat": 250.0}}}
-    told = report.model_copy(
-        update={"target": target, "results": results(stew=0.05), "training_results": results(soup=0.8, stew=0.8)}
-    )
-    menu = engineers.make("half-success").propose(told, kitchen).config.menu
-    assert menu["stew"].share == pytest.approx(0.5 + 0.5 * 0.8, abs=0.02)
-    assert menu["stew"].heat == pytest.approx(150 + 100 * 0.4, abs=3)
 
 
 def test_failure_share_gives_data_by_how_often_a_slice_fails_and_a_floor_to_all(results, report, kitchen):

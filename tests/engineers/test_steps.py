@@ -107,6 +107,17 @@ def test_half_success_weighs_the_targets_slices_by_success_on_it_and_goes_to_whe
     assert proposal.reasons[0].reason == why
 
 
+def test_half_success_where_nothing_succeeds_takes_a_quarter_back_of_data_and_difficulties_alike():
+    dead = [result(name, 100, valid_rate=0.0) for name in "ab"]
+    parts = Parts(parts={"a": Part(share=0.1, wind=0.4), "b": Part(share=0.9, wind=0.8)})
+    report = StageReport(
+        objective="valid_rate", stage=1, config=parts.model_dump(), target=TARGET, training_results=dead, results=dead
+    )
+    a, b = engineers.make("half-success").propose(report, parts).config.parts.values()
+    assert (a.share, b.share) == (pytest.approx(0.1 + 0.9 / 4), pytest.approx(0.9 - 0.9 / 4))
+    assert (a.wind, b.wind) == (pytest.approx(0.3), pytest.approx(0.6))
+
+
 @pytest.mark.parametrize(
     ("stage", "left", "fraction"),
     [

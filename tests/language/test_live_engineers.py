@@ -127,10 +127,6 @@ def test_a_belief_is_the_probability_of_the_greedy_reply(trainee):
     assert belief.entropy >= 0
 
 
-def test_a_trainee_that_is_no_language_model_is_told_so_at_the_start():
-    GRPOTrainee.check_asked_by("checkpoint")
-
-
 def test_a_fresh_process_with_the_same_weights_answers_the_same(trainee, report, tmp_path, tiny):
     """A trainer wraps the forward pass at its first step, and the wrapped pass rounds otherwise."""
     trainee.train(CONFIG, 32, seed=3)

@@ -150,14 +150,6 @@ def test_replies_that_are_cut_are_in_the_table_that_the_engineer_reads(foreign, 
     assert report.training["equal_groups"] == 1.0
 
 
-@pytest.mark.parametrize("name", ["checkpoint", "base", "introspection"])
-def test_a_trainee_that_is_no_language_model_cannot_be_asked(foreign, tmp_path, name):
-    spec = make_spec(foreign, name, trainee={"kind": "scripted"}, unit="env_steps", world="lakes")
-    with pytest.raises(SpecError, match=name):
-        loop.start(spec, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_budget_in_steps_is_refused_at_the_start(foreign, tmp_path):
     with pytest.raises(SpecError, match="counts samples and tokens, and the run's budgets are in env_steps"):
         loop.start(make_spec(foreign, unit="env_steps"), tmp_path / "run")

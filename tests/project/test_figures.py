@@ -87,6 +87,8 @@ FASTER_THAN_SB3 = {
 THROUGHPUT = [
     Claim(README, "cold_start", lambda f: f"about {f['cpu_seconds']['first step']['now']:.0f} seconds of CPU to the first step…"
           f"about {f['cpu_seconds']['first boards and plan']['now']:.0f} seconds"),
+    Claim("docs/atlas.md", "cold_start_atlas", lambda f: f"take {f['cpu_seconds']['an engineer that chooses from menus']['now']:.1f} CPU seconds for the former…"
+          f"{f['cpu_seconds']['an engineer that writes configs']['now']:.0f} the first time…{f['cpu_seconds_compiled']['an engineer that writes configs']['now']:.0f} from then on"),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, POGEMA):.0f}× ({million(f, '4 agents 8×8 11×11')} million on one core of an {processor_of('throughput_ratios')})"),
     Claim(README, "throughput_ratios", lambda f: f"{goal(f, CROWD):.0f}× ({million(f, '64 agents 32×32 11×11')} million)"),
     Claim(README, "throughput_ratios", lambda f: f"FrozenLake (env-steps/s) | {goal(f, ICE):.1f}×"),

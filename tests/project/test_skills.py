@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import gate, gate_engineers
+from benchmarks import gate, gate_engineers, gate_rivals
 from benchmarks._record import RESULTS
 from envtuning.studies.closed_loop import gain
 
@@ -132,3 +132,23 @@ def test_how_much_budget_reader_saves():
     once, twice = best_open_loop("codes-slow"), best_open_loop("codes-long")
     needed = 1 + (PLAYED["everywhere"]["codes-slow"]["reader"]["success"] - once) / (twice - once)
     assert f"the best open loop needs {needed:.1f} times the budget" in " ".join(PAGE.split())
+
+
+RIVALS = json.loads((RESULTS / "gate_rivals.json").read_text(encoding="utf-8"))["figures"]
+
+
+@pytest.mark.parametrize("rival", RIVALS["arms"])
+def test_a_rivals_row_is_what_is_stored(rival):
+    assert gate_rivals.row_of(rival, RIVALS["arms"][rival], RIVALS["reader_minus"][rival]) in PAGE
+
+
+def test_half_of_readers_gain_takes_one_report_and_reader_is_above_both_rules():
+    once = RIVALS["arms"]["read-once"]
+    assert once["bound"] > 0
+    assert once["over_best_open_loop"]["mean"] == pytest.approx(
+        ENGINEERS["reader"]["over_best_open_loop"]["mean"] / 2, abs=0.005
+    )
+    assert all(RIVALS["reader_minus"][rule]["bound"] > 0 for rule in ("read-once", "in-turn"))
+    assert all(RIVALS["arms"][belief]["bound"] > 0 for belief in ("slower", "quicker"))
+    for page in ("README.md", "docs/reading.md"):
+        assert f"{over(once)} points above" in " ".join((ROOT / page).read_text(encoding="utf-8").split())

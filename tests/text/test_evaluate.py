@@ -43,6 +43,15 @@ class Recorder:
         return mfl.format_plan(solve(mfl.from_text(prompt)).plan)
 
 
+class Waits:
+    """A network whose agents never move."""
+
+    env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
+
+    def act(self, observation):
+        return np.full(observation.shape[:2], 4)
+
+
 @pytest.mark.slow
 def test_the_quick_suite_in_all_forms():
     tables = {name: table for name, (table, _) in evaluate_suite.run(load_suite("quick")).items()}
@@ -127,36 +136,24 @@ class TestForms:
     def test_neural_policies_get_the_observation_they_ask_for(self, suite):
         shapes = set()
 
-        class Waits:
-            env_kwargs = {"observation": "ego", "window": 5, "max_size": 6, "max_agents": 3}  # noqa: RUF012
+        class Looks(Waits):
+            env_kwargs = Waits.env_kwargs | {"max_size": 6, "max_agents": 3}
 
             def act(self, observation):
                 shapes.add(observation.shape[:2])
-                return np.full(observation.shape[:2], 4)
+                return super().act(observation)
 
-        table = mfl.evaluate(Waits(), suite, config=mfl.LakeConfig.single(3, 1, horizon=5))
+        table = mfl.evaluate(Looks(), suite, config=mfl.LakeConfig.single(3, 1, horizon=5))
         assert table.overall.failures == {"goal_missed": len(suite)}
         assert shapes == {(len(suite), 3)}
         assert {len(record.plan[0]) for record in table.per_instance} == {5}
 
     def test_of_a_config_the_rules_count_alone(self, suite):
-        class Waits:
-            env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
-
-            def act(self, observation):
-                return np.full(observation.shape[:2], 4)
-
         for boards in (mfl.LakeConfig.single(9, 5, horizon=3), mfl.LakeConfig.single(2, 1, horizon=3)):
             table = mfl.evaluate(Waits(), suite, config=boards)
             assert {len(record.plan[0]) for record in table.per_instance} == {3}
 
     def test_the_answers_of_a_network_belong_to_its_name_and_its_rules(self, suite, tmp_path):
-        class Waits:
-            env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
-
-            def act(self, observation):
-                return np.full(observation.shape[:2], 4)
-
         path, short, long = tmp_path / "a.jsonl", *(mfl.LakeConfig.single(4, 2, horizon=steps) for steps in (2, 9))
         with pytest.raises(LakeError, match="resume= with a network needs name="):
             mfl.evaluate(Waits(), suite, resume=path)
@@ -170,12 +167,6 @@ class TestForms:
             mfl.evaluate(Waits(), suite, resume=path, name="step 200", config=short)
 
     def test_no_config_and_one_of_the_usual_rules_are_the_same_to_an_answers_file(self, suite, tmp_path):
-        class Waits:
-            env_kwargs = {"observation": "ego", "window": 5}  # noqa: RUF012
-
-            def act(self, observation):
-                return np.full(observation.shape[:2], 4)
-
         given = {"resume": tmp_path / "a.jsonl", "name": "step 100"}
         table = mfl.evaluate(Waits(), suite, **given)
         assert mfl.evaluate(Waits(), suite, config=mfl.LakeConfig.single(5, 3), **given) == table

@@ -94,6 +94,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "envtuning/gym": ("tests/envtuning/gym",),
     "envtuning/openenv": ("tests/doors/test_openenv.py",),
     "envtuning/base_help.py": ("tests/project/test_base_help.py",),
+    "envtuning/cli/atlas.py": ("tests/atlas/test_build.py", "tests/atlas/test_evidence.py"),
     "envtuning/cli": (
         "tests/envtuning/cli/test_commands.py",
         "tests/envtuning/cli/test_cli.py",

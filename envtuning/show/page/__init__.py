@@ -14,6 +14,7 @@ from envtuning.extras import needs
 from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
+from envtuning.show.console import money
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays
@@ -99,7 +100,7 @@ def _template() -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters.update(percent=_percent, number=_number, money=_money, heat=_heat)
+    environment.filters.update(percent=_percent, number=_number, money=money, heat=_heat)
     return environment.get_template("page.html.j2")
 
 
@@ -115,10 +116,6 @@ def _number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _money(value: float | None) -> str:
-    return "unknown" if value is None else f"${value:.4f}"
 
 
 def _heat(rate: float | None) -> str:

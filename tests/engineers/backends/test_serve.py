@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 import engineers
-from engineers.backends.serve import MAX_REQUEST, make_server, serve_until_interrupted
+from engineers.backends.serve import make_server, serve_until_interrupted
 from engineers.model.chat import Completion, Message, ServerFailed, TooLong
 from engineers.report import StageReport
 
@@ -62,42 +62,19 @@ def asked(**more: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": "hello"}], **more}
 
 
-def test_a_reply_has_the_wire_format(parrot: str) -> None:
-    schema = {"type": "object"}
-    request = asked(max_tokens=7, response_format={"type": "json_schema", "json_schema": {"schema": schema}})
-    status, reply = post(f"{parrot}/chat/completions", request)
-    assert status == 200
-    assert json.loads(reply["choices"][0]["message"]["content"]) == {"said": "hello", "schema": schema, "max_tokens": 7}
-    assert reply["choices"][0]["finish_reason"] == "stop"
-    assert reply["usage"] == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
-
-
 def test_a_cut_reply_says_so(parrot: str) -> None:
     _, reply = post(f"{parrot}/chat/completions", {"messages": [{"role": "user", "content": "too long"}]})
     assert reply["choices"][0]["finish_reason"] == "length"
     assert reply["choices"][0]["message"]["content"] == "cut of"
 
 
-def test_it_names_its_model(parrot: str) -> None:
-    with urllib.request.urlopen(f"{parrot}/models") as reply:
-        assert [model["id"] for model in json.load(reply)["data"]] == ["local"]
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         (b"{", "not JSON"),
-        (b"[]", "send a JSON object"),
-        ({}, "messages"),
-        ({"messages": []}, "messages"),
-        ({"messages": ["hello"]}, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "content as text"),
         ({"messages": [{"role": "wizard", "content": "x"}]}, "role='wizard'"),
-        (asked(max_tokens="many"), "max_tokens='many'"),
-        (asked(max_tokens=-1), "max_tokens=-1"),
         (asked(stream=True), "stream=true is not supported"),
-        (asked(response_format={"type": "json_object"}), "response_format"),
-        (asked(response_format="json"), "response_format"),
         (asked(response_format={"type": "json_schema", "json_schema": "x"}), "response_format"),
         ({"messages": [{"role": "user", "content": "fail"}]}, "it broke"),
     ],
@@ -107,15 +84,6 @@ def test_a_bad_request_is_told_what_is_wrong_and_the_server_goes_on(parrot: str,
     assert status == 400
     assert said in reply["error"]["message"]
     assert post(f"{parrot}/chat/completions", asked())[0] == 200
-
-
-def test_unknown_paths_and_oversized_requests_are_refused(parrot: str) -> None:
-    assert post(f"{parrot}/completions", asked())[0] == 404
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"{parrot}/engines")
-    request = urllib.request.Request(f"{parrot}/chat/completions", b"x", {"Content-Length": str(MAX_REQUEST + 1)})
-    with pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(request)
 
 
 @pytest.fixture(scope="module")

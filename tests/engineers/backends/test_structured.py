@@ -143,29 +143,11 @@ def test_a_finite_schema_allows_nothing_that_the_schema_forbids(
     assert fault(json.loads(text), schema) is None, text
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "step"),
-    [(0.0, 1.0, 1e-4), (0.0, 0.9, 1e-5), (1e-5, 1e-3, 1e-8), (0, 64.0, 1e-3), (-1.0, 1.0, 1e-4)],
-)
-def test_numbers_get_four_significant_digits_of_their_range(low: float, high: float, step: float) -> None:
-    assert structured.finite({"type": "number", "minimum": low, "maximum": high})["multipleOf"] == step
-
-
-@pytest.mark.parametrize("schema", [{"type": "number"}, {"type": "number", "minimum": 0.0, "maximum": 1 / 3}])
-def test_a_number_without_bounds_on_a_grid_keeps_all_its_digits(schema: dict[str, Any]) -> None:
-    assert structured.finite(schema) == schema
-
-
 def test_logits_that_are_no_numbers_still_give_a_text(byte_tokens: Any) -> None:
     schema = closed({"a": {"type": "number", "minimum": 0, "maximum": 1}, "b": {"type": "string"}})
     broken = torch.full((len(byte_tokens),), torch.nan)
     broken[::2] = torch.inf
     assert fault(json.loads(write(byte_tokens, schema, 80, lambda step: broken)), schema) is None
-
-
-def test_too_little_room_is_said_at_once(byte_tokens: Any) -> None:
-    with pytest.raises(ValueError, match=r"max_tokens=5: the shortest reply may take \d+"):
-        write(byte_tokens, closed({"name": {"type": "string"}}), 5, lambda step: torch.zeros(len(byte_tokens)))
 
 
 def test_a_schema_that_cannot_be_decoded_is_said_at_once(byte_tokens: Any) -> None:

@@ -12,7 +12,7 @@ import envtuning.cli.runs
 import envtuning.cli.studies
 from engineers import own
 from envtuning.cli import views
-from envtuning.cli.arguments import adjusted, parse_seeds, parse_settings, run_name
+from envtuning.cli.arguments import adjusted, listed_seeds, parse_seeds, parse_settings, run_name
 from envtuning.cli.base import trusting
 from envtuning.errors import RunError
 from envtuning.loop import run as loop
@@ -39,6 +39,11 @@ from tests.envtuning.counting_world import CountConfig, CountWorld
 )
 def test_seeds_are_counted_or_listed(text, seeds):
     assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(("text", "seeds"), [(None, None), ("", None), ("7", [7]), ("9, 4,", [9, 4])])
+def test_where_seeds_are_only_listed_a_lone_number_is_a_seed(text, seeds):
+    assert listed_seeds(text) == seeds
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,7 @@ def test_only_what_is_editable_may_be_changed(asked, editable, kept):
 def test_what_cannot_be_drawn_is_refused_where_the_guard_is_to_ask(asked, check, kinds):
     answer, _, _ = asked(lambda: to(0.75), guard={"check_feasible": check})
     assert [one.kind for one in answer.incidents] == kinds
+    assert all("cannot be drawn" in one.message for one in answer.incidents)
     assert answer.config.level == (0.5 if check else 0.75)
 
 

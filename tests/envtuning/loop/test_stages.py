@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 import envtuning.loop.run
-from envtuning.errors import SpecError
 from envtuning.loop import run as loop
 from envtuning.runs.log import RunLog
 from envtuning.runs.plan import Plan
@@ -22,8 +21,7 @@ from envtuning.runs.state import TestRecord
 from envtuning.runs.tasks import Choose, Test, Train, next_task
 from envtuning.runs.transitions import Reached
 from envtuning.show.console import HTML_WIDTH, summary
-from envtuning.trainees import TraineeKind, make_trainee
-from envtuning.trainees.base import Trainee
+from envtuning.trainees import TraineeKind
 from envtuning.trainees.scripted import ScriptedTrainee, difficulty, solve_chance
 from envtuning.worlds.lakes.world import LakeWorld
 from mapf_frozenlake import LakeConfig
@@ -200,19 +198,6 @@ def test_the_scripted_learners_gradient_wavers_around_what_there_is_to_learn():
     signal = 4 * chance * (1 - chance)
     norms = [ScriptedTrainee(capacity={"max_size": 3}).train(config, 1, seed=seed)["grad_norm"] for seed in range(200)]
     assert (min(norms), max(norms)) == pytest.approx((0.6 * signal, 1.4 * signal))
-
-
-def test_trainees_are_made_by_kind_or_by_the_place_of_their_class():
-    here = {"capacity": {"max_size": 4, "max_agents": 2}, "seed": 0}
-    assert isinstance(make_trainee("scripted", **here, speed=1.0), ScriptedTrainee)
-    assert isinstance(make_trainee("envtuning.trainees.scripted:ScriptedTrainee", **here), Trainee)
-    for kind, says in [
-        ("neural", "the kinds are grpo, "),
-        ("no.such.module:Trainee", "cannot be imported"),
-        ("envtuning.runs.seeds:Trainee", "has no 'Trainee'"),
-    ]:
-        with pytest.raises(SpecError, match=says):
-            make_trainee(kind, **here)
 
 
 def test_derived_seeds_are_fixed_for_ever_and_do_not_run_together():

@@ -15,8 +15,7 @@ import pytest
 from engineers import registry
 from engineers.extras import _is_installed
 from engineers.from_file import raise_unless_allowed
-from engineers.own import declares, object_at, trust_only
-from engineers.proposal import Engineer
+from engineers.own import trust_only
 from engineers.registry import raise_unless_from_file
 from engineers.terminal import TextConsole, visible
 from engineers.untrusted import NotReadable
@@ -30,7 +29,6 @@ from envtuning.studies.preregistered import load_study
 from envtuning.studies.study import folder_name
 from envtuning.trainees import LIVE, TraineeKind, make_trainee
 from envtuning.worlds.registry import UnknownWorld, make_world
-from envtuning.worlds.world import World
 from tests.envtuning.commands import called
 from tests.lazily import needed
 
@@ -226,49 +224,6 @@ def test_what_does_not_say_that_it_is_an_engineer_or_a_world_is_never_called(tmp
     assert not (tmp_path / "it_ran").exists()
 
 
-class Own:
-    name = "own"
-
-    def propose(self, report, current, editable=None): ...
-
-
-def made(rest: str) -> Own: ...
-
-
-def made_as_protocol(rest: str) -> Engineer: ...
-
-
-def made_unsaid(rest): ...
-
-
-def made_for_the_checker(rest: str) -> "nowhere.Engineer": ...  # noqa: F821
-
-
-def made_a_text(rest: str) -> str: ...
-
-
-def test_a_factory_declares_by_its_return_annotation_what_it_makes():
-    said = {
-        found: declares(found, Engineer, ["propose"]) for found in (Own, made, made_as_protocol, made_for_the_checker)
-    }
-    assert all(said.values()), said
-    for found in (made_unsaid, made_a_text, os.system, str, World, 3, None):
-        assert not declares(found, Engineer, ["propose"]), found
-
-
-def test_in_a_script_every_name_is_its_writers_own_word():
-    assert object_at("json:loads") is json.loads
-    try:
-        trust_only(["xml.dom"])
-        with pytest.raises(ImportError, match="--trust json"):
-            object_at("json:loads")
-        assert object_at("xml.dom.minidom:parse")  # a package stands for what is in it
-        with pytest.raises(ImportError, match=r"--trust xml\.sax"):
-            object_at("xml.sax:parse")
-    finally:
-        trust_only(None)
-
-
 @pytest.mark.parametrize(
     ("engineer", "options"),
     [
@@ -303,12 +258,6 @@ def test_a_key_in_options_is_refused_in_python_too():
     with pytest.raises(ValueError, match="no key goes there"):
         EngineerSpec(name="openai/x", options={"api_key": "sk-0123456789"})
     assert EngineerSpec(name="openai/x", options={"max_tokens": 5, "keys": 3}).options == {"max_tokens": 5, "keys": 3}
-
-
-def test_what_cannot_be_read_from_a_spec_is_a_spec_error(tmp_path):
-    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError):
-        load_spec(tmp_path / "x.yaml")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes as POSIX has them")

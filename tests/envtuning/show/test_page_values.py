@@ -11,7 +11,8 @@ import pytest
 from engineers.report import SliceResult, wilson
 from envtuning.loop import run as loop
 from envtuning.runs.state import TestRecord
-from envtuning.show.page import _heat, _money, _number, _percent, _template, _told_apart, common_folder, figures
+from envtuning.show.console import money
+from envtuning.show.page import _heat, _number, _percent, _template, _told_apart, common_folder, figures
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import Chart, Series, colour
 from envtuning.show.page.replays import _choose, replays
@@ -35,7 +36,7 @@ def test_a_value_of_a_table(value, said):
 
 def test_rates_money_and_shades():
     assert (_percent(None), _percent(0.1234)) == ("–", "12.3")
-    assert (_money(None), _money(0.5), _money(0.0)) == ("unknown", "$0.5000", "$0.0000")
+    assert (money(None), money(0.5), money(0.0)) == ("unknown", "$0.5000", "$0.0000")
     assert _heat(None) == ""
     assert _heat(0.5) == "background: color-mix(in srgb, #009e73 38%, white)"
 

@@ -21,7 +21,6 @@ from envtuning.loop.run import start
 from envtuning.runs.log import RunLog
 from envtuning.runs.spec import RunSpec, load_spec
 from envtuning.show.page import render_page, write_page
-from envtuning.show.page.line_chart import Chart, Series, draw
 from envtuning.show.page.view import view_run
 from tests.envtuning.gym_worlds import CORRIDORS
 
@@ -166,18 +165,6 @@ def test_what_a_model_says_is_text_not_markup(runs):
     assert "&lt;script&gt;alert(1)" in text
 
 
-def test_runs_are_told_apart_by_their_folders(runs, tmp_path):
-    arms = [tmp_path / "arms" / engineer / "seed0" for engineer in ("rules", "uniform")]
-    for arm in arms:
-        shutil.copytree(runs[0], arm)
-    page = write_page(arms, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<title>rules/seed0 · uniform/seed0</title>" in page
-    assert page.count("<h2>uniform/seed0</h2>") == 1
-    four = write_page([*arms, *arms], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<h1>4 runs</h1>" in four
-    assert "<title>seed0</title>" in write_page(arms[:1], tmp_path / "page.html").read_text(encoding="utf-8")
-
-
 def test_a_comparison_has_its_table_on_the_page_of_its_runs(runs, tmp_path):
     arms = [tmp_path / "arms" / engineer / "seed0" for engineer in ("rules", "uniform")]
     for arm in arms:
@@ -214,26 +201,3 @@ def test_an_unfinished_run_has_a_page(runs, tmp_path):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (half / "stages" / "02" / "done.json").unlink()
     assert "not finished" in write_page([half], tmp_path / "half.html").read_text(encoding="utf-8")
-
-
-def test_a_chart_of_nothing_says_so():
-    assert "nothing measured" in draw(Chart([], "x", "y"))
-    assert "nothing measured" in draw(Chart([Series("s", [0.0], [float("nan")])], "x", "y"))
-
-
-def test_a_chart_leaves_out_what_is_not_finite_and_has_a_band_only_between_two_edges():
-    gaps = Series("s", [0.0, 1.0, float("inf"), 3.0], [0.1, float("nan"), 0.3, 0.4])
-    drawn = draw(Chart([gaps], "x", "y"))
-    assert drawn.count("<circle") == 2
-    assert "nan" not in drawn
-    assert "inf" not in drawn
-    for low, high, bands in (([0.0, 0.0], [1.0, 1.0], 1), ([0.0, 0.0], None, 0), (None, [1.0, 1.0], 0)):
-        assert draw(Chart([Series("s", [0, 1], [0.5, 0.5], low, high)], "x", "y")).count("<polygon") == bands
-
-
-@pytest.mark.parametrize("values", [[0.5], [3.0, 3.0], [0.0, 1e7], [-2.0, 1e-9]])
-def test_a_chart_keeps_its_points_inside(values):
-    drawn = draw(Chart([Series("s", list(range(len(values))), values)], "x", "y"))
-    for x, y in re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)"', drawn):
-        assert 0 <= float(x) <= 560
-        assert 0 <= float(y) <= 240

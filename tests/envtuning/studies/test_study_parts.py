@@ -183,15 +183,11 @@ def test_what_is_no_study_is_refused(wrong):
 
 
 def test_of_a_studys_seeds_some_may_be_run_first_and_no_others():
-    """A lone number is a seed here, not a count of seeds."""
     study = StudySpec.model_validate(STUDY | {"seeds": [4, 7, 9]})
     assert seeds_of(study, None) == [4, 7, 9]
-    assert seeds_of(study, "7") == [7]
-    assert seeds_of(study, "9, 4,") == [9, 4]
+    assert seeds_of(study, [9, 4]) == [9, 4]
     with pytest.raises(SpecError, match=r"^3 is not a seed of [\w-]+: its seeds are 4, 7, 9$"):
-        seeds_of(study, "7,3")
-    with pytest.raises(SpecError, match=r"^seeds 'seven': give a list such as 4,9$"):
-        seeds_of(study, "seven")
+        seeds_of(study, [7, 3])
 
 
 def test_a_study_says_as_little_as_it_must():

@@ -101,29 +101,12 @@ def test_seed_decides_everything(runner):
     assert not np.array_equal(first[0]["obs"][:100], other[0]["obs"][:100])
 
 
-def test_counts_are_the_rollouts(runner):
-    runner.begin(seed=3)
-    runner.sample()
-    rollout, outcomes = runner.sampler.rollout, runner.outcomes
-    assert outcomes["env_steps"] == rollout.moved.sum()
-    assert outcomes["episodes"] == rollout.ended.sum() > 0
-    assert outcomes["valid"] <= outcomes["successes"] <= outcomes["episodes"]
-
-
 def test_masked_moves_are_never_made(runner):
     runner.begin(seed=4)
     batch = runner.sample()
     mask = runner.env.layout.action_mask(batch["obs"])
     assert (mask[np.arange(len(mask)), batch["actions"]] > 0).all()
     assert (mask == 0).any()
-
-
-def test_episodes_go_on_across_samples(runner):
-    runner.begin(seed=9)
-    runner.sample()
-    last = runner.sampler.rollout.rows[-1].copy()
-    runner.sample()
-    np.testing.assert_array_equal(runner.sampler.rollout.rows[0], last)
 
 
 def test_knows_its_spaces(runner):

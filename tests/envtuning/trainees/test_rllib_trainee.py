@@ -162,13 +162,6 @@ def test_killed_runner_comes_back_on_the_current_config(remote):
         assert_identical(learned, weights)
 
 
-def test_nobody_answers(make, monkeypatch):
-    trainee = make(**SMALL, sample_timeout=0.1)
-    monkeypatch.setattr(trainee.algorithm.env_runner_group, "foreach_env_runner", lambda *_, **__: [])
-    with pytest.raises(WorkerLost, match="make a new trainee"):
-        trainee.train(EASY, 100, seed=0)
-
-
 UNDRAWABLE = mfl.LakeConfig.single(3, num_agents=2, hole_ratio=0.6, wait_ratio=1.0, min_distance=4, collisions="end")
 
 
@@ -276,11 +269,6 @@ def test_divergence_is_said(make):
 def test_config_beyond_the_room_is_refused(make):
     with pytest.raises(mfl.LakeError, match="max_size"):
         make(**SMALL).train(mfl.LakeConfig.single(6), 100, seed=0)
-
-
-def test_unknown_option_is_refused(ray_session):
-    with pytest.raises(ValueError, match="num_workers"):
-        make_trainee("rllib", seed=0, **SMALL, num_workers=3)
 
 
 def boards_at_reset(trainee, config):

@@ -189,21 +189,9 @@ def test_a_checkpoint_loads_without_running_code(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"algorithm": "PPPO"}, "'PPPO': stable_baselines3 has no 'PPPO'; Stable-Baselines3 has A2C"),
-        ({"algorithm": "no_such_package:X"}, "cannot be imported"),
-        (
-            {"learnig_rate": 1},
-            r"PPO has no hyperparameter learnig_rate \(did you mean learning_rate\?\): it has .*learning_rate",
-        ),
-        ({"num_envs": 0}, "num_envs=0: give at least 1"),
-    ],
-)
-def test_wrong_options_are_refused_before_the_run(options, said):
-    with pytest.raises(SpecError, match=said):
-        TraineeKind.named("sb3").check(options, CorridorWorld(), CONFIG)
+def test_an_algorithm_that_cannot_be_imported_is_refused_before_the_run():
+    with pytest.raises(SpecError, match="cannot be imported"):
+        TraineeKind.named("sb3").check({"algorithm": "no_such_package:X"}, CorridorWorld(), CONFIG)
 
 
 class Bare(CorridorWorld):

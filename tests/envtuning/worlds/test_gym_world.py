@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
-from envtuning.worlds.gym_cases import FIRST_HELD_OUT, GymCases, apportioned
+from envtuning.worlds.gym_cases import apportioned
 from envtuning.worlds.world import InfeasibleConfig, TooFewCases
 from tests.envtuning.gym_worlds import Corridor, CorridorConfig, CorridorWorld, FlatConfig, PoleWorld, Walker
 
@@ -53,21 +53,6 @@ def test_the_fingerprint_is_what_the_seed_really_deals(suites):
 def test_drawing_is_a_function_of_its_arguments():
     one, same, other = (WORLD.draw(CorridorConfig(), 5, seed=s, purpose="validation", exclude=()) for s in (1, 1, 2))
     assert one == same != other
-
-
-def test_cases_come_back_from_their_file(suites, tmp_path):
-    suites[0].save(tmp_path / "some.cases")
-    assert WORLD.load(tmp_path / "some.cases") == suites[0]
-    assert isinstance(WORLD.load(tmp_path / "some.cases"), GymCases)
-
-
-def test_seeds_are_the_fingerprint_where_every_reset_is_new():
-    validation, test = held_out(POLE, FlatConfig(), 50)
-    probe = POLE.draw(FlatConfig(), 50, seed=1, purpose="probe", exclude=(validation, test))
-    assert {case.slice for case in validation} == {"all"}
-    assert all(case.seed >= FIRST_HELD_OUT for case in (*validation, *test))
-    assert all(case.seed < FIRST_HELD_OUT for case in probe)
-    assert len(validation.fingerprints() | test.fingerprints()) == 100
 
 
 def test_a_world_too_small_is_refused_with_its_count():
@@ -130,24 +115,6 @@ def test_an_episode_is_what_playing_its_case_alone_gives(suites, monkeypatch):
         assert together[number].trace == {"actions": actions}
 
 
-class AskedInBatches(Walker):
-    def __init__(self):
-        super().__init__()
-        self.sizes: list[int] = []
-
-    def act(self, observations):
-        self.sizes.append(len(observations))
-        return super().act(observations)
-
-
-def test_all_copies_are_asked_at_once():
-    cases = WORLD.draw(config_of(_12=1.0), 20, seed=1, purpose="validation", exclude=())
-    policy = AskedInBatches()
-    episodes = WORLD.play(policy, cases, config_of(_12=1.0), seed=0)
-    assert policy.sizes[0] == 20
-    assert len(policy.sizes) == max(one.cost["env_steps"] for one in episodes)
-
-
 class AfraidOf(Walker):
     """Raises, or gives what is no action, where it sees its flag to the right at once."""
 
@@ -181,24 +148,6 @@ def test_a_policy_that_fails_on_one_case_fails_that_case_alone(answer, said):
     assert 0 < sum(flags) < 30
     assert [one.failure == "policy_error" for one in episodes] == flags
     assert all(said in one.note for one in episodes if one.failure)
-
-
-def test_an_episode_that_the_environment_never_ends_is_ended():
-    class Endless(PoleWorld):
-        def make(self, config, slice):
-            return gym.make("Pendulum-v1", max_episode_steps=-1)
-
-    world = Endless()
-    cases = world.draw(FlatConfig(), 3, seed=1, purpose="validation", exclude=())
-
-    class Still:
-        def act(self, observations):
-            return np.zeros((len(observations), 1))
-
-    assert {one.cost["env_steps"] for one in world.play(Still(), cases, FlatConfig(), seed=0)} == {50}
-    env = world.make_env(FlatConfig(), exclude=(), capacity={}, seed=0)
-    env.reset(seed=0)
-    assert [env.step(env.action_space.sample())[3] for _ in range(50)] == [False] * 49 + [True]
 
 
 class DictEnv(gym.Env):
