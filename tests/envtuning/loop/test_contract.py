@@ -205,7 +205,7 @@ def test_a_trainee_declares_the_form_of_its_policy_and_the_world_must_play_it(sp
 
 def test_plans_are_not_judged_on_a_target_that_slips(spec, tmp_path):
     slippery = spec.model_copy(update={"target": spec.target | {"is_slippery": True}})
-    with pytest.raises(InfeasibleConfig, match="a plan written beforehand has no fixed outcome"):
+    with pytest.raises(InfeasibleConfig, match=r"\bis_slippery=True\b"):
         loop.start(slippery, tmp_path / "run")
 
 
