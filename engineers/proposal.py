@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.knobs import changes
 from engineers.own import completed
 from engineers.report import StageReport
 from engineers.tiers import UNKNOWN, Tier
@@ -72,6 +73,13 @@ class Proposal(BaseModel, Generic[ConfigT]):
         False, description="True when every reply was refused, so the current config stays in force."
     )
     refusals: list[str] = Field(default_factory=list, description="Why earlier replies were refused, a sentence each.")
+
+    def with_changes(self, current: BaseModel) -> Self:
+        """Itself; where it gives no reasons, with the changes that it makes, without a reason."""
+        if self.reasons:
+            return self
+        made = [Change(path=".".join(path), old=old, new=new) for path, old, new in changes(current, self.config)]
+        return self.model_copy(update={"reasons": made})
 
 
 class Engineer(ABC):

@@ -50,7 +50,7 @@ def cells(row: Row, rows: Sequence[Row]) -> list[str]:
 
 
 def notes(trees: Sequence[Tree], rows: Sequence[Row], agree: Agreement | None = None) -> list[str]:
-    said = [f"**{in_words(headroom(trees))}**"]
+    said = [in_words(headroom(trees))]
     if len(trees) > 1:
         found = reliability(trees)
         more = "" if found.ships else f"; {found.seeds_needed} seeds would make .8"
@@ -75,7 +75,8 @@ def markdown(trees: Sequence[Tree], rows: Sequence[Row], agree: Agreement | None
     lines += [cells(row, rows)[:5] for row in rows]
     written = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     said = f"{len(trees)} seeds, means and 95 % intervals; {ABOVE}."
-    return "\n\n".join([written, " ".join([said, *notes(trees, rows, agree)])]) + "\n"
+    headline, *others = notes(trees, rows, agree)
+    return "\n\n".join([written, " ".join([said, f"**{headline}**", *others])]) + "\n"
 
 
 def gains_table(trees: Sequence[Tree]) -> Table:

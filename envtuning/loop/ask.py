@@ -77,7 +77,7 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
     if refusals:
         said = f"{name}'s config was refused ({'; '.join(refusals)}); the current config is kept"
         return kept("refused_proposal", said, proposal)
-    return answer(proposal=proposal, config=proposal.config)
+    return answer(proposal=proposal.with_changes(current), config=proposal.config)
 
 
 def make_engineer(log: RunLog, trainee: LoadTrainee | None = None) -> engineers.Engineer:

@@ -120,9 +120,8 @@ def in_words(found: Gain | None) -> str:
     points = f"{100 * found.mean:+.1f} points over `{found.above}`"
     bound = "" if found.low is None else f", one-sided 95 % bound {100 * found.low:+.1f}"
     whose = "the best choice in hindsight" if found.oracle else f"`{found.arm}`, the best arm that reads,"
-    counted = (
-        f"{found.roots} roots, {found.training_seeds} training seed{'' if found.training_seeds == 1 else 's'} each"
-    )
+    roots = f"{found.roots} root{'' if found.roots == 1 else 's'}"
+    seeds = f"{found.training_seeds} training seed{'' if found.training_seeds == 1 else 's'}"
     unclear = (
         "no arm here warms up before the target, so this may be a warm-up"
         if not found.matched
@@ -135,7 +134,7 @@ def in_words(found: Gain | None) -> str:
         "none found": "none found: this says nothing about reading",
         "open": f"open: {unclear}",
     }[found.found]
-    return f"Closed-loop headroom: {whose} ends {points}{bound} ({counted}): {verdict}."
+    return f"Closed-loop headroom: {whose} ends {points}{bound} ({roots}, {seeds} each): {verdict}."
 
 
 def _table(success: Success, arm: str) -> NDArray[np.float64]:

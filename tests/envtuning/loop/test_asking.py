@@ -89,7 +89,9 @@ def test_an_engineer_is_asked_with_what_it_may_edit_in_a_thread_that_cannot_keep
     assert engineer.asked == [(REPORT, CountConfig(), ("level",), "engineer", True)]
     assert given is None  # it needs no trainee
     assert (answer.config.level, answer.incidents) == (0.25, [])
-    assert answer.proposal == to(0.25)
+    assert answer.proposal == to(0.25).with_changes(CountConfig())
+    changed = [(change.path, change.new, change.reason) for change in answer.proposal.reasons]
+    assert changed == [("level", 0.25, "")]  # an engineer that gives no reasons is still told by its changes
 
 
 @pytest.mark.parametrize("name", LIVE)
