@@ -120,3 +120,11 @@ def test_who_chooses_from_a_menu_needs_neither_torch_nor_numba_nor_the_world():
     assert float(success) == pytest.approx(0.292, abs=0.001)
     assert not {"torch", "numba", "scipy", "ray", "gymnasium", "mapf_frozenlake"} & set(loaded)
     assert ran.stderr == ""
+
+
+def test_stored_walks_keep_the_distance_and_its_bound():
+    distance, bound = 0.25, 0.75
+    stored = StoredWalks(tier=2, paths={}, distance=distance, bound=bound)
+    nearness = stored.row("mine", []).nearness
+    assert (nearness.median, nearness.bound) == (distance, bound)
+    assert StoredWalks(tier=2, paths={}, distance=None, bound=None).row("mine", []).nearness is None

@@ -9,11 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from envtuning.errors import RunError
 from envtuning.runs import atomic, checked
 from envtuning.runs.atomic import StorageError
 from envtuning.runs.checked import Files
+from envtuning.runs.state import Measured
 
 
 @pytest.fixture
@@ -319,3 +321,10 @@ def test_a_line_is_added_after_what_is_whole(files, run):
     files.append_line(path, 2)
     assert path.read_bytes() == b"1\n2\n"
     assert files.lines(path, int) == [1, 2]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_measured_number_is_finite(number):
+    assert Measured(kind="validation", spent=3, valid_rate=0.5).spent == 3
+    with pytest.raises(ValidationError):
+        Measured(kind="validation", spent=3, valid_rate=number)

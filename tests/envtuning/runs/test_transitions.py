@@ -50,6 +50,11 @@ def test_validation_has_converged_when_the_last_window_is_hardly_above_the_one_b
     assert "valid_rate" in decision.reason
 
 
+def test_two_windows_of_two_validations_are_compared_by_default():
+    assert not Converged().decide(history(valid=[0.5] * 3)).advance
+    assert Converged().decide(history(valid=[0.5] * 4)).advance
+
+
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.integers(1, 4), st.floats(0, 0.5))
 def test_converged_agrees_with_the_means_of_the_two_windows(values, window, min_gain):
     decision = Converged(window=window, min_gain=min_gain).decide(history(valid=values))

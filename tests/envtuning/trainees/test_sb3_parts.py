@@ -265,3 +265,8 @@ def test_weights_that_left_the_finite_numbers_are_said_with_the_steps_and_the_ra
     model.policy.bias.data[:] = torch.nan
     with pytest.raises(TrainingDiverged, match=r"after 1,234 env steps .* \(it is 0.5\)"):
         raise_unless_finite(model)
+
+
+def test_a_cluster_is_asked_for_as_many_cores_as_threads_and_for_a_gpu_if_it_trains_there():
+    assert list(SB3Trainee.resources()) == [{"CPU": 1, "GPU": 0}]
+    assert list(SB3Trainee.resources(torch_threads=3, device="cuda")) == [{"CPU": 3, "GPU": 1}]
