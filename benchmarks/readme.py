@@ -32,7 +32,7 @@ def page() -> str:
     """The page that the stored results give."""
     rows = [row(path) for path in sorted(RESULTS.glob("*.json"))]
     studies = [
-        f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![every arm over the budget, and every seed on the test](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
+        f"## Study: {path.stem.removeprefix('study_').replace('-', ' ')}\n\n{question(path)}![arms over the budget, and each seed on the test; an arm that was added later may be missing](results/{path.stem}.png)\n\n{path.read_text(encoding='utf-8')}"
         for path in sorted(RESULTS.glob("study_*.md"))
     ]
     trees = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,10 @@ def store(study: StudySpec, out: Path) -> Path:
     """The table of what is finished and its picture, among the results that pages may claim; returns the JSON's path."""
     summary, path = summarise(study, out), stored_at(study)
     made_by = dict(zip(MADE_BY, (commits(out), commits_of_runs(out)), strict=True))
-    if path.exists() and made_elsewhere(figures_of(study), summary):
-        figures = figures_of(study)
-        summary, made_by = with_stored(study, figures, summary), with_stored_commits(figures, made_by)
-    else:  # the picture's curves are in the runs' folders alone
+    figures = figures_of(study) if path.exists() else {"runs": [], "beyond": {}}
+    if elsewhere := made_elsewhere(figures, summary):  # the picture stays: its curves are in the runs' folders alone
+        summary, made_by = with_stored(study, figures, elsewhere, summary), with_stored_commits(figures, made_by)
+    else:
         draw(summary, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
     path.with_suffix(".md").write_text(markdown(summary), encoding="utf-8")
     return record(path.stem, asdict(summary) | made_by)
@@ -86,8 +87,11 @@ def made_elsewhere(figures: dict[str, Any], here: Summary) -> list[Outcome]:
     return [run for run in outcomes_of(figures) if (run.arm, run.seed) not in known]
 
 
-def with_stored(study: StudySpec, figures: dict[str, Any], here: Summary) -> Summary:
-    return summary_of(study, [*made_elsewhere(figures, here), *here.runs], beyond_of(figures) | dict(here.beyond))
+def with_stored(study: StudySpec, figures: dict[str, Any], elsewhere: Sequence[Outcome], here: Summary) -> Summary:
+    """An arm whose runs are in both places keeps its stored intervals beyond the target: those here are over fewer seeds."""
+    both = {run.arm for run in elsewhere}
+    fresh = {arm: row for arm, row in here.beyond.items() if arm not in both}
+    return summary_of(study, [*elsewhere, *here.runs], beyond_of(figures) | fresh)
 
 
 def with_stored_commits(figures: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:

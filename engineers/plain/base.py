@@ -74,9 +74,8 @@ class PlainEngineer(Engineer):
         for kind in cls.__mro__[:-1]:
             if "__init__" in vars(kind):
                 _, *parameters = inspect.signature(vars(kind)["__init__"]).parameters.values()
-                named = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
-                found |= named
-                if len(named) == len(parameters):
+                found |= {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+                if not any(one.kind is one.VAR_KEYWORD for one in parameters):
                     break
         return found
 

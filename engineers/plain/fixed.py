@@ -18,7 +18,7 @@ class FixedEngineer(PlainEngineer):
     name = "fixed"
     tier = Tier.NOTHING
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # no option would change anything
         super().__init__()
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:

@@ -189,7 +189,7 @@ def _told(inside: Sequence[Split], rest: Sequence[Split]) -> tuple[float, float]
 
 
 def _chance(inside: Sequence[Split], rest: Sequence[Split]) -> tuple[float, float]:
-    """As far apart as the 95 % interval of the difference still allows."""
+    """As near to each other as the 95 % interval of their difference allows."""
     (low, n_low), (high, n_high) = _rate(inside), _rate(rest)
     return low + 1.96 * sqrt(variance(low, n_low) + variance(high, n_high)), high
 

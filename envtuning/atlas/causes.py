@@ -13,7 +13,8 @@ SLICES = ("3", "4", "5", "6")
 SMALL = ("3", "4")
 KIND = {"waits": "conflict", "agents": "conflict", "holes": "hole", "boards": "goal_missed"}
 # Engineers without a model were written with the first two causes only, and tested once on the others. The same holds for the trees of
-# policies that lack one thing, whose diagnoses have these names: no report of a held-out one was read while `reader` was written.
+# policies that lack one thing, whose diagnoses have these names: no report of a held-out one was read while `reader` was written; one change after
+# their first measurement changed no answer.
 DEVELOPMENT, HELD_OUT = ("waits", "boards"), ("holes", "agents")
 # What a cause shows in the parts of a slice's episodes: that where it is there, and that where it is not.
 MARK = {"waits": ("a_wait_is_needed", "no_wait_is_needed"), "agents": ("3_agents", "2_agents")}

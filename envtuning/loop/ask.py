@@ -54,17 +54,14 @@ def ask_engineer(log: RunLog, trainee: LoadTrainee) -> Answer[Any]:
         return answer(proposal=proposal, config=current, incidents=[incident])
 
     name = spec.engineer.name
-    inline = (
-        log.plan.asks_the_trainee
-    )  # it bounds its own time, because a thread that keeps generating would disturb training
+    # An engineer on the live model bounds its own time, because a thread that keeps generating would disturb training.
+    inline = log.plan.asks_the_trainee
     engineer = make_engineer(log, trainee if inline else None)
     try:
         question = partial(engineer.propose, report, current=current, editable=spec.editable)
         timeout = None if inline else spec.engineer.timeout
         proposal = question() if timeout is None else within(timeout, "engineer", question)
-    except (
-        Exception
-    ) as error:  # a third party's engineer may fail in any way; the run continues with the current config
+    except Exception as error:  # a third party's engineer may fail in any way; the run continues
         atomic.write_text(stage.path / TRACEBACK, redact("".join(traceback.format_exception(error))))
         said = f"{name} failed ({type(error).__name__}: {error}); the current config is kept ({TRACEBACK} says where)"
         return kept("engineer_failed", said)

@@ -190,9 +190,7 @@ def summary(run: RunLog) -> Group:
     incidents = run.state.incidents()
     if incidents:
         lines = "\n".join(f"stage {one.stage}, {one.kind}: {one.message}" for one in incidents)
-        whole = Text(
-            lines, no_wrap=False, overflow="fold"
-        )  # otherwise a console that does not break lines would cut them off
+        whole = Text(lines, no_wrap=False, overflow="fold")  # a console that does not break lines would cut them off
         parts.append(Panel(whole, title="what went wrong and was survived", title_align="left", expand=False))
     return Group(*parts)
 

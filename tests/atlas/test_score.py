@@ -37,7 +37,7 @@ from envtuning.atlas.rows import (
     row_of,
     same_entry,
 )
-from envtuning.atlas.walk import Chooser, Writer, player_of
+from envtuning.atlas.walk import Chooser, Writer, player_of, walk
 from envtuning.runs.plan import Plan
 
 
@@ -249,6 +249,12 @@ def test_distances_are_between_draws_and_not_between_knobs(spec, distances):
             assert (
                 distances.between(one, third) <= distances.between(one, other) + distances.between(other, third) + 1e-9
             )
+
+
+def test_a_walk_is_repeatable(trees, distances):
+    assert walk(trees[0], player_of("random", "free", distances)) == walk(
+        trees[0], player_of("random", "free", distances)
+    )
 
 
 def rated(table):

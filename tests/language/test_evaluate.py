@@ -405,7 +405,7 @@ def make(rest: str, *, creativity: float = 0.0) -> engineers.ModelEngineer:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("rules", "'rules' has no option temperature; it has guard, space, thresholds"),
+        ("rules", "'rules' has no option temperature; it has guard, seed, space, thresholds"),
         ("own_chat:make", "'own_chat:make' has no option temperature; it has creativity"),
     ],
 )

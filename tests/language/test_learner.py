@@ -107,7 +107,7 @@ def test_the_reference_stays_the_first_model(learner, tmp_path):
 def test_a_checkpoint_of_another_first_model_is_refused(learner, tmp_path):
     learner.save(tmp_path / "a")
     (tmp_path / "a" / "base.json").write_text('{"name": "another", "weights": "0"}')
-    with pytest.raises(ValueError, match="a model called another"):
+    with pytest.raises(ValueError, match="from the model another with weights 0"):
         learner.load(tmp_path / "a")
 
 

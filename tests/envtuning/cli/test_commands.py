@@ -44,6 +44,8 @@ def test_seeds_are_counted_or_listed(text, seeds):
 @pytest.mark.parametrize(("text", "seeds"), [(None, None), ("", None), ("7", [7]), ("9, 4,", [9, 4])])
 def test_where_seeds_are_only_listed_a_lone_number_is_a_seed(text, seeds):
     assert listed_seeds(text) == seeds
+    with pytest.raises(SpecError, match=r"^seeds 'seven': give a list such as"):
+        listed_seeds("seven")
 
 
 @pytest.mark.parametrize(

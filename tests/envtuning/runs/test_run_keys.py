@@ -87,6 +87,11 @@ def test_a_key_may_have_what_lies_in_its_bounds_and_nothing_else(key, taken, ref
             Plan.of(parsed(LEAST, {key: value}))
 
 
+def test_a_total_below_the_stages_budgets_is_told_with_both_numbers():
+    with pytest.raises(SpecError, match=r"99\b.*\b100\b"):
+        parsed(LEAST, {"total": 99})
+
+
 def parsed(data: dict[str, Any], changes: dict[str, Any] | None = None) -> RunSpec:
     return parse_spec(json.dumps(data), "it", changes=changes)
 

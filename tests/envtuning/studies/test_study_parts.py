@@ -182,6 +182,11 @@ def test_what_is_no_study_is_refused(wrong):
         StudySpec.model_validate(STUDY | wrong)
 
 
+def test_an_arm_that_a_study_lacks_is_named_beside_those_that_it_has():
+    with pytest.raises(ValueError, match=r"fixed.*rules"):
+        StudySpec.model_validate(STUDY | {"trivial": ["fixed"]})
+
+
 def test_of_a_studys_seeds_some_may_be_run_first_and_no_others():
     study = StudySpec.model_validate(STUDY | {"seeds": [4, 7, 9]})
     assert seeds_of(study, None) == [4, 7, 9]

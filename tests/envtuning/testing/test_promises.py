@@ -53,6 +53,7 @@ def test_an_episode_that_just_keeps_its_promises_passes(changes):
         ({"metrics": {"success_rate": 1.01}}, "success_rate=1.01, and rates are from 0 to 1"),
         ({"metrics": {"success_rate": -0.01}}, "success_rate=-0.01, and rates are from 0 to 1"),
         ({"metrics": {"success_rate": 1.0, "reward": math.nan}}, "reward=nan: leave out"),
+        ({"metrics": {"success_rate": 1.0, "reward": math.inf}}, "reward=inf: leave out"),
         ({"cost": {"env_steps": 1.5}}, "cost env_steps=1.5: give whole numbers"),
         ({"cost": {"env_steps": 0}}, "cost env_steps=0: give whole numbers, of the budget's unit at least 1"),
         ({"cost": {"env_steps": 1, "tokens": -1}}, "cost tokens=-1"),
