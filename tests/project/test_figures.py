@@ -507,6 +507,13 @@ SMALL_MODEL = [
         PAPERS, "grpo", lambda f: gained(f, "GRPO") + "…" + gained(f, "continued supervision").partition(" points")[0]
     ),
     Claim(LANGUAGE, "grpo", lambda f: "took {:.0f} to {:.0f} CPU seconds".format(*cpu_seconds_of_equal_samples(f))),
+    Claim(
+        README,
+        "grpo",
+        lambda f: (
+            f"supervision in the same time gains {100 * f['table']['continued supervision']['greedy']['gain']:+.1f} |"
+        ),
+    ),
     Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),
 ]
 
