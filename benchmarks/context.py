@@ -14,6 +14,7 @@ from rich.table import Table
 from benchmarks._command import errors_in_one_sentence
 from benchmarks._record import record
 from benchmarks.atlas_tables import as_json
+from engineers.counts import money
 from engineers.model.context import CONTEXTS, NAMES, context_named
 from engineers.model.meter import Meter
 from envtuning.atlas.published import load, names
@@ -85,8 +86,7 @@ def table(trees: list[Tree], rows: list[Row]) -> Table:
     for heading in ("told", "success", "fallbacks", "tokens", "cost"):
         drawn.add_column(heading, justify="left" if heading == "told" else "right")
     for row in rows:
-        cost = "unknown" if row.cost is None else f"${row.cost:.4f}"
-        drawn.add_row(row.name, row.success.percent(), str(row.fallbacks), f"{row.tokens:,}", cost)
+        drawn.add_row(row.name, row.success.percent(), str(row.fallbacks), f"{row.tokens:,}", money(row.cost))
     return drawn
 
 

@@ -45,9 +45,10 @@ def page() -> str:
 def row(path: Path) -> str:
     stored = json.loads(path.read_text(encoding="utf-8"))
     machine = stored["machine"]
+    sittings = [*stored["figures"].get("added_to", []), stored]
     cells = [
         f"[{path.stem}](results/{path.name})",
-        f"`{stored['command']}`",
+        ", then ".join(f"`{sitting['command']}`" for sitting in sittings),
         f"`{stored['commit']}`",
         f"{machine['processor']}, {machine['cores']} cores",
         stored["recorded"][:10],

@@ -30,7 +30,9 @@ from envtuning.studies.summary import Summary, markdown, summarise, summary_of
 
 HERE = Path(__file__).parent / "preregistered"
 COMMITS = "commits.txt"
-MADE_BY = ("runs_made_by_commits", "commits_of_runs")  # entries of a stored study beside its summary
+# Entries of a stored study beside its summary. The last one is there if arms or seeds were added to it.
+MADE_BY = ("runs_made_by_commits", "commits_of_runs", "added_to")
+SITTING = ("recorded", "command", "commit", "cpu_minutes")  # of ``benchmarks._record.conditions``
 
 
 def main() -> None:
@@ -71,10 +73,11 @@ def main() -> None:
 def store(study: StudySpec, out: Path) -> Path:
     """The table of what is finished and its picture, among the results that pages may claim; returns the JSON's path."""
     summary, path = summarise(study, out), stored_at(study)
-    made_by = dict(zip(MADE_BY, (commits(out), commits_of_runs(out)), strict=True))
-    figures = figures_of(study) if path.exists() else {"runs": [], "beyond": {}}
+    made_by = dict(zip(MADE_BY, (commits(out), commits_of_runs(out)), strict=False))
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"figures": {"runs": [], "beyond": {}}}
+    figures = stored["figures"]
     if elsewhere := made_elsewhere(figures, summary):  # the picture stays: its curves are in the runs' folders alone
-        summary, made_by = with_stored(study, figures, elsewhere, summary), with_stored_commits(figures, made_by)
+        summary, made_by = with_stored(study, figures, elsewhere, summary), added_to(stored, made_by)
     else:
         draw(summary, finished(study.specs(), study.seeds, out), path.with_suffix(".png"))
     path.with_suffix(".md").write_text(markdown(summary), encoding="utf-8")
@@ -94,11 +97,13 @@ def with_stored(study: StudySpec, figures: dict[str, Any], elsewhere: Sequence[O
     return summary_of(study, [*elsewhere, *here.runs], beyond_of(figures) | fresh)
 
 
-def with_stored_commits(figures: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
-    sittings, by_run = MADE_BY
+def added_to(stored: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
+    """How all runs were made: the stored ones, with the command and the commit of that file, and those here."""
+    figures, (sittings, by_run, before) = stored["figures"], MADE_BY
     return {
         sittings: list(dict.fromkeys([*figures[sittings], *here[sittings]])),
         by_run: figures[by_run] | here[by_run],
+        before: [*figures.get(before, []), {name: stored[name] for name in SITTING}],
     }
 
 
@@ -125,7 +130,7 @@ def redraw(study: StudySpec) -> None:
     path = stored_at(study)
     stored = json.loads(path.read_text(encoding="utf-8"))
     summary = from_stored(study)
-    kept = {name: stored["figures"][name] for name in MADE_BY}
+    kept = {name: value for name, value in stored["figures"].items() if name in MADE_BY}
     path.write_text(json.dumps(stored | {"figures": asdict(summary) | kept}, indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(markdown(summary), encoding="utf-8")
     readme.main()

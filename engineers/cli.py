@@ -15,6 +15,7 @@ from rich.table import Table
 from engineers import own
 from engineers.backends.local import LocalChat
 from engineers.backends.serve import serve_until_interrupted
+from engineers.counts import counted, money
 from engineers.extras import require
 from engineers.knobs import KnobError, as_text, validated
 from engineers.model.answer_format import AnswerFormat
@@ -248,10 +249,9 @@ def _show(proposal: Proposal[Any], report: StageReport) -> None:
         out.print(table)
     usage = proposal.usage
     if usage.attempts:
-        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
         tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
-        asked = "1 question" if usage.attempts == 1 else f"{usage.attempts} questions"
-        out.print(f"[dim]{asked}, {tokens}, {cost}, {usage.seconds:.1f} s[/]")
+        cost = f"cost {money(usage.cost)}, {usage.seconds:.1f} s"
+        out.print(f"[dim]{counted(usage.attempts, 'question')}, {tokens}, {cost}[/]")
 
 
 def _value(value: Any) -> str:

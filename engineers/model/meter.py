@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from engineers.counts import money
 from engineers.model.chat import ChatError, Completion, Message
 
 MESSAGE_TOKENS = 16  # roles and separators that a chat template writes around a message
@@ -70,8 +71,9 @@ class Meter:
                 )
             worst = price.of(prompt, answer)
             if (self.cost or 0.0) + worst > self.max_cost:
+                left = max(self.max_cost - (self.cost or 0.0), 0.0)
                 raise BudgetExceeded(
-                    f"the next question may cost ${worst:.4f}, ${max(self.max_cost - (self.cost or 0.0), 0.0):.4f} of "
+                    f"the next question may cost {money(worst)}, {money(left)} of "
                     f"max_cost=${self.max_cost} are left: raise the cap or lower the context's token_budget"
                 )
         self._reserved = (prompt, answer)

@@ -40,7 +40,8 @@ DIGITS = 9  # precision of comparisons between gains, so that the order of addit
 
 @reads({"floor": PLAIN, "thresholds": DATA})
 class ReaderEngineer(RulesEngineer):
-    """``floor`` is the part of the data that all slices of the target get alike."""
+    """``floor`` is the part of the data that all slices of the target get alike; ``thresholds`` are those of ``rules``, where slices
+    have an order."""
 
     name = "reader"
     tier = Tier.REPORT

@@ -13,10 +13,9 @@ If nothing succeeds any more, or success on the target falls clearly, half of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engineers.from_file import DATA, reads
 from engineers.knobs import Knob, dump
@@ -25,19 +24,38 @@ from engineers.plain.signals import Rates, Signals, learnability, signals
 from engineers.plain.way import ALIVE, Walker, Way, fraction_with, shares_ahead
 from engineers.report import StageRecord, StageReport, wilson
 from engineers.roles import SliceKnobs, find_slices, with_beside
+from engineers.sentences import in_sentences
 from engineers.tiers import Tier
 
+Part = Annotated[float, Field(ge=0, le=1)]
 
-@dataclass(frozen=True)
-class Thresholds:
+
+class Thresholds(BaseModel):
     """Thresholds of learnable and of dead, and the division of the rounds."""
 
-    frontier: float = 0.5  # the success that a step aims at: p(1 − p) is greatest there
-    alive: float = ALIVE  # no step goes to where less is to be expected
-    dead: float = 0.08  # success below which there is next to nothing to learn from
-    settled: float = 0.5  # fraction of the rounds that is spent on the target itself
-    easing: float = 0.25  # of a knob's range, downwards, where nothing succeeds and no better stage is remembered
-    floor: float = 0.25  # least weight of a slice of the target, where one at the frontier has 1 + floor
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    frontier: Part = Field(0.5, description="Success that a step aims at: p(1 - p) is greatest there.")
+    alive: Part = Field(ALIVE, description="No step goes to where less success is expected.")
+    dead: Part = Field(0.08, description="Success below which there is next to nothing to learn from.")
+    settled: Part = Field(0.5, description="Fraction of the rounds that is spent on the target itself.")
+    easing: Part = Field(
+        0.25,
+        description="Part of a knob's range by which it is eased if nothing succeeds and no earlier stage was better.",
+    )
+    floor: Part = Field(
+        0.25, description="Least weight of a slice of the target; a slice at the frontier has 1 + floor."
+    )
+
+    @classmethod
+    def read(cls, given: Thresholds | Mapping[str, float] | None) -> Thresholds:
+        """Raises ``ValueError`` for an unknown name or a value that is no part."""
+        try:
+            return cls.model_validate(given or {})
+        except ValidationError as error:
+            raise ValueError(
+                f"{in_sentences(error, 'thresholds')}: there are {', '.join(cls.model_fields)}, each from 0 to 1"
+            ) from error
 
     def of_dead(self, here: Rates) -> float:
         """The rate that counts as dead; no success at all does, however few the episodes."""
@@ -47,15 +65,15 @@ class Thresholds:
 @reads({"thresholds": DATA})
 class RulesEngineer(Walker):
     """Generic over configs with slices and without (see ``engineers.roles``). Without a target, it moves towards the hard
-    end of every difficulty's range, by half of the difference between success in training and in validation. ``thresholds`` may be
-    those that differ from the defaults, as a run's file has them."""
+    end of every difficulty's range, by half of the difference between success in training and in validation. ``thresholds`` are
+    those of ``Thresholds`` that differ from the defaults."""
 
     name = "rules"
     tier = Tier.SLICE_SUCCESS
 
     def __init__(self, *, thresholds: Thresholds | Mapping[str, float] | None = None, **options: Any) -> None:
         super().__init__(**options)
-        self.thresholds = thresholds if isinstance(thresholds, Thresholds) else Thresholds(**thresholds or {})
+        self.thresholds = Thresholds.read(thresholds)
 
     def design(self, report: StageReport, current: BaseModel, knobs: Sequence[Knob]) -> Design:
         slices, design = find_slices(knobs), Design()

@@ -23,7 +23,6 @@ from envtuning.atlas.store import Tree
 from envtuning.atlas.walk import (
     Chooser,
     MakeEngineer,
-    Player,
     Walk,
     Writer,
     bound,
@@ -101,11 +100,13 @@ def score(
     """Walk an engineer through every seed of these trees, of all published ones by default.
 
     ``engineer`` is a name of the roster, a name as ``engineers.make`` takes it with options, or an object with a name and ``propose``.
-    ``meter`` holds the caps of all questions together; models' exchanges are kept below ``transcripts``.
+    ``meter`` holds the caps of all questions together; models' exchanges are kept below ``transcripts``. Raises ``SpecError`` before
+    the first walk if the engineer cannot be asked.
     """
     wanted = names() if trees is None else trees
     loaded = [one if isinstance(one, StoredTree) else load(one) for one in wanted]
     asked = Asked.of(engineer, mode, context, meter, transcripts, options)
+    raise_unless_able([asked], loaded, say)
     return Standings({tree.name: asked.on(tree, say) for tree in loaded})
 
 
@@ -164,18 +165,25 @@ class Asked:
     def replays(self) -> bool:
         return isinstance(self.engineer, str) and self.engineer.startswith("replay/")
 
-    def asked_by_menu(self, tree: StoredTree, say: Say) -> Player:
+    def asked_by_menu(self, tree: StoredTree, say: Say) -> Chooser | Writer:
         """For evidence: an engineer that reads menus chooses, even if it writes a config elsewhere."""
         if isinstance(self.engineer, str) and reads_menus(self.engineer):
             return Chooser(by_name(self.engineer, mode="menu"))
         return self.player(tree, say)
 
-    def player(self, tree: StoredTree, say: Say) -> Player:
+    def player(self, tree: StoredTree, say: Say) -> Chooser | Writer:
         distances = drawing(tree, say) if self.writes else None
         if isinstance(self.engineer, str):
             return player_of(self.engineer, self.mode, distances, transcripts=self.folder, **self.options)
         make = always(self.engineer, self.options, self.folder)
         return Chooser(make) if distances is None else Writer(make, distances)
+
+
+def raise_unless_able(asked: Sequence[Asked], trees: Sequence[StoredTree], say: Say) -> None:
+    """Raises ``SpecError`` if one of them cannot be asked, or can change nothing. Asks nothing."""
+    for tree in trees:
+        for one in asked:
+            one.player(tree, say).raise_unless_able(tree.seeds[0])
 
 
 def always(engineer: Engineer, options: Mapping[str, Any], transcripts: Path | None) -> MakeEngineer:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from engineers.counts import money
 from envtuning.atlas.evidence import by_weakness, confirmed, gains, lead
 from envtuning.atlas.questions import Answers
 from envtuning.atlas.rows import Agreement, Row, above_open_loop, headroom, reliability
 from envtuning.atlas.store import Tree
-from envtuning.show.console import money, percent, plain_table
+from envtuning.show.console import percent, plain_table
 from envtuning.studies.closed_loop import in_words
 from envtuning.studies.table import bounded
 

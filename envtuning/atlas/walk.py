@@ -7,7 +7,7 @@ entry nearest to the config that it would write.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ from envtuning.atlas.distance import Distances
 from envtuning.atlas.menu import KNOB, as_menu, menu_at
 from envtuning.atlas.spec import Path_
 from envtuning.atlas.store import Tree
-from envtuning.errors import RunError
+from envtuning.errors import RunError, SpecError
 from envtuning.runs.seeds import derive
 
 MakeEngineer = Callable[[Tree, int], Engineer]  # for one question: the tree and the stage that is reported
@@ -83,6 +83,11 @@ class Chooser:
     knob: str = KNOB  # what the choice is called
     hide_current: bool = False
 
+    def raise_unless_able(self, tree: Tree) -> None:
+        """Raises ``SpecError`` if the engineer cannot be asked, or can choose nothing. Asks nothing."""
+        menu = menu_at(tree, ())
+        raise_unless_able(self.make, tree, menu.config(tree.spec.first_entry), None)
+
     def step(self, tree: Tree, path: Path_) -> Step:
         menu = menu_at(tree, path, shift=self.shift, knob=self.knob, hide_current=self.hide_current)
         engineer = self.make(tree, len(path))
@@ -103,6 +108,10 @@ class Writer:
     make: MakeEngineer
     distances: Distances
 
+    def raise_unless_able(self, tree: Tree) -> None:
+        """Raises ``SpecError`` if the engineer cannot be asked, or can change nothing. Asks nothing."""
+        raise_unless_able(self.make, tree, tree.config(()), tree.spec.run.editable)
+
     def step(self, tree: Tree, path: Path_) -> Step:
         engineer = self.make(tree, len(path))
         report, current = tree.report(path, engineer.name), tree.config(path)
@@ -113,6 +122,16 @@ class Writer:
         entries = tree.entries(path)
         entry, distance = self.distances.nearest(proposal.config, entries)
         return _step(entry, proposal, distance, self.distances.spacing(entries))
+
+
+def raise_unless_able(make: MakeEngineer, tree: Tree, current: BaseModel, editable: Sequence[str] | None) -> None:
+    """As before a run: otherwise every answer would be a fallback, and the score that of ``fixed``."""
+    try:
+        engineer = make(tree, 0)
+        engineer.check_askable()
+        engineer.check_able(current, editable)
+    except (engineers.ChatError, ValueError) as error:
+        raise SpecError(str(error)) from error
 
 
 def failed(name: str, current: BaseModel, error: Exception) -> Proposal[Any]:
@@ -204,7 +223,7 @@ def recorded_in(folder: Path, tree: Tree) -> Path:
     return below[0] if below else folder
 
 
-def player_of(name: str, mode: str, distances: Distances | None, **options: Any) -> Player:
+def player_of(name: str, mode: str, distances: Distances | None, **options: Any) -> Chooser | Writer:
     """The engineer of this name, in menu or free mode; writers by rule are writers in both, and writers need ``distances``."""
     if mode == "free" or writes_by_rule(name, **options):
         assert distances is not None, "a config that is written is compared with the entries"

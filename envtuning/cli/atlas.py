@@ -90,19 +90,17 @@ def score(
 
         told = known(context)
         meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
+        trees = loaded(tree, folder)
+        every = [standing.Asked.of(name, mode.value, told, meter, transcripts, {}) for name in asked]
+        standing.raise_unless_able(every, trees, say)
         found = []
-        for one in loaded(tree, folder):
-            here = [
-                standing.score(
-                    name, [one], mode=mode.value, context=told, meter=meter, transcripts=transcripts, say=say
-                )[one.name]
-                for name in asked
-            ]
+        for one in trees:
+            here = [each.on(one, say) for each in every]
             own = sorted((each.row for each in here), key=lambda row: -row.success.mean)
             names = {row.name for row in own}
             beside = [row for row in here[0].beside if row.name not in names]
-            every = [*(row for row in here[0].references if row.name not in names), *own]
-            console.print(tables.scores_table(one.seeds, [*beside, *own], every))
+            rows = [*(row for row in here[0].references if row.name not in names), *own]
+            console.print(tables.scores_table(one.seeds, [*beside, *own], rows))
             console.print("\n".join(tables.notes(one.seeds, own)))
             found += here
         if json is not None:
@@ -133,13 +131,11 @@ def evidence(
             raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
         seeds = [seed for one in weak for seed in one.seeds]
         meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
-        found = {
-            name: questions.answers_of(
-                standing.Asked.of(name, "menu", told, meter, transcripts / "evidence", {}).asked_by_menu(weak[0], say),
-                seeds,
-            )
-            for name in asked
-        }
+        every = [standing.Asked.of(name, "menu", told, meter, transcripts / "evidence", {}) for name in asked]
+        players = {name: one.asked_by_menu(weak[0], say) for name, one in zip(asked, every, strict=True)}
+        for player in players.values():
+            player.raise_unless_able(seeds[0])
+        found = {name: questions.answers_of(player, seeds) for name, player in players.items()}
         console.print(tables.gains_table(seeds))
         console.print(tables.evidence_table(found))
         write(json, questions.as_data(seeds, found))

@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engineers.counts import counted
+
 
 @dataclass
 class History:
@@ -67,7 +69,7 @@ class Converged(_MetricRule):
         if len(values) < needed:
             return Decision(False, f"{metric}: {len(values)} of {needed} validations needed to judge convergence")
         before, now = fmean(values[-needed : -self.window]), fmean(values[-self.window :])
-        over = f"{before:.3f} to {now:.3f} over {self.window} validation{'' if self.window == 1 else 's'}"
+        over = f"{before:.3f} to {now:.3f} over {counted(self.window, 'validation')}"
         if now - before <= self.min_gain:
             return Decision(True, f"{metric} converged: {over}")
         return Decision(False, f"{metric} still rises: {over}")

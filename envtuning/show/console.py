@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from engineers.counts import counted, money
 from engineers.knobs import dump
 from engineers.report import Incident, SliceResult, wilson
 from envtuning.loop.observer import Observer, Progress
@@ -81,10 +82,6 @@ def author_of(state: RunState, number: int) -> str:
 
 def percent(rate: float | None, digits: int = 0) -> str:
     return "–" if rate is None else f"{rate:.{digits}%}"
-
-
-def money(dollars: float | None) -> str:
-    return "unknown" if dollars is None else f"${dollars:.4f}"
 
 
 def in_words(name: str) -> str:
@@ -174,10 +171,6 @@ def usage_line(run: RunLog) -> str:
     usage = run.state.usage()
     said = f"{counted(proposals, 'proposal')}, {usage.tokens:,} tokens, cost {money(usage.cost)}"
     return f"engineer {run.plan.spec.engineer.name}: {said}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary(run: RunLog) -> Group:

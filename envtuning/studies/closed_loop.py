@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engineers.counts import counted
 from envtuning.studies.student_t import t_quantile
 
 CONFIDENCE = 0.95  # of the one-sided bound
@@ -120,8 +121,7 @@ def in_words(found: Gain | None) -> str:
     points = f"{100 * found.mean:+.1f} points over `{found.above}`"
     bound = "" if found.low is None else f", one-sided 95 % bound {100 * found.low:+.1f}"
     whose = "the best choice in hindsight" if found.oracle else f"`{found.arm}`, the best arm that reads,"
-    roots = f"{found.roots} root{'' if found.roots == 1 else 's'}"
-    seeds = f"{found.training_seeds} training seed{'' if found.training_seeds == 1 else 's'}"
+    roots, seeds = counted(found.roots, "root"), counted(found.training_seeds, "training seed")
     unclear = (
         "no arm here warms up before the target, so this may be a warm-up"
         if not found.matched

@@ -13,12 +13,13 @@ from typing import Any
 
 from rich.table import Table
 
+from engineers.counts import counted
 from envtuning.loop.observer import Observer
 from envtuning.runs import atomic
 from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
-from envtuning.show.console import counted, in_words
+from envtuning.show.console import in_words
 from envtuning.studies import closed_loop
 from envtuning.studies.open_loop import ARMS, arm_of, known
 from envtuning.studies.outcomes import finished, outcome_of

@@ -12,9 +12,10 @@ from typing import Any, Self
 
 from rich.table import Table
 
+from engineers.counts import money
 from engineers.tiers import Tier
 from envtuning.runs.plan import Plan
-from envtuning.show.console import money, plain_table
+from envtuning.show.console import plain_table
 from envtuning.studies.closed_loop import Gain, best_reader, gain
 from envtuning.studies.intervals import Interval, t_mean
 from envtuning.studies.outcomes import IGNITED, Outcome

@@ -6,8 +6,11 @@ import copy
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+import engineers
 from engineers import Proposal
+from engineers.knobs import KnobError
 from engineers.model.chat import Completion
 from engineers.model.engineer import ModelEngineer
 from engineers.plain.rules import RulesEngineer
@@ -15,7 +18,8 @@ from engineers.tiers import Tier
 from envtuning.atlas.published import load
 from envtuning.atlas.result import Result, read_result, result_of, verify
 from envtuning.atlas.standing import score
-from envtuning.errors import RunError
+from envtuning.cli import app
+from envtuning.errors import RunError, SpecError
 
 TREE = "small-corridors"
 
@@ -142,6 +146,41 @@ def test_a_tree_of_the_small_world_is_scored_from_its_folder(stored, spec, tmp_p
 def test_a_class_an_object_and_a_name_are_the_same_engineer(tree):
     assert score(Middle, [tree])[TREE].row == score(Middle(), [TREE])[TREE].row
     assert score(RulesEngineer(), [tree]).keys() == {TREE}
+
+
+class Unable(Middle):
+    """Says that it can change nothing in the config."""
+
+    def check_able(self, current, editable=None):
+        raise KnobError(f"nothing to turn in {sorted(type(current).model_fields)}")
+
+
+@pytest.mark.parametrize("mode", ["menu", "free"])
+def test_a_model_without_a_key_is_refused_before_the_first_walk(tree, tmp_path, monkeypatch, mode):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for asked in ("openai/some-model", engineers.make("openai/some-model")):
+        with pytest.raises(SpecError, match="OPENAI_API_KEY"):
+            score(asked, [tree], mode=mode, transcripts=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_engineer_that_can_turn_nothing_is_refused(tree):
+    with pytest.raises(SpecError, match="choice"):
+        score(Unable(), [tree])
+
+
+@pytest.mark.parametrize("command", ["score", "evidence"])
+def test_a_command_with_an_engineer_without_a_key_walks_with_none(tmp_path, monkeypatch, command):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("envtuning.atlas.walk.Chooser.step", None)
+    monkeypatch.setattr("envtuning.atlas.walk.Writer.step", None)
+    asked = ["--engineer", "reader", "--engineer", "openai/some-model", "--transcripts", str(tmp_path)]
+    tree = ["--tree", TREE] if command == "score" else []
+    done = CliRunner().invoke(app, ["atlas", command, *asked, *tree])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    assert done.stdout == ""
+    assert "OPENAI_API_KEY" in done.stderr
 
 
 def test_what_is_no_result_is_told(tmp_path):

@@ -160,7 +160,7 @@ def test_what_cannot_be_served_is_one_line(run, tmp_path):
     [
         (Usage(), None),
         (Usage(attempts=1, prompt_tokens=10, completion_tokens=5, cost=0.01234, seconds=0.25),
-         "1 question, 10 + 5 tokens, $0.0123, 0.2 s"),
+         "1 question, 10 + 5 tokens, cost $0.0123, 0.2 s"),
         (Usage(attempts=3, cost=None, seconds=2), "3 questions, 0 + 0 tokens, cost unknown, 2.0 s"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -254,11 +255,21 @@ def test_without_a_target_a_step_is_half_of_what_training_does_better():
 
 
 def test_thresholds_may_be_those_that_differ():
-    assert engineers.make("rules").thresholds == Thresholds(0.5, 0.2, 0.08, 0.5, 0.25, 0.25)
+    defaults = {"frontier": 0.5, "alive": 0.2, "dead": 0.08, "settled": 0.5, "easing": 0.25, "floor": 0.25}
+    assert engineers.make("rules").thresholds.model_dump() == defaults
     assert engineers.make("rules", thresholds={"alive": 0.3}).thresholds == Thresholds(alive=0.3)
     assert engineers.make("rules", thresholds=Thresholds(dead=0.1)).thresholds.dead == 0.1
     assert Thresholds().of_dead(Rates(0.0, 8, {})) == 0.1  # no success at all in eight episodes
     assert Thresholds().of_dead(Rates(0.0, 98, {})) == 0.08
+
+
+@pytest.mark.parametrize("name", ["rules", "reader"])
+@pytest.mark.parametrize(
+    "wrong", [{"alive": 1.2}, {"alive": -0.1}, {"alive": math.nan}, {"alive": "low"}, {"alife": 0.2}]
+)
+def test_thresholds_are_known_parts_of_one(name, wrong):
+    with pytest.raises(ValueError, match=rf"thresholds\.{next(iter(wrong))}"):
+        engineers.make(name, thresholds=wrong)
 
 
 @pytest.mark.parametrize("name", ["random", "uniform", "rules", "half-success", "progress-share", "schedule"])

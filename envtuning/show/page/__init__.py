@@ -10,11 +10,11 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from engineers.counts import money
 from envtuning.extras import needs
 from envtuning.runs import atomic, checked
 from envtuning.runs.log import RunLog
 from envtuning.runs.state import COMPARISON
-from envtuning.show.console import money
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import colour
 from envtuning.show.page.replays import replays

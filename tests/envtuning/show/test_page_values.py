@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from engineers.counts import money
 from engineers.report import SliceResult, wilson
 from envtuning.loop import run as loop
 from envtuning.runs.state import TestRecord
-from envtuning.show.console import money
 from envtuning.show.page import _heat, _number, _percent, _template, _told_apart, common_folder, figures
 from envtuning.show.page.figures import arms_of, learning_chart, progress_chart, slice_chart
 from envtuning.show.page.line_chart import Chart, Series, colour

@@ -329,12 +329,16 @@ def test_stored_outcomes_stay_when_an_arm_is_added_elsewhere(tmp_path, monkeypat
     assert [run for run in both.runs if run.arm != "written"] == list(alone.runs)
     assert benchmark.figures_of(study)["commits_of_runs"] == {"rules/seed3": "aaa", "written/seed3": "bbb"}
     assert (tmp_path / "study_two.png").read_bytes() == picture  # it needs every run's folder
+    assert [one["command"] for one in benchmark.figures_of(study)["added_to"]] == ["python -m study, 1st time"]
 
 
 def _written_to(folder: Path):
+    times = iter(("1st", "2nd"))
+
     def record(name: str, figures: dict[str, Any]) -> Path:
         path = folder / f"{name}.json"
-        path.write_text(json.dumps({"figures": figures}))
+        by = {"recorded": "", "command": f"python -m study, {next(times)} time", "commit": "", "cpu_minutes": 0.1}
+        path.write_text(json.dumps(by | {"figures": figures}))
         return path
 
     return record
