@@ -128,7 +128,14 @@ BY_THE_CLOCK = [
         ENVIRONMENTS,
         "throughput_threads",
         lambda f: f"{f['kinds']['11×11']['ratio']} times as fast as one with `window=11`",
-    )
+    ),
+    Claim(
+        ENVIRONMENTS,
+        "throughput_threads",
+        lambda f: "give {}, {} and {} times".format(
+            *(f["kinds"][kind]["ratio_of_the_fastest"] for kind in ("11×11", "5×5", "compact"))
+        ),
+    ),
 ]
 
 # solvers and generator
@@ -500,6 +507,13 @@ SMALL_MODEL = [
         PAPERS, "grpo", lambda f: gained(f, "GRPO") + "…" + gained(f, "continued supervision").partition(" points")[0]
     ),
     Claim(LANGUAGE, "grpo", lambda f: "took {:.0f} to {:.0f} CPU seconds".format(*cpu_seconds_of_equal_samples(f))),
+    Claim(
+        README,
+        "grpo",
+        lambda f: (
+            f"supervision in the same time gains {100 * f['table']['continued supervision']['greedy']['gain']:+.1f} |"
+        ),
+    ),
     Claim(README, "grpo", lambda f: from_to(f["table"]["warm start"]["greedy"], f["table"]["GRPO"]["greedy"])),
 ]
 
@@ -521,7 +535,7 @@ INTROSPECTION = [
     Claim(
         LANGUAGE,
         "introspection",
-        lambda f: f"under the ROC curve of {known(f, True)}; … tells them with {known(f, False)}.",
+        lambda f: f"under the ROC curve of {known(f, True)}; … predicts them with {known(f, False)}.",
     ),
     Claim(
         LANGUAGE,

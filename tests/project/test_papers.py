@@ -6,6 +6,7 @@ import re
 from importlib import resources
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -74,12 +75,34 @@ def test_the_published_rates_are_those_that_the_suite_has():
         assert " / ".join(f"{row[agents][0]:.2f}" for agents in (3, 4, 5)) + " %" in PAGE
 
 
+def stored(name: str) -> dict[str, Any]:
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    figures: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    return figures
+
+
 def test_one_stage_and_four_end_as_it_is_stored():
-    path = Path(__file__).parents[2] / "benchmarks" / "results" / "bfcl_stages_v4.json"
-    figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    figures = stored("bfcl_stages_v4")
     four, one = (f"{100 * figures['arms'][arm]['success']['mean'][0]:.1f}" for arm in ("four stages", "single stage"))
     mean, low, high = (100 * x for x in figures["four stages minus"]["single stage"]["success"]["mean"])
-    page = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
-    assert f"four stages end at {four} %, one at {one} %" in page
-    assert f"The difference is {mean:+.1f} ({low:+.1f}, {high:+.1f}) points" in page
+    assert f"four stages end at {four} %, one at {one} %" in PAGE
+    assert f"The difference is {mean:+.1f} ({low:+.1f}, {high:+.1f}) points" in PAGE
     assert low < 0 < high
+
+
+def test_what_is_said_of_tools_never_seen_is_stored():
+    classes = stored("bfcl_held_out_v4")["classes"]
+    assert len(classes) == 8
+    times, clear = [], set()
+    for name, row in classes.items():
+        mean, low, high = (100 * x for x in row["never seen"]["progress"]["mean"])
+        less, least, most = (100 * x for x in row["never seen minus seen"]["progress"]["mean"])
+        untrained = 100 * row["untrained"]["progress"]
+        cells = f"{untrained:.1f} | {mean:.1f} ({low:.1f}, {high:.1f}) | {less:+.1f} ({least:+.1f}, {most:+.1f}) |"
+        assert f"| `{name}` | {row['tasks']} | {cells}" in PAGE
+        assert low > untrained  # "always far above"
+        times.append(mean / untrained)
+        clear |= {name} if most < 0 else set()
+    assert (round(min(times)), round(max(times))) == (2, 4)  # "two to four times"
+    assert clear == {"TravelAPI", "TradingBot", "GorillaFileSystem"}
+    assert sum(row["never seen minus seen"]["progress"]["mean"][0] < 0 for row in classes.values()) == 7
