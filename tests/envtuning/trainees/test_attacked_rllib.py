@@ -111,7 +111,7 @@ def test_kills_at_any_write_of_later_stages(runs, spec, whole, tmp_path):
         folder.parent.mkdir()
         assert runs.run(folder, spec, kill_at=moment)["code"] == KILLED, operations[moment]
         assert runs.run(folder, spec)["code"] == 0, operations[moment]
-        assert next_task(RunLog.open(folder)) is None
+        assert next_task(Plan.of(spec), RunLog.open(folder).state) is None
         assert outcome(folder) == expected, operations[moment]
 
 
@@ -135,6 +135,6 @@ def test_sigterm_while_it_trains_ends_it_soon_and_it_goes_on(spec, whole, tmp_pa
         assert process.returncode == ENDED, said
         assert "interrupted" in said
         assert "Traceback" not in said
-        assert next_task(RunLog.open(run)) is not None
+        assert next_task(Plan.of(spec), RunLog.open(run).state) is not None
         assert told(["resume", str(run)])[0] == 0
         assert outcome(run) == outcome(whole)

@@ -28,7 +28,7 @@ def test_it_keeps_what_the_loop_counts_on(ray_session):
 
 @pytest.mark.prove
 def test_a_run_trains_it_by_its_places_name(ray_session, tmp_path):
-    changes = {"trainee.kind": KIND, "trainee.options": SMALL, "stages.0.budget": 1_500, "stages.1.budget": 1_500}
+    changes = {"trainee.kind": KIND, "trainee.options": SMALL, "stages.0.budget": 3_000, "stages.1.budget": 3_000}
     changes |= {f"suites.{name}_per_slice": 2 for name in ("validation", "test", "probe")}
     spec = load_spec(EXAMPLES / "own_world_mountain_car.yaml", changes=changes).with_rounds(2)
     run = start(spec, tmp_path / "run")

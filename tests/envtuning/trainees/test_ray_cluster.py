@@ -102,7 +102,7 @@ def test_a_node_lost_while_training_is_survived_told_once_and_replaced(cluster):
 def test_a_node_lost_while_the_runners_are_built_is_told_in_time(cluster):
     threading.Timer(1.5, lambda: cluster.remove_node(cluster.second, allow_graceful=False)).start()
     begin = time.monotonic()
-    with pytest.raises(WorkerLost, match=r"1 of num_env_runners=2 were up within build_timeout=60 s"):
+    with pytest.raises(WorkerLost, match=r"[01] of num_env_runners=2 were up within build_timeout=60 s"):
         make_trainee("rllib", capacity=ROOM, seed=0, **SPREAD | {"build_timeout": 60.0})
     assert time.monotonic() - begin < 200
     again = make_trainee("rllib", capacity=ROOM, seed=0, **SMALL)  # what was half-built is in nobody's way
