@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 from dataclasses import replace
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from benchmarks import context
 from engineers.model.chat import Completion
 from engineers.model.context import context_named
 from engineers.model.engineer import ModelEngineer
-from engineers.model.meter import Meter
 from envtuning.atlas.build import build
 from envtuning.atlas.causes import DEVELOPMENT, EPISODES, HELD_OUT, KIND, falsified, report_of
 from envtuning.atlas.evidence import altered, by_weakness, gains, planted
@@ -175,8 +172,8 @@ def asked(*arguments):
     return CliRunner().invoke(app, ["atlas", *map(str, arguments)])
 
 
-def test_the_commands_end_to_end(weak, stored, spec, tmp_path):
-    """Score with its file, verify, evidence and the ablation of contexts."""
+def test_the_commands_end_to_end(stored, tmp_path):
+    """Score with its file, and verify."""
     trees = tmp_path / "trees"
     trees.mkdir()
     (trees / "small").symlink_to(stored)
@@ -198,12 +195,6 @@ def test_the_commands_end_to_end(weak, stored, spec, tmp_path):
     assert refused.exit_code == 1
     assert "ladder on" in refused.output
     assert "seed 1" in refused.output
-    rows = context.ablation(
-        read_trees(stored, spec), {name: player(lambda prompt, said: "B") for name in ("V1", "informed")}
-    )
-    assert [row.name for row in rows[:2]] == ["V1", "informed"]
-    assert rows[0].paths == rows[1].paths
-    assert context.players("server/x", ["V1"], Meter(), tmp_path).keys() == {"V1"}
 
 
 def test_evidence_is_asked_for_by_a_command(weak, tmp_path):
@@ -247,22 +238,6 @@ def test_what_the_caller_can_mend_ends_a_command_with_a_sentence(arguments, said
     told = asked(*arguments, *(("--transcripts", tmp_path) if arguments[0] in ("score", "evidence") else ()))
     assert told.exit_code == 1
     assert said in told.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--engineer", "server/x", "--contexts", "V1,V9"), "--contexts: 'V9' is no context: there are"),
-        (("--engineer", "server/x", "--atlas", "nope"), "'nope' is neither a file nor a tree: there are"),
-        (("--engineer", "nobody"), "engineer 'nobody' is unknown"),
-        (("--engineer", "server/x", "--trees", "nowhere"), "has no tree of"),
-    ],
-)
-def test_the_ablation_ends_in_a_sentence_too(arguments, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["context", *arguments, "--transcripts", str(tmp_path)])
-    with pytest.raises(SystemExit) as ended:
-        context.main()
-    assert said in f"{ended.value} {capsys.readouterr().err}"
 
 
 def test_a_recorded_walk_is_replayed_without_a_model(stored, spec, tmp_path):

@@ -14,11 +14,15 @@ from benchmarks import dynamics, reader, reading
 from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
+from engineers.plain import lacking
+from envtuning.atlas.evidence import probed_by_validation
+from envtuning.atlas.published import load
 from envtuning.studies.intervals import Interval, half_width, t_mean
 from envtuning.studies.preregistered import load_study
 from envtuning.studies.summary import markdown
 
 README = Path(__file__).parents[2] / "README.md"
+READER = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").replace("**", "").split())
 
 
 def test_the_page_of_results_is_made_from_the_results():
@@ -54,6 +58,62 @@ def test_what_reader_gains_by_shares_alone():
     ]
     said = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").split())
     assert f"With shares alone `reader` gains {100 * fmean(gains):+.1f} points" in said
+
+
+@pytest.fixture(scope="module")
+def by_family():
+    studies = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]["studies"]
+    return {study["family"]: study for study in studies if study["family"] != "null"}
+
+
+def test_what_the_page_of_the_reader_says_of_all_families(by_family):
+    bounds = {family: study["rows"]["reader"]["bound"] for family, study in by_family.items()}
+    least = min(bounds, key=bounds.__getitem__)
+    assert f"The lowest one-sided 95 % bound of a family is {100 * bounds[least]:+.1f} (`{least}`)" in READER
+    focused = {family: 100 * study["beyond"][reader.FOCUSED]["mean"] for family, study in by_family.items()}
+    without = [gain for family, gain in focused.items() if "causes" not in family]
+    assert (
+        f"In the four families in which the focus has no effect, it ends {min(without):+.1f} to {max(without):+.1f} points above it. "
+        f"In `causes` it ends {focused['causes']:+.1f} above, and in `transfer+causes` {-focused['transfer+causes']:.1f} points below it"
+    ) in READER
+    told = [
+        study["rows"][name]["over_best_open_loop"] for study in by_family.values() for name in ("permuted", "average")
+    ]
+    assert all(row["mean"] < 0 for row in told)
+    assert f"The highest upper bound is {100 * max(row['high'] for row in told):+.1f} points" in READER
+
+
+def test_what_reader_names_from_menus():
+    found, rules = (
+        json.loads((RESULTS / f"atlas_evidence{name}.json").read_text(encoding="utf-8"))["figures"]
+        for name in ("_reader", "")
+    )
+    asked, others = found["engineers"]["reader"]["altered"], rules["engineers"]["rules"]["altered"]
+    same_totals = (f"{100 * answers['same_totals']:.0f} %" for answers in (asked, others))
+    assert "names the cause in {} of them, `rules` in {}".format(*same_totals) in READER
+    assert asked["falsified"] == asked["renamed"]
+    assert (
+        f"With a false number, or with other names, it keeps its answer in {100 * asked['falsified']:.0f} %" in READER
+    )
+    of_five = {weakness: round(5 * part) for weakness, part in found["named"]["reader"].items()}
+    assert f"it names {sum(of_five.values())} of 20, but only half of those held out" in READER
+    assert of_five["holes"] + of_five["agents"] == 5
+    assert f"it names {of_five['waits'] + of_five['boards']} of 10. Of the held-out skills" in READER
+    assert f"it names holes in {of_five['holes']} of 5 and agents in {of_five['agents']} of 5" in READER
+    assert found["confirmed"] == []
+
+
+def test_a_needed_wait_costs_as_much_as_a_third_agent_where_agents_are_lacking():
+    costs: dict[str, list[float]] = {"a wait is needed": [], "3 agents": []}
+    for seed in load("weak-agents").seeds:
+        splits = lacking._splits_by_behaviour(probed_by_validation(seed).report(()))
+        sizes = {lack.name: lack.size for lack in lacking._in_parts(splits, lacking._told)}
+        for name, found in costs.items():
+            found.append(100 * sizes[name])
+    waits, agents = costs.values()
+    assert all(wait >= agent - 1e-9 for wait, agent in zip(waits, agents, strict=True))
+    waits_cost, agents_cost = (f"{min(found):.0f} to {max(found):.0f}" for found in (waits, agents))
+    assert f"as much success as a third agent, or more ({waits_cost} points against {agents_cost})" in READER
 
 
 LAKES = ("small-corridors", "corridors", "three-agents")
