@@ -15,6 +15,8 @@ from benchmarks._record import RESULTS
 from benchmarks.readme import PAGE, page
 from benchmarks.study import HERE, from_stored
 from engineers.plain import lacking
+from engineers.plain.growth import prior
+from engineers.plain.reader import DOSES
 from envtuning.atlas.evidence import probed_by_validation
 from envtuning.atlas.published import load
 from envtuning.studies.intervals import Interval, half_width, t_mean
@@ -81,6 +83,11 @@ def test_what_the_page_of_the_reader_says_of_all_families(by_family):
     ]
     assert all(row["mean"] < 0 for row in told)
     assert f"The highest upper bound is {100 * max(row['high'] for row in told):+.1f} points" in READER
+
+
+def test_what_the_page_says_of_the_reader_s_beliefs_and_doses():
+    assert f"Each slice has {len(prior().weight)} candidates" in READER
+    assert f"each of {len(DOSES)} doses" in READER
 
 
 def test_what_reader_names_from_menus():
