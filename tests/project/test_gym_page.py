@@ -51,7 +51,7 @@ def test_the_row_of_a_family_is_what_is_stored(study):
         f"ends {in_points(LESS['best open loop'])} above the best open loop, {in_points(LESS['failure'])} above the failure rule and "
         f"{in_points(LESS['give-up'])} above the give-up rule",
         f"nothing there: {in_points(LESS['memoryless'])} against the memoryless twin",
-        f"ends {in_points(LESS['reader, shares alone'])} against `reader` with shares alone, and {in_points(LESS['reader'])} against",
+        f"ends {in_points(LESS['reader, shares alone'])} points from `reader` with shares alone, and {in_points(LESS['reader'])} points from",
     ],
 )  # fmt: skip
 def test_what_learnt_gains_over_the_held_out_families(said):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
@@ -27,6 +28,11 @@ README = Path(__file__).parents[2] / "README.md"
 READER = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").replace("**", "").split())
 
 
+def says(words: str) -> bool:
+    """Whether the page of the reader says so; "…" stands for words that may change."""
+    return re.search(".{0,120}?".join(map(re.escape, words.split("…"))), READER) is not None
+
+
 def test_the_page_of_results_is_made_from_the_results():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m benchmarks.readme`"
 
@@ -44,7 +50,7 @@ def test_a_stored_study_is_what_its_outcomes_give_and_has_its_headroom_line(path
 
 def test_the_page_of_the_reader_has_the_stored_rows():
     figures = json.loads((RESULTS / "reader.json").read_text(encoding="utf-8"))["figures"]
-    said = (README.parent / "docs" / "reader.md").read_text(encoding="utf-8")
+    said = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").split())
     assert all(line(study) in said for study in figures["studies"] for line in (reader.line, reader.line_of_parts))
     readme = " ".join(README.read_text(encoding="utf-8").split())
     for rival in (reader.OPEN_LOOP, reader.FOCUSED):
@@ -58,7 +64,7 @@ def test_what_reader_gains_by_shares_alone():
     gains = [
         study["rows"]["shares alone"]["over_best_open_loop"]["mean"] for study in studies if study["family"] != "null"
     ]
-    said = (README.parent / "docs" / "reader.md").read_text(encoding="utf-8")
+    said = " ".join((README.parent / "docs" / "reader.md").read_text(encoding="utf-8").split())
     assert f"With shares alone `reader` gains {100 * fmean(gains):+.1f} points" in said
 
 
@@ -71,23 +77,23 @@ def by_family():
 def test_what_the_page_of_the_reader_says_of_all_families(by_family):
     bounds = {family: study["rows"]["reader"]["bound"] for family, study in by_family.items()}
     least = min(bounds, key=bounds.__getitem__)
-    assert f"The least one-sided 95 % bound of a family is {100 * bounds[least]:+.1f} (`{least}`)" in READER
+    assert says(f"one-sided 95 % bound of a family is {100 * bounds[least]:+.1f} (`{least}`)")
     focused = {family: 100 * study["beyond"][reader.FOCUSED]["mean"] for family, study in by_family.items()}
     without = [gain for family, gain in focused.items() if "causes" not in family]
-    assert (
-        f"It ends {min(without):+.1f} to {max(without):+.1f} above it in the four families in which the focus has no effect, "
-        f"{focused['causes']:+.1f} in `causes`, and {-focused['transfer+causes']:.1f} points below it in `transfer+causes`"
-    ) in READER
+    assert says(
+        f"four families in which the focus has no effect…{min(without):+.1f} to {max(without):+.1f} points above…"
+        f"`causes`…{focused['causes']:+.1f} above…`transfer+causes` {-focused['transfer+causes']:.1f} points below"
+    )
     told = [
         study["rows"][name]["over_best_open_loop"] for study in by_family.values() for name in ("permuted", "average")
     ]
     assert all(row["mean"] < 0 for row in told)
-    assert f"The highest upper bound is {100 * max(row['high'] for row in told):+.1f} points" in READER
+    assert says(f"highest upper bound is {100 * max(row['high'] for row in told):+.1f} points")
 
 
 def test_what_the_page_says_of_the_reader_s_beliefs_and_doses():
-    assert f"Each slice has {len(prior().weight)} candidates" in READER
-    assert f"each of {len(DOSES)} doses" in READER
+    assert says(f"{len(prior().weight)} learning curves")
+    assert says(f"each of {len(DOSES)} doses")
 
 
 def test_what_reader_names_from_menus():
@@ -96,17 +102,14 @@ def test_what_reader_names_from_menus():
         for name in ("_reader", "")
     )
     asked, others = found["engineers"]["reader"]["altered"], rules["engineers"]["rules"]["altered"]
-    assert (
-        f"names the cause in {100 * asked['same_totals']:.0f} %; `rules` does in {100 * others['same_totals']:.0f} %"
-        in READER
-    )
+    assert says(f"names the cause in {100 * asked['same_totals']:.0f} %…`rules`…{100 * others['same_totals']:.0f} %")
     assert asked["falsified"] == asked["renamed"]
-    assert f"under a false number and under other names in {100 * asked['falsified']:.0f} %" in READER
+    assert says(f"false number, or with other names…in {100 * asked['falsified']:.0f} %")
     of_five = {weakness: round(5 * part) for weakness, part in found["named"]["reader"].items()}
-    assert f"it names {sum(of_five.values())} of 20, but only half of those held out" in READER
+    assert says(f"names {sum(of_five.values())} of 20, but only half of those held out")
     assert of_five["holes"] + of_five["agents"] == 5
-    assert f"it names {of_five['waits'] + of_five['boards']} of 10 there" in READER
-    assert f"it names holes in {of_five['holes']} of 5 and agents in {of_five['agents']} of 5" in READER
+    assert says(f"waits and boards…{of_five['waits'] + of_five['boards']} of 10")
+    assert says(f"holes in {of_five['holes']} of 5 and agents in {of_five['agents']} of 5")
     assert found["confirmed"] == []
 
 
@@ -119,8 +122,8 @@ def test_a_needed_wait_costs_as_much_as_a_third_agent_where_agents_are_lacking()
             found.append(100 * sizes[name])
     waits, agents = costs.values()
     assert all(wait >= agent - 1e-9 for wait, agent in zip(waits, agents, strict=True))
-    spread = [f"{min(found):.0f} to {max(found):.0f} points" for found in (waits, agents)]
-    assert f"costs more success ({spread[0]}) than a third agent ({spread[1]}), or as much" in READER
+    spread = [f"{min(found):.0f} to {max(found):.0f}" for found in (waits, agents)]
+    assert says(f"a needed wait costs…third agent…{spread[0]} points…{spread[1]}")
 
 
 LAKES = ("small-corridors", "corridors", "three-agents")
