@@ -377,9 +377,7 @@ def succeeded(info: dict[str, Any], otherwise: bool, success_key: str | None = N
         if f"_{key}" not in info or info[f"_{key}"][index]:
             return bool(value[index])
     if success_key is not None:
-        raise ValueError(
-            f"success_key={success_key!r} is not in the last info of an episode: it has {', '.join(sorted(info))}"
-        )
+        raise ValueError(f"success_key={success_key!r} is not in the last info of an episode: it has {sorted(info)}")
     return otherwise
 
 
