@@ -10,8 +10,10 @@ from clients.scripts import Script
 
 HEAD = """# Which libraries the lake works with
 
-For each row, the library ran in its own environment against this checkout. `make clients` runs all of them and writes this
-page; `python -m clients NAME` runs one. The scripts are in `clients/checks`. The figures and the machine are in
+This page lists the libraries that were run with the lake, how to make the lake for each of them, and what worked.
+
+Each library ran in its own virtual environment, against this checkout. `make clients` runs all of them and writes this page;
+`python -m clients NAME` runs one. The scripts are in `clients/checks`. The figures and the machine are in
 [benchmarks/results/clients.json](../benchmarks/results/clients.json).
 
 | library | versions | how it makes the lake | what was shown |
@@ -25,12 +27,13 @@ What to know before using one of them:
   PettingZoo wrapper). Empty slots see zeros, may only WAIT and get reward 0.
 - Gymnasium 1.1 to 1.4 are supported. Ray needs 1.2.2, so an environment with the extra `rllib` has that version, and most
   tests run on it. `make newest` runs the tests of the world and of the texts on 1.4.
-- A library that takes arrays, not dicts, needs `action_mask=None`, or `action_mask="info"` if it looks for masks in the infos.
-- Use `horizon` instead of `max_episode_steps` of `gym.make_vec`, `max_cycles` of Gymnasium's interfaces and similar arguments: the
-  environment itself counts the steps.
-- Minari's `record_infos=True` needs the same keys in every info, from reset on. No environment with events has that. Leave it out,
-  or pass a `StepDataCallback` that fills in the missing keys.
-- EPyMARL's row was run on a copy of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
+- If a library takes observations as arrays and not as dicts, use `action_mask=None`, or `action_mask="info"` if it looks for
+  masks in the infos.
+- To limit an episode, use `horizon`, because the environment itself counts the steps. Do not use `max_episode_steps` of
+  `gym.make_vec` or `max_cycles` of Gymnasium's interfaces.
+- Minari's `record_infos=True` needs the same keys in every info, from reset on. An environment with events does not have them.
+  So leave this argument out, or pass a `StepDataCallback` that fills in the missing keys.
+- We ran EPyMARL's row on a copy of three of its files: `gymma.py` of the commit in the table, `wrappers.py` of c731d71 and
   `multiagentenv.py` of 733ffa5.
 - EPyMARL's own PettingZoo wrapper drops the reward of an episode's last step and imports only modules of the pettingzoo
   package. Use its `gymma` wrapper on `MAPFFrozenLakeTuple-v0` instead.
