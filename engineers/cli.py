@@ -66,7 +66,9 @@ ContextName = Annotated[str, typer.Option("--context", help=CONTEXT_HELP)]
 ProposeContext = Annotated[
     str | None, typer.Option("--context", help=f"{CONTEXT_HELP} Default: informed for models, full for humans.")
 ]
-Editable = Annotated[list[str] | None, typer.Option(help="A knob to open, e.g. 'slices.*.share'; repeat for more.")]
+Editable = Annotated[
+    list[str] | None, typer.Option(help="A knob that may change, e.g. 'slices.*.share'; repeat for more.")
+]
 Named = Annotated[str, typer.Option("--engineer", help="The engineer: see 'list'; your own is module:factory.")]
 
 
@@ -77,7 +79,7 @@ def propose(
     context: ProposeContext = None,
     config_class: ConfigClass = "",
     editable: Editable = None,
-    seed: Annotated[int, typer.Option(help="For engineers that draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     max_attempts: Annotated[int, typer.Option(help="Questions before the current config is kept.")] = 3,
     max_cost: Annotated[float | None, typer.Option(help="Hard cap, US dollars.")] = None,
     max_total_tokens: Annotated[int | None, typer.Option(help="Hard cap, tokens.")] = None,
@@ -155,7 +157,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     device: Annotated[str, typer.Option(help="Torch's name of the device; auto: a GPU if there is one.")] = "auto",
     temperature: Annotated[float, typer.Option(min=0, help="Temperature; 0: always the likeliest token.")] = 0.7,
-    seed: Annotated[int, typer.Option(help="For what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
     """Serve a local model to any OpenAI client; with a schema, replies match it to the letter, bounds included."""
     require("torch", "transformers", "llguidance", extra="local")

@@ -1,7 +1,7 @@
 """A user's own code, named as ``package.module:object``: from an installed package or a file in the current directory.
 
-To name code is to run it. In a script, the script's author names it. A command reads names from files, which another person
-may have written. So it calls ``trust_only`` first: then a file may only name what the user named on the command line, too.
+Importing a module runs its code. In a script, the script's author chooses the modules. A command reads names from files, which
+another person may have written. So it calls ``trust_only`` first: then a file may only name what the user named on the command line, too.
 There are three kinds of names: ``package.module``, ``host:models.example.org`` and ``option:trainee.options.launch``.
 """
 
@@ -120,7 +120,7 @@ def completed(found: Any, contract: type) -> type:
 def declares(found: Any, kind: type, methods: Collection[str] = ()) -> bool:
     """Whether this is a class of that kind, or a function whose return annotation says that it makes one.
 
-    Merely callable is not enough: ``os.system`` is. A class with all of the ``methods``, if any are named, counts as one.
+    A callable is not enough, because ``os.system`` is one. A class with all of the ``methods``, if any are named, counts as one.
     """
     made = found if isinstance(found, type) else _said_to_return(found)
     if isinstance(made, str):  # an annotation that cannot be looked up here

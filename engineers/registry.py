@@ -211,7 +211,7 @@ def _imported(place: str) -> Callable[..., Engineer]:
         ) from error
     if not declares(found, Engineer, methods=["propose"]):
         raise UnknownEngineer(
-            f"engineer {place!r} does not say that it is one: name a class with propose(), or a function whose return annotation "
+            f"{place!r} is not declared as an engineer: name a class with propose(), or a function whose return annotation "
             "is such a class: def make(rest: str) -> Engineer"
         )
     return found

@@ -74,8 +74,7 @@ def _raise_unless_told_apart(groups: Iterable[tuple[str, ...]]) -> None:
     for name, places in named.items():
         if len(places) > 1:
             raise KnobError(
-                f"{' and '.join(places[:3])} are slices of one name, {name!r}, by which results and data are told apart: "
-                "give every slice a key of its own in the config"
+                f"{' and '.join(places[:3])} are slices with the same name, {name!r}: give every slice its own key in the config"
             )
 
 

@@ -134,10 +134,10 @@ def _litellm() -> Any:
 
 @cache
 def _bound(client_type: Any) -> None:
-    """Questions of ours follow no redirect and read no more than their limit, whichever client litellm makes for a provider.
+    """Our questions follow no redirect and read a limited reply, with every client that litellm makes.
 
-    It makes them in places where we cannot pass hooks, so we wrap the one method through which they all send. Other
-    callers of this method are not affected.
+    We cannot pass hooks to these clients, so we wrap the one method through which they all send. Other callers of this
+    method are not affected.
     """
     send = client_type.send
 

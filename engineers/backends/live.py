@@ -174,8 +174,8 @@ def as_found(model: Any, seed: int) -> Iterator[None]:
 def modes_kept(model: Any) -> Iterator[None]:
     """Evaluation mode and no gradients; afterwards every module is in the mode that it was in.
 
-    A trainer wraps the model's forward pass at its first step, and a wrapped pass rounds otherwise: the pass is the class's own
-    while this lasts, so that the same weights answer the same before and after.
+    A trainer wraps the model's forward pass at its first step, and a wrapped pass rounds differently. Inside, the class's own pass
+    is used, so the same weights give the same answer before and after.
     """
     import torch
 

@@ -160,7 +160,7 @@ class NetworkChat(ABC):
         if self.key is None:
             raise AuthFailed(f"no key for {self.model}: set {' or '.join(self.key_variables)}, or pass api_key=")
         if not self.key.isascii():
-            raise AuthFailed(f"the key for {self.model} has characters that no key has: copy it again")
+            raise AuthFailed(f"the key for {self.model} has characters outside of ASCII: copy it again")
         return self.key
 
     @abstractmethod
@@ -245,7 +245,7 @@ def _seconds_until(date: str) -> float:
 
 
 def bounded_client(max_bytes: int) -> dict[str, Any]:
-    """Arguments for httpx and httpx2 clients: bodies under a limit, and a question goes to the host that it was meant for."""
+    """Arguments for httpx and httpx2 clients: bodies under a limit, and no redirects."""
     return {
         "event_hooks": {"response": [limit_body(max_bytes)]},
         "headers": {

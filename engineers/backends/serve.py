@@ -137,8 +137,8 @@ class _Server(ThreadingHTTPServer):
 def _stranger(headers: Any, host: str) -> str | None:
     """Why a request from a page of another origin is refused; None for every other request.
 
-    A page may send questions to a server on its reader's machine: from its own origin, or under a name of its own that leads
-    here. An address of numbers cannot be such a name.
+    A web page may send questions to a server on its reader's machine: from its own origin, or under a host name that it lets
+    point here. A numeric address cannot be such a name.
     """
     allowed = {"localhost", host.lower()}
     for field, address in (("Host", f"//{headers.get('Host', 'localhost')}"), ("Origin", headers.get("Origin"))):

@@ -113,7 +113,7 @@ def _raise_unless_json(knobs: Sequence[Knob]) -> None:
             json.dumps(knob.value, allow_nan=False)
         except ValueError:
             raise KnobError(
-                f"{knob.name} is {knob.value!r:.60}, which JSON has no word for, so no answer could keep it: give it a finite "
+                f"{knob.name} is {knob.value!r:.60}, which JSON cannot express: give it a finite "
                 "value, or null for none, or leave it out of editable"
             ) from None
 
@@ -192,7 +192,7 @@ def _as_it_was(now: Any, answered: Any) -> Any:
 
 
 def _entry_as_it_was(now: list[Any], shown: list[str | None], place: int, answered: Any) -> Any:
-    """The same for an entry of a list. One that moved, or before which others were left out, is the first that was shown so."""
+    """The same for an entry of a list. For an entry that moved, or before which others were left out, it is the first that was shown like this."""
     if not isinstance(answered, str) or answered not in shown:
         return answered
     return now[place if shown[place : place + 1] == [answered] else shown.index(answered)]

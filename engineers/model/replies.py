@@ -27,7 +27,7 @@ class ReplyError(ValueError):
 def parse_reply(text: str, keys: frozenset[str] = frozenset({"config"})) -> dict[str, Any]:
     """The last JSON object in a reply that has all of ``keys``; else the last, if none is broken. Raises only ``ReplyError``.
 
-    The last, because models that draft, quote the schema or repeat the current config do so before they answer.
+    It takes the last one, because models write drafts, the schema or the current config before their answer.
     """
     if len(text) > MAX_CHARACTERS:
         raise ReplyError(

@@ -1,6 +1,6 @@
 """Which kind of failure a knob works against, read from names alone: an option ``collision`` and the kind ``collisions`` are one.
 
-A choice whose options name kinds of failure is a *remedy*: data with an option is taken to work against that kind, and against no other.
+A choice whose options name kinds of failure is a *remedy*: data with an option is assumed to work only against that kind.
 """
 
 from __future__ import annotations

@@ -186,5 +186,5 @@ def _all(mastered: Array, new: Array, hopeless: float) -> Array:
 
 
 def _marked(mastered: Mask, new: Mask) -> Mask:
-    """A trait of those to be learnt alone."""
+    """A trait that only the learnable candidates have."""
     return np.concatenate([np.zeros(mastered.sum(), bool), new, [False]])

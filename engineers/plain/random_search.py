@@ -21,7 +21,7 @@ class RandomEngineer(PlainEngineer):
     """Numbers are uniform over their range, choices over their options; nulls and free texts are left alone.
 
     With a ``feasible`` hook slices are drawn one after the other, each until the whole can be drawn, so that one
-    impossible slice does not cost the others.
+    impossible slice does not change the others.
     """
 
     name = "random"

@@ -1,8 +1,9 @@
 """``reader``: gives each slice the data that the target gains most by, as far as this run's own counts tell.
 
-Where slices have no order, it believes of each what ``engineers.plain.growth`` says after all stages so far, and shares out the data of
-the stages that are left: step by step to the slice and the dose whose expected gain for the target is largest for its data. So what
-is mastered gets no more than keeps it, and what does not move is given up. Where an order is declared, data goes the way of ``rules``.
+If slices have no order, ``engineers.plain.growth`` estimates the growth of each from all stages so far. Then it shares out the data of
+the stages that are left. Step by step, it gives data to the slice and the dose with the largest expected gain on the target for its data.
+So a mastered slice gets just enough to keep it, and a slice that does not improve gets no more. If an order is declared, data moves as in
+``rules``.
 
 A choice that names kinds of failure (``engineers.plain.causes``) is set against the kind that stands out in a slice. Of a menu, whose
 options say what they stand for, it takes the one that gives most of what the policy lacks (``engineers.plain.lacking``).

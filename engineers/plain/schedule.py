@@ -1,4 +1,4 @@
-"""``schedule``: goes the way to the target by a list written beforehand, whatever happens. The hand-made ladder, in one line."""
+"""``schedule``: goes to the target by a list written beforehand, and ignores every result. A hand-made ladder in one line."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """``Way``: the straight line from the current config to the target; every step of an engineer is along it.
 
 All difficulties move together, each by the same fraction of its remaining distance. Shares move along the slices' order by
-optimal transport: the data is a distribution over the ordered slices, and each bit of it moves the same fraction of its way
+optimal transport: the data is a distribution over the ordered slices, and each part of it moves the same fraction of the way
 to its place in the target's distribution. So data that moves from the smallest slice to the largest passes through those
-between. A slice without data that is on no bit's way gets none.
+between. A slice outside of all these ways gets no data.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Way:
 
 
 class Walker(PlainEngineer):
-    """An engineer whose designs go along the ``Way``: shares and difficulties are all that they turn."""
+    """An engineer that goes along the ``Way``: it turns only shares and difficulties."""
 
     def can_turn(self, knobs: Sequence[Knob]) -> bool:
         slices = find_slices(knobs)
@@ -123,7 +123,7 @@ class Walker(PlainEngineer):
 
 
 def fraction_with(success: float, here: float, there: float) -> float:
-    """The fraction of the way, 0 to 1, up to where so much success is to be expected: it lies on the line from here to there.
+    """The fraction of the way, 0 to 1, at which this success is expected if it changes linearly from here to there.
 
     More success, here or there, never gives a smaller fraction.
     """
@@ -138,16 +138,16 @@ ALIVE = 0.2  # success from which a trainee learns from a distribution by itself
 def shares_ahead(fraction: float, there: float) -> float:
     """How far the data goes when difficulties go that fraction of the way: twice as far, and all of it once the target is alive.
 
-    A slice of the target at an easy setting is taken to teach more about the target than another slice at a harder one. That was
-    suggested by single development runs, and has not been measured by itself.
+    We assume that a slice of the target at an easy setting teaches more about the target than another slice at a harder one. Single
+    development runs suggested this; it was not measured by itself.
     """
     return 1.0 if fraction > 0 and there >= ALIVE else min(1.0, 2 * fraction)
 
 
 def transported(start: Sequence[float], goal: Sequence[float], fraction: float) -> list[float]:
-    """The heap ``start`` moved that fraction of the way to ``goal``: equal masses, every grain on the shortest way.
+    """The distribution ``start``, moved that fraction of the way to ``goal`` by optimal transport; both have the same sum.
 
-    A grain that stands between two slices is split between them.
+    Data that is then between two slices is split between them.
     """
     moved = [0.0] * len(start)
     source, sink = 0, 0

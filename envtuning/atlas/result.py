@@ -243,7 +243,7 @@ def _answered(
         config = validated(tree.spec.plan.world.config_type, step.wanted)
         return *distances.nearest(config, entries), distances.spacing(entries)
     except (KnobError, ValidationError, ValueError) as error:
-        raise _Differs(f"the answer {step.wanted} is none: {error}") from error
+        raise _Differs(f"the answer {step.wanted} is not valid: {error}") from error
 
 
 def _as_step(told: StepResult) -> Step:

@@ -233,7 +233,7 @@ class Agreement:
 
 
 def agreement(atlas: Mapping[str, Mapping[int, float]], real: Mapping[str, Mapping[int, float]]) -> Agreement:
-    """Both by engineer and seed. A pair is resolved where the 95 % interval of its paired real difference excludes 0."""
+    """Arguments are by engineer and seed. A pair is resolved if the 95 % interval of its paired real difference excludes 0."""
     names = [name for name in atlas if name in real]
     pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
     resolved = 0

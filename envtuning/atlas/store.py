@@ -223,7 +223,7 @@ class _Stored:
             what = "lacks" if odd[0] in wanted else "has"
             raise _no_part(self.path, f"its {part}: it {what} the node {as_key(odd[0]) or 'root'!r}")
         if part == WORDS and any(words.entries.keys() != self.spec.menu.keys() for words in found.values()):
-            raise _no_part(self.path, "its words are not of the menu's entries")
+            raise _no_part(self.path, "its texts describe other entries than the menu's")
         return found
 
     @property
@@ -263,5 +263,5 @@ def _unpacked(data: bytes) -> bytes:
     unpacking = lzma.LZMADecompressor()
     found = unpacking.decompress(data, LARGEST)
     if not unpacking.eof or unpacking.unused_data:
-        raise NotReadable(f"does not end where it should, or unpacks to more than {LARGEST:,} bytes")
+        raise NotReadable(f"is cut off, or unpacks to more than {LARGEST:,} bytes")
     return found

@@ -128,7 +128,7 @@ def evidence(
         told = known(context)
         weak = loaded(tree, folder, weak=True)
         if healthy := [one.name for one in weak if one.spec.diagnosis is None]:
-            raise SpecError(f"{healthy[0]} has no diagnosis: evidence is asked for on trees whose root lacks something")
+            raise SpecError(f"{healthy[0]} has no diagnosis: give trees that have one, such as weak-waits")
         seeds = [seed for one in weak for seed in one.seeds]
         meter = Meter(max_total_tokens=max_total_tokens, max_cost=max_cost)
         every = [standing.Asked.of(name, "menu", told, meter, transcripts / "evidence", {}) for name in asked]

@@ -86,7 +86,7 @@ def apply_config(env: Any, config: Config) -> None:
             layer.env_method("set_config", config)
             return
     raise TypeError(
-        f"{type(env).__name__} has no set_config, nor has anything it wraps: give apply=lambda env, config: … "
+        f"neither {type(env).__name__} nor an environment that it wraps has set_config: give apply=lambda env, config: … "
         "that hands the config over"
     )
 
@@ -98,7 +98,7 @@ def config_below(env: Any) -> Config:
             return layer.get_config()
         if getattr(layer, "envs", None):
             return config_below(layer.envs[0])
-    raise TypeError(f"{type(env).__name__} has no get_config, nor has anything it wraps")
+    raise TypeError(f"neither {type(env).__name__} nor an environment that it wraps has get_config")
 
 
 def raise_unless_fits(env: Any, config: Config) -> None:
@@ -377,9 +377,7 @@ def succeeded(info: dict[str, Any], otherwise: bool, success_key: str | None = N
         if f"_{key}" not in info or info[f"_{key}"][index]:
             return bool(value[index])
     if success_key is not None:
-        raise ValueError(
-            f"success_key={success_key!r}: the last info of an episode says nothing under it, but {sorted(info)}"
-        )
+        raise ValueError(f"success_key={success_key!r} is not in the last info of an episode: it has {sorted(info)}")
     return otherwise
 
 

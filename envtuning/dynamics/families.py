@@ -29,7 +29,7 @@ MASTERED = 1.75  # practice beyond the plateau of what a learner can do from the
 
 
 class Draw:
-    """Learners under construction: independent skills at first, a third of them mastered; a family changes what is its own."""
+    """Learners under construction: independent skills at first, a third of them mastered; a family changes some of their parameters."""
 
     def __init__(self, rng: np.random.Generator, runs: int, sizes: Sizes, outside: bool) -> None:
         self.rng, self.outside = rng, outside

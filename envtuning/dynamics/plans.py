@@ -88,7 +88,7 @@ def _first_guesses(learners: Learners, practice: Array, left: int) -> Array:
 
 
 def _changed(plan: Array, rng: np.random.Generator) -> Array:
-    """Plans that differ from this one in a few slices, over some stages in a row: by a factor, or altogether."""
+    """Plans that differ from this one in a few slices, over some stages in a row: by a factor, or by new shares."""
     left, slices = plan.shape
     some, stages = (CANDIDATES, 1, slices), np.arange(left)[:, None]
     first, last = np.sort(rng.integers(0, left, (2, CANDIDATES, 1, 1)), axis=0)

@@ -99,7 +99,7 @@ class EngineeringEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         self.stages.append((config, self.runs.counts[:, 0, here].copy(), self.runs.failed[0, here].copy()))
 
     def _tables(self, stage: int) -> tuple[Counts, Counts]:
-        """Validation and probe of a stage. Failures are counted together; which of them were the validation's is drawn here, once for all."""
+        """Validation and probe of a stage. Failures are counted together; their division between the two is drawn here, once."""
         _, (cases, validated, probed), failed = self.stages[stage]
         rng = np.random.default_rng([int(self.runs.seeds[0]), int(self.runs.episodes[0]), stage])
         lost = cases - validated
@@ -117,5 +117,5 @@ def config_of(action: NDArray[np.floating[Any]], names: Sequence[str]) -> Skills
 
 
 def first(observation: Observation) -> Observation:
-    """Of the only environment of a batch."""
+    """The value of a batch's only environment."""
     return {name: values[0] for name, values in observation.items()}

@@ -24,7 +24,7 @@ def make_app(
     made.prepare()
     env = made.make_text_env(made.config_type(), seed=0)
     if not isinstance(env.reset(seed=0)[0], str):
-        raise TypeError(f"world {world!r} does not speak in strings: a language model reads and writes nothing else")
+        raise TypeError(f"the observations of world {world!r} are not texts: give a world for language models")
     env.close()
     begin = partial(TextEnvironment, made)
     return create_app(

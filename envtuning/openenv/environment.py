@@ -24,8 +24,8 @@ from envtuning.openenv.models import TextAction, TextObservation, TextState
 class TextEnvironment(Environment[TextAction, TextObservation, TextState]):
     """``reset(seed=…, **fields)`` begins an episode by the config that has these fields, others as they are by default.
 
-    So how difficult an episode is, is said where it begins. With a seed it is the first of that seed, as ``world.make_text_env(config)`` deals it.
-    Without one, episodes of one config follow each other in a sequence that no other session has.
+    So the client sets the difficulty at each reset. With a seed, the episode is the first one of this seed in ``world.make_text_env(config)``.
+    Without a seed, episodes of one config follow each other in a sequence that no other session has.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True

@@ -1,4 +1,4 @@
-"""What goes over the wire: a reply, and what the environment says to it."""
+"""The messages between client and server: a reply, and the environment's answer."""
 
 from __future__ import annotations
 

@@ -230,7 +230,9 @@ def _any_policy(world: World[Any], config: Any) -> Any:
             return _AtRandom(next(iter(envs.values())).action_space)
     if "replies" in world.forms:
         return _Silent()
-    raise ValueError(f"check_world knows no policy for the world {world.about.name!r}: give policy=…, which makes one")
+    raise ValueError(
+        f"check_world has no policy for the world {world.about.name!r}: pass policy=…, a function that makes one"
+    )
 
 
 # Gymnasium worlds

@@ -48,7 +48,7 @@ def test_caps_and_context_hold_for_every_engineer_that_asks_a_model():
     assert (own.meter, own.context.name) == (meter, "V1")
     assert bound(own, None, None).meter is meter
     assert (own.meter, own.context.name) == (meter, "V1")
-    with pytest.raises(RunError, match="asks is no ModelEngineer, so no cap would hold"):
+    with pytest.raises(RunError, match="the caps cannot limit asks"):
         bound(Asks(), meter, None)
     for harmless in (engineers.make("rules"), engineers.make("fixed")):
         assert bound(harmless, meter, "V1") is harmless

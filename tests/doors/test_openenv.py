@@ -108,7 +108,7 @@ def test_a_world_without_words_is_refused(monkeypatch):
     from envtuning.openenv import app
 
     monkeypatch.setattr(app, "make_world", lambda name: CorridorWorld())
-    with pytest.raises(TypeError, match="'corridors' does not speak in strings"):
+    with pytest.raises(TypeError, match="'corridors'"):
         app.make_app("corridors")
 
 

@@ -57,6 +57,10 @@ class Pair(BaseModel):
     parts: dict[str, Part] = Field({"a": Part(), "b": Part(share=0.1)}, description="The slices.")
 
 
+class Nothing(BaseModel):
+    pass
+
+
 NUMBERS, SHARES = (
     {"random", "uniform", *WALKERS},
     {"random", "uniform", *WALKERS, "failure-share", "give-up", "learning-progress", "learnability", "introspection"},
@@ -136,6 +140,8 @@ def test_what_is_not_editable_is_nothing_to_turn():
     with pytest.raises(KnobError, match=r"editable is parts\.\*\.share; open other knobs"):
         engineers.make("rules").check_able(pair, ["parts.a.share"])
     engineers.make("rules").check_able(pair, ["parts.a.share", "parts.b.share"])
+    with pytest.raises(KnobError, match="editable is nothing; open other knobs"):
+        engineers.make("rules").check_able(Nothing())
 
 
 def test_a_space_makes_a_number_one_that_can_be_turned_and_is_checked():
@@ -150,9 +156,5 @@ def test_who_reads_can_write_any_knob_but_needs_one(name, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     for config in ABLE:
         engineers.make(name).check_able(config())
-
-    class Nothing(BaseModel):
-        pass
-
     with pytest.raises(KnobError, match="no"):
         engineers.make(name).check_able(Nothing())

@@ -312,8 +312,8 @@ class Unbounded(BaseModel):
 
 def test_a_value_that_json_cannot_say_is_told_at_the_start():
     """No answer could keep it; where it is not editable, it stays."""
-    with pytest.raises(KnobError, match=r"clip is inf, which JSON has no word for, .* leave it out of editable"):
+    with pytest.raises(KnobError, match=r"clip is inf, which JSON cannot express: .* leave it out of editable"):
         engineers.make("human").check_able(Unbounded())
-    with pytest.raises(KnobError, match=r"limits is \[0\.5, nan\], which JSON has no word for"):
+    with pytest.raises(KnobError, match=r"limits is \[0\.5, nan\], which JSON cannot express"):
         AnswerFormat(Unbounded(clip=1.0, limits=[0.5, math.nan]))
     assert AnswerFormat(Unbounded(), ["wind"]).merge({"config": {"wind": 0.3}}) == Unbounded(wind=0.3)

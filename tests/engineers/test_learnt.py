@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,19 +130,6 @@ def test_a_little_training_learns_something():
     assert said[1] > said[0] + 0.01
 
 
-def test_the_page_has_the_stored_comparison():
-    from benchmarks._record import RESULTS
-    from benchmarks.reader import line
-
-    page = (Path(__file__).parents[2] / "docs" / "engineering_gym.md").read_text(encoding="utf-8")
-    found = json.loads((RESULTS / "learnt.json").read_text(encoding="utf-8"))["figures"]
-    for study in found["studies"]:
-        assert line(study) in page
-    for less in found["less"].values():
-        mean, low, high = (100 * less[key] for key in ("mean", "low", "high"))
-        assert f"{mean:+.1f} ({low:+.1f}, {high:+.1f})" in page
-
-
 @pytest.mark.prove
 @pytest.mark.parametrize("family", [*HELD_OUT, NULL])
 def test_the_recorded_comparison_is_that_of_the_engineers_of_today(family):
@@ -157,26 +143,3 @@ def test_the_recorded_comparison_is_that_of_the_engineers_of_today(family):
     assert found["open_loop"] == pytest.approx(recorded["open_loop"])
     for name, row in recorded["rows"].items():
         assert found["rows"][name]["success"] == pytest.approx(row["success"]), name
-
-
-def test_the_page_says_what_the_seed_of_the_training_changes():
-    from benchmarks._record import RESULTS
-
-    page = (Path(__file__).parents[2] / "docs" / "engineering_gym.md").read_text(encoding="utf-8")
-    found = json.loads((RESULTS / "learnt_seeds.json").read_text(encoding="utf-8"))["figures"]["pooled"]
-    for rival, said in (
-        ("best open loop", "best open loop"),
-        ("failure", "failure rule"),
-        ("give-up", "give-up rule"),
-        ("blind", "blind twin"),
-    ):
-        leads = [100 * one["mean"] for one in found[rival]["by_seed"].values()]
-        row = f"| {said} | {leads[0]:+.1f} | {min(leads[1:]):+.1f} to {max(leads[1:]):+.1f} | {100 * found[rival]['between_trainings']:.1f} |"
-        assert row in page
-
-
-def test_the_page_says_how_fast_the_environment_is():
-    from benchmarks._record import RESULTS
-
-    found = json.loads((RESULTS / "engineering_gym.json").read_text(encoding="utf-8"))["figures"]["per_cpu_second"]
-    assert min(rates["episodes"] for rates in found.values()) > 5000

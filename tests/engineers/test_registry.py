@@ -182,7 +182,7 @@ def test_an_engineer_of_ones_own_has_no_misspelt_option(own, place):
         (".own:make", UnknownEngineer, "'.own' cannot be imported"),
         ("own_engineers:mkae", UnknownEngineer, "own_engineers has no 'mkae'"),
         ("own_engineers:", UnknownEngineer, "own_engineers has no ''"),
-        ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' does not say that it is one"),
+        ("own_engineers:NUMBER", UnknownEngineer, "'own_engineers:NUMBER' is not declared"),
         ("own_engineers:Plain/x", UnknownEngineer, "own_engineers:Plain takes nothing after the slash"),
         ("own_engineers:nothing", TypeError, "made a Mute, which is not an engineer: it needs a name and propose"),
         ("own_engineers:slashless", TypeError, r"first argument.* write make\(rest, …\)"),

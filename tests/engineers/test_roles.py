@@ -87,11 +87,8 @@ def test_slices_of_one_name_are_refused():
     twice = Canteen(hot={"1": Cooked()})
     with pytest.raises(KnobError) as said:
         find_slices(find_knobs(twice))
-    assert str(said.value) == (
-        "cold.1 and hot.1 are slices of one name, '1', by which results and data are told apart: give every slice a key of "
-        "its own in the config"
-    )
-    with pytest.raises(KnobError, match="slices of one name"):
+    assert all(place in str(said.value) for place in ("cold.1", "hot.1", "'1'"))
+    with pytest.raises(KnobError, match=r"cold\.1 and hot\.1"):
         engineers.make("rules").check_able(twice)
 
 

@@ -47,7 +47,7 @@ class TokenView:
 class SchemaLogits(LogitsProcessor):
     """For one reply of one schema (batch of one). Guarantees a whole JSON text within ``max_tokens`` for any weights.
 
-    When the tokens left are just enough, every open string, list and number is closed as soon as the schema lets it be.
+    When the tokens left are just enough, every open string, list and number is closed as soon as the schema allows it.
     """
 
     def __init__(self, view: TokenView, schema: dict[str, Any], *, prompt_length: int, max_tokens: int) -> None:

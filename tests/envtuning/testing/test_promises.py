@@ -301,7 +301,7 @@ def test_episodes_that_only_begin_alike_are_told_apart():
 
 
 def test_a_world_for_plans_needs_a_policy_and_one_for_replies_is_answered_nothing():
-    with pytest.raises(ValueError, match="check_world knows no policy for the world 'counting': give policy="):
+    with pytest.raises(ValueError, match="check_world has no policy for the world 'counting': pass policy="):
         _any_policy(CountWorld(), CountConfig())
 
     class Talking(CountWorld):

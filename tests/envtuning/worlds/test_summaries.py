@@ -73,7 +73,7 @@ def test_slices_are_those_in_use_with_their_part_and_a_config_without_is_one():
     world = Seas()
     assert world.slices(Sliced()) == pytest.approx({"lake": 0.2, "sea": 0.8})
     assert world.slices(Whole()) == {"all": 1.0}
-    with pytest.raises(InfeasibleConfig, match=r"calm\.1 and windy\.1 are slices of one name, '1'"):
+    with pytest.raises(InfeasibleConfig, match=r"calm\.1 and windy\.1 are slices with the same name, '1'"):
         world.slices(TwoMaps())
     assert world.summary(Sliced().model_dump()) == summary_of(Sliced(), ABOUT)
     assert world.validated_as("target", "config") == "target"

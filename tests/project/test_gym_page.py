@@ -15,7 +15,7 @@ from benchmarks.dynamics import in_points
 from benchmarks.learnt import RUNS, STEPS
 from benchmarks.learnt_seeds import SEED, SEEDS
 from engineers.plain.learnt import SHAPES
-from envtuning.dynamics.families import DEVELOPMENT, HELD_OUT
+from envtuning.dynamics.families import DEVELOPMENT, HELD_OUT, SIZES
 
 PAGE = " ".join((RESULTS.parents[1] / "docs" / "engineering_gym.md").read_text(encoding="utf-8").split())
 
@@ -91,6 +91,12 @@ def test_how_learnt_was_trained():
     assert f"a network of {sum(map(prod, SHAPES.values())):,} numbers" in PAGE
     assert (len(SEEDS), len(HELD_OUT)) == (4, 6)
     assert f"Eight such trainings with their scores took {SEEDED['cpu_minutes']} CPU minutes" in PAGE
+
+
+def test_how_long_and_how_wide_an_episode_is():
+    (fewest, most), (_, slices) = SIZES.stages, SIZES.slices
+    assert f"has {fewest - 1} to {most - 1} steps" in PAGE  # the first stage is over when it begins
+    assert f"has {slices} rows of numbers" in PAGE
 
 
 def test_a_batch_plays_the_episodes_a_second_that_the_page_says():
