@@ -486,7 +486,7 @@ def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--variants", nargs="*", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--fresh", choices=VARIANTS, help="the variant to measure again on sixteen fresh roots")
-    parser.add_argument("--trainings", type=int, default=1, help="training seeds on each fresh root (1)")
+    parser.add_argument("--trainings", type=int, default=2, help="training seeds on each fresh root (2)")
     arguments = arguments_of(parser)
     torch.set_num_threads(1)
     planned = [(name, DEVELOP, 1) for name in arguments.variants]
