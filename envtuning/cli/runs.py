@@ -82,7 +82,7 @@ def note_out_of_reach(*plans: Plan) -> None:
 
 
 def run_and_report(one: RunLog, observers: list[str] | None = None) -> None:
-    """Continue the runs, then print their tables and the path of the page."""
+    """Continue the run, then print its tables and the path of its page."""
     heard_by = Observers([ConsoleObserver(console), *map(observer_at, observers or [])])
     if next_task(one.plan, one.state) is None:
         one.verify(checkpoints=True)

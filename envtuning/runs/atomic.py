@@ -184,7 +184,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def in_turn(folder: Path) -> Iterator[None]:
-    """One process after the other in this folder: who comes meanwhile waits, and finds what was done before it."""
+    """Let one process at a time work in this folder; the others wait, then see what it did."""
     turn = FileLock(make_folder(folder) / TURN)
     with storage_errors(folder / TURN):
         turn.acquire()

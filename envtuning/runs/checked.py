@@ -47,7 +47,7 @@ def raise_on_links_out(run: Path) -> None:
 
 
 def raise_on_links_to_runs(out: Path) -> None:
-    """The same for a folder that holds runs, ``ARM/seedN``; each run is looked into when it is opened."""
+    """The same for a folder that holds runs, ``ARM/seedN``. The files of each run are checked when it is opened."""
     _raise_on_link_out_of(out, [*map(str, out.glob("*")), *map(str, out.glob("*/*"))])
 
 
@@ -224,7 +224,7 @@ class Files:
 
 
 def read_unchecked(path: Path) -> bytes | None:
-    """What is there, of a file that is still being written to, say; None where there is nothing."""
+    """The bytes of a file without the check, such as of one that is still being written; None if it does not exist."""
     try:
         return untrusted.read_bytes(path)
     except NotReadable as error:

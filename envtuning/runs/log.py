@@ -98,7 +98,7 @@ class RunLog:
 
     @classmethod
     def _held(cls, path: Path, plan: Plan) -> RunLog | None:
-        """This very run, where the folder holds it; None where a run can be made. Raises ``RunError`` where neither is so."""
+        """The run, if the folder already holds it; None if the folder is free. Raises ``RunError`` if it holds anything else."""
         if (path / "run.json").exists():
             existing = cls.open(path)
             existing.raise_unless_of(plan)
@@ -113,7 +113,7 @@ class RunLog:
         return None
 
     def raise_unless_of(self, plan: Plan) -> None:
-        """Raise ``RunError`` where this is a run of another spec; one that is only described in other words is the same."""
+        """Raise ``RunError`` if this is a run of another spec; the description does not count."""
         if self.plan.spec != plan.spec.model_copy(update={"description": self.plan.spec.description}):
             raise self.holds_another()
 
@@ -175,7 +175,7 @@ class RunLog:
         return self._become(replace(self.state, survived=self._read_survived()))
 
     def begin_with(self, source: RunLog, stages: int = 1) -> RunState:
-        """Whatever the first stages of another run needed and left, held-out cases and untrained trainee included, is this run's."""
+        """Copy the first stages of another run into this one, with its held-out cases and its untrained trainee."""
         folders = [source.path / "start", *(source.stage_path(number) for number in range(stages))]
         for original in folders:
             copy = self.path / original.relative_to(source.path)
@@ -295,7 +295,7 @@ class RunLog:
             validated(self.plan.world.config_type, report.config)
         except KnobError as error:
             raise damaged(path / "report.json", f"has another world's config ({error})") from error
-        if not done.validations:  # as earlier versions wrote it
+        if not done.validations:  # folders of earlier commits lack the count; the recorded kills are such folders
             kinds = [line["kind"] for line in replace(stage, done=done).metrics()]
             done = done.model_copy(update={"validations": kinds.count("validation")})
         history = [before.record for before in self.state.stages[: stage.number]]

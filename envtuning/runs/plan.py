@@ -59,7 +59,7 @@ class Plan:
         return replace(self, spec=self.spec.model_copy(update={"seed": seed}))
 
     def config(self, number: int) -> Any:
-        """What the file gives a stage to train on; None where the engineer writes it. Beyond the list, the last stage again."""
+        """The config that the file gives a stage; None if the engineer writes it. Beyond the list, the last stage is repeated."""
         return self.configs[min(number, len(self.configs) - 1)]
 
     @property

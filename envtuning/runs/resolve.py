@@ -31,7 +31,7 @@ def resolve(spec: RunSpec) -> Plan:
 
 
 def _raise_unless_editable(plan: Plan) -> None:
-    """A path of ``editable`` is a knob of every config that engineers may be given."""
+    """Refuse a path of ``editable`` that is not a knob of every written config."""
     for config in plan.configs if plan.spec.editable is not None else ():
         try:
             if config is not None:
@@ -61,7 +61,7 @@ def raise_unless_askable(plan: Plan) -> None:
 
 
 def _raise_unless_decided(plan: Plan, number: int) -> None:
-    """A stage's rule can end it: it is asked, and somebody has the metrics that it looks at."""
+    """Refuse a rule that can never fire, or that needs a metric nobody reports."""
     spec, place, rule = plan.spec, f"stages.{number}.advance_when", plan.spec.stages[number].advance_when
     if rule is None:
         return
@@ -84,7 +84,7 @@ def _raise_unless_decided(plan: Plan, number: int) -> None:
 
 
 def out_of_reach(plan: Plan) -> str | None:
-    """What no stage will have as the target has it, because this run's engineer cannot turn it: a sentence, or None where there is nothing.
+    """A sentence about the knobs that no stage can bring to the target's value, because this run's engineer cannot turn them; or None.
 
     A model or a human can turn all that is editable. A slice that only the first stage or only the target has does not count.
     """

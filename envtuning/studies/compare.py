@@ -20,7 +20,7 @@ from envtuning.runs.plan import Plan
 from envtuning.runs.spec import RunSpec, SpecError
 from envtuning.runs.state import COMPARISON
 from envtuning.show.console import in_words
-from envtuning.studies import closed_loop
+from envtuning.studies import budget, closed_loop
 from envtuning.studies.open_loop import ARMS, arm_of, known
 from envtuning.studies.outcomes import finished, outcome_of
 from envtuning.studies.study import Arms, comparable, execute, raise_unless_comparable
@@ -86,7 +86,11 @@ def _sheet(comparison: Comparison) -> tuple[str, str, list[list[str]]]:
     )
     lines = cells(comparison.rows, comparison.headings, wide=False)
     said = [legend(lines, comparison.rows), _fallen_back(comparison), _floor(comparison)]
-    return title, " ".join(filter(None, [*said, closed_loop.in_words(comparison.headroom)])), lines
+    said += [
+        closed_loop.in_words(comparison.headroom),
+        budget.in_words(comparison.runs, comparison.headroom, comparison.budget),
+    ]
+    return title, " ".join(filter(None, said)), lines
 
 
 def _fallen_back(comparison: Comparison) -> str:

@@ -17,6 +17,9 @@ from envtuning.worlds.episodes import pooled
 IGNITED = 0.1  # success on the target from which a run counts as ignited
 
 
+Curve = Sequence[tuple[int, float]]  # at each validation: what the run had spent, and its success
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One finished run."""
@@ -32,6 +35,7 @@ class Outcome:
     cost: float | None  # US dollars; None where no price is known
     incidents: int
     fallbacks: int  # answers after which the current config went on
+    curve: Curve = ()  # empty in outcomes that were stored without it
 
 
 def outcome_of(run: RunLog, arm: str) -> Outcome:
@@ -39,6 +43,7 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
     if test is None:
         raise SpecError(f"{run.path} has not opened its test: finish it with `envtuning resume {run.path}`")
     usage = run.state.usage()
+    curve = curve_of(run.state, run.plan.unit, about.objective)
     return Outcome(
         arm=arm,
         seed=spec.seed,
@@ -46,11 +51,12 @@ def outcome_of(run: RunLog, arm: str) -> Outcome:
         others={metric: pooled(test.last, metric) for metric in about.headings if metric != about.objective},
         first=pooled(test.first, about.objective),
         spent=run.state.spent,
-        ignited_after=ignition(run.state, run.plan.unit, about.objective),
+        ignited_after=ignition(curve),
         tokens=usage.tokens,
         cost=usage.cost,
         incidents=len(run.state.incidents()),
         fallbacks=fallbacks(run.state),
+        curve=curve,
     )
 
 
@@ -59,15 +65,19 @@ def fallbacks(state: RunState) -> int:
     return sum(bool(answer.incidents) for answer in state.answers)
 
 
-def ignition(state: RunState, unit: str, objective: str) -> int | None:
-    """What had been spent at the first validation with so much success."""
-    before = 0
+def curve_of(state: RunState, unit: str, objective: str) -> Curve:
+    """Success at every validation, in order."""
+    points, before = [], 0
     for stage in state.done:
-        for line in stage.metrics():
-            if line["kind"] == "validation" and line.get(objective, 0.0) >= IGNITED:
-                return before + int(line["spent"])
+        validations = (line for line in stage.metrics() if line["kind"] == "validation")
+        points += [(before + int(line["spent"]), float(line.get(objective, 0.0))) for line in validations]
         before += stage.spent(unit)
-    return None
+    return points
+
+
+def ignition(curve: Curve) -> int | None:
+    """What had been spent at the first validation with so much success."""
+    return next((spent for spent, success in curve if success >= IGNITED), None)
 
 
 def finished(arms: Arms, seeds: Sequence[int], out: Path) -> dict[tuple[str, int], RunLog]:

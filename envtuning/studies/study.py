@@ -135,7 +135,7 @@ def raise_unless_comparable(arms: Arms) -> dict[str, Plan]:
 
 
 def _begin_process(names: frozenset[str] | None) -> None:
-    """What the study's own process trusts is trusted here; this process ends with that one, also where it was killed."""
+    """Trust what the study's own process trusts, and end with that process, even if it is killed."""
     trust_only(names)
     parent = multiprocessing.parent_process()
 
@@ -148,7 +148,7 @@ def _begin_process(names: frozenset[str] | None) -> None:
 
 
 def _ready(waiting: Sequence[Job], running: Sequence[Job], jobs: int) -> list[Job]:
-    """The next jobs whose first stage is there, as many as there are hands."""
+    """The next jobs whose first stage is finished, up to the number of free processes."""
     unfinished = {job.folder for job in (*waiting, *running) if job.is_first_stage}
     free = [job for job in waiting if job.begun_with not in unfinished]
     return free[: jobs - len(running)]

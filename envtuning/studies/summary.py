@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envtuning.runs import atomic
 from envtuning.runs.plan import Plan
-from envtuning.studies import beyond, closed_loop
+from envtuning.studies import beyond, budget, closed_loop
 from envtuning.studies.intervals import Interval
 from envtuning.studies.outcomes import Outcome, finished, outcome_of
 from envtuning.studies.preregistered import StudySpec
@@ -88,6 +88,7 @@ def notes(summary: Summary) -> str:
         f"{summary.budget:,} {summary.unit.replace('_', ' ')} a run. In percent: {legend(_lines(summary), summary.rows)}"
     ]
     sentences.append(f"**{closed_loop.in_words(summary.headroom)}**")
+    sentences.append(budget.in_words(summary.runs, summary.headroom, summary.budget))
     sentences.append(
         "The test was drawn from the preset's `suites.seed`, as that of the preset's own runs then was."
         if summary.test_seed is None
@@ -100,4 +101,4 @@ def notes(summary: Summary) -> str:
     if summary.missing:
         absent = "; ".join(f"{arm} {len(seeds)}" for arm, seeds in summary.missing.items())
         sentences.append(f"Preregistered runs that are not finished: {absent}.")
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))

@@ -16,7 +16,7 @@ from envtuning.studies import beyond, credit
 from envtuning.studies.compare import arms_of
 from envtuning.studies.credit import Credit, Group, Share, groups_of
 from envtuning.studies.intervals import Interval, half_width, t_mean_over_cases
-from envtuning.studies.outcomes import fallbacks, ignition
+from envtuning.studies.outcomes import curve_of, fallbacks, ignition
 from envtuning.studies.preregistered import ArmSpec, StudySpec, arm_of, seeds_of
 from envtuning.studies.study import FIRST_STAGE, Job, beginning, folder_name, raise_unless_comparable
 
@@ -61,7 +61,7 @@ def test_a_run_ignites_at_the_first_validation_of_a_tenth_and_counts_what_was_sp
         return {"kind": kind, "spent": spent, "valid_rate": rate}
 
     def ignited(*stages):
-        return ignition(SimpleNamespace(done=stages), "env_steps", "valid_rate")
+        return ignition(curve_of(SimpleNamespace(done=stages), "env_steps", "valid_rate"))
 
     first = stage(lines=[line(10, 0.9, "training"), line(20, 0.099)], spent=100)
     assert ignited(first, stage(lines=[line(30, 0.1), line(40, 0.5)], spent=50)) == 130
